@@ -22,6 +22,7 @@ NAMES = (
     "threads",
     "verbs",
     "start",
+    "memory",
     "no_jit",
     "payloads",
     "reference_codecs",

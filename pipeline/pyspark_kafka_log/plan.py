@@ -12,7 +12,7 @@ from kafka_log.disk.directory import MAX_OFFSET
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.committed import PartitionRows
-from kafka_log.tables.selection import within_offsets
+from kafka_log.tables.selection import within, within_offsets
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.cuts import split
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed, narrowed
@@ -44,13 +44,7 @@ def plan(
     All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same.
     A plan is kept, and given again as long as the files have the same sizes and times.
     """
-    there = find_logs(
-        options.paths,
-        options.storage,
-        recursive=options.files.recursive,
-        unreadable_raises=options.selection.raises,
-    )
-    logs = chosen(there, options)
+    logs = chosen(find_logs(options), options)
     # The columns of a view may have the names of those by which partitions are chosen.
     wanted = [log for log in logs if options.view is not None or query.takes(*log.key)]
     starts = LogStarts()
@@ -122,7 +116,7 @@ def _splits(
     of_log = PartitionRows(wanted, options.engine, of_view=options.view is not None, starts=starts)
     following = dict(pairwise(log.segments))
     for segment in of_log.segments(log):
-        rows = of_log.of(log, segment.state)
+        rows = within(of_log.of(log, segment.state), segment)
         first, end = rows.offsets
         if not within_offsets([segment], rows.offsets):
             continue  # it lies behind the last stable offset
@@ -138,6 +132,14 @@ def _range(log: Log, options: Options, starts: LogStarts) -> Range:
     """The offsets that the options choose. Raises :class:`OptionError` where no record is as late as the first is to be."""
     first = _offset(options.starting_offsets, log, EARLIEST)
     end = _offset(options.ending_offsets, log, LATEST)
+    if options.fail_on_data_loss and first is not None and log.segments[0].is_named:
+        there = max(log.segments[0].base_offset, starts.of(log) or 0)
+        if first < there and options.starting_times is None:
+            raise OptionError(
+                "startingOffsets",
+                f"partition {log.partition} of topic {log.topic} begins at offset {there}: {first} to {there - 1} are gone;"
+                " with failOnDataLoss set to false it is read from there on",
+            )
     if options.starting_times is None and options.ending_times is None:
         return first, end
     from kafka_log.tables.offsets_by_time import offset_at  # records are read: not for other plans

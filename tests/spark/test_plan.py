@@ -70,18 +70,19 @@ def test_paths_of_each_kind(broker: Path) -> None:
 def test_a_uri_with_blanks(tmp_path: Path) -> None:
     directory = tmp_path / "kafka logs"
     directory.mkdir()
-    assert expand(directory.as_uri()) == [directory]
+    assert expand(directory.as_uri(), {}) == [directory]
 
 
 def test_a_name_with_a_star_is_a_name(tmp_path: Path) -> None:
     rejected = tmp_path / "lo[g]s"
     rejected.mkdir()
-    assert expand(str(rejected)) == [rejected]
+    assert expand(str(rejected), {}) == [rejected]
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
+        ("hdfs:/logs", "a URL begins with hdfs://"),
         ("/nowhere/at/all-*", "nothing matches"),
     ],
 )
@@ -253,6 +254,19 @@ def test_earliest_is_the_log_start_offset(broker: Path, options: dict[str, str])
     for first in (-2, 0, 12, 13):
         start = f'{{"a":{{"0":{first}}}}}'
         assert offsets(slices(path=path, startingOffsets=start, **options))[0] == 13
+
+
+def test_offsets_that_are_gone(broker: Path) -> None:
+    (broker / "log-start-offset-checkpoint").write_text("0\n1\na 0 13\n")
+
+    def read(first: int, fails: str) -> list[int]:
+        start = f'{{"a":{{"0":{first}}}}}'
+        path = str(broker / "a-0")
+        return offsets(slices(path=path, startingOffsets=start, failOnDataLoss=fails))
+
+    assert read(-2, "true") == read(13, "true") == read(5, "false") == list(range(13, 30))
+    with pytest.raises(OptionError, match="topic a begins at offset 13: 5 to 12 are gone"):
+        read(5, "true")
 
 
 def test_timestamps_in_the_place_of_offsets(broker: Path) -> None:

@@ -10,14 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rich import filesize
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey, utf8
 from kafka_log.disk.log_start import LogStarts
+from kafka_log.disk.replicas import one_of_each
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -41,6 +38,8 @@ def say_left_out(segments: Sequence[Segment]) -> None:
     """One line on stderr that says what was not read; nothing when there is nothing."""
     if not segments:
         return
+    from rich import filesize  # takes time to load
+
     parts = []
     for state in STATES:
         sizes = [segment.size for segment in segments if segment.state == state]
@@ -76,6 +75,7 @@ def found(options: argparse.Namespace) -> list[Partition]:
     """The partitions that a command reads; says what it does not. Raises NotThere."""
     partitions, left_out = survey(options.paths, options.include, unreadable_raises=False)
     there = chosen(partitions, options.topic, options.partition)
+    there = one_of_each(there, getattr(options, "replicas", None) or "keep")
     say_left_out([s for s in left_out if options.topic is None or s.topic in options.topic])
     return there
 
@@ -172,6 +172,9 @@ def progress_of(what: str, total: int, *, shown: bool = True) -> Iterator[Callab
     if not (shown and sys.stderr.isatty()):
         yield lambda n: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

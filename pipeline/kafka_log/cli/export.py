@@ -6,9 +6,6 @@ import argparse
 import importlib
 import sys
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
     GOOD,
@@ -104,6 +101,9 @@ def run(options: argparse.Namespace) -> int:
     partitions, selection = found(options), selection_of(options)
     say_deleted(partitions, selection)
     done = made = rows = bad = 0
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

@@ -82,6 +82,11 @@ class SegmentReader:
         self.size = size
         self.end: End | None = None
 
+    @property
+    def reads_plain(self) -> bool:
+        """Whether batches are verified, and their records left alone."""
+        return not self.records
+
     @cached_property
     def engine(self) -> Engine:
         from kafka_log.segment.reference import construct_engine
@@ -136,6 +141,8 @@ class SegmentReader:
 class HeaderReader(SegmentReader):
     """Takes each batch for what its header says. Only its bytes are read, and no checksum is verified: but for a magic byte
     that no format has, and for a length that cuts the header off, which are judged as in :class:`SegmentReader`."""
+
+    reads_plain = False
 
     def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
         from kafka_log.segment.batch_headers import HEADER_BYTES

@@ -82,7 +82,6 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
         if len(size) < 4:
             sys.exit(1)
         request = json.loads(infile.read(_INT.unpack(size)[0]))
-        request["options"] = {**request.get("stores", {}), **request["options"]}
         task = infile.read(_INT.unpack(infile.read(4))[0])
         pieces = Pieces(outfile, infile)
         try:
@@ -115,7 +114,12 @@ def _told(error: Exception) -> str:
 
 
 def _source(request: Mapping[str, Any]) -> DefaultSource:
-    return DefaultSource(request["options"])
+    return DefaultSource(_given(request))
+
+
+def _given(request: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a query, after what the JVM's configuration opens stores with."""
+    return {**request.get("stores", {}), **request["options"]}
 
 
 def _schema(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
@@ -181,7 +185,8 @@ def _send_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, out: Pieces
 
 def _job(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     schema = StructType.fromJson(json.loads(request["schema"]))
-    out.write(job_of(request["options"], schema, request["overwrite"]).to_json().encode())
+    job = job_of(request["options"], schema, request["overwrite"], request["query"])
+    out.write(job.to_json().encode())
 
 
 def _write(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
@@ -210,7 +215,7 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
     """What reads the columns that a query needs, and those that decide which rows there are: not one may come or go with the
     columns that are selected. A record without a timestamp fails a query, or is left out; what could not be read is a row where there
     is a column to say so."""
-    given = request["options"]
+    given = _given(request)
     asks_rows = request.get("aggregates") is None
     options = parse_stream(given).reading if "stream" in request else parse(given)
     deciding = {"timestamp"}
@@ -238,7 +243,7 @@ class StreamAnswers:
     def __call__(self, request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
         """Answer with JSON, or with tasks."""
         if self._stream is None:
-            options = parse_stream(request["options"])
+            options = parse_stream(_given(request))
             self._stream = LogStream(options, request["parallelism"])
         stream, start, end = self._stream, request["start"], request["end"]
         if request["do"] == "tasks":

@@ -50,11 +50,11 @@ class Options:
     selection: Selection = field(default_factory=lambda: Selection(on_damage="raise"))
     """Which records are wanted, but for their offsets and topics, and what becomes of damage."""
     columns: tuple[str, ...] | None = None
+    fail_on_data_loss: bool = False
     corrupt_record: str = table.CORRUPT_RECORD.default
     view: str | None = None
     include_headers: bool = False
     include_metadata: bool = False
-    keep_replicas: bool = False
     split_bytes: int = table.SPLIT_BYTES.default
     min_partitions: int | None = None
     batch_rows: int = table.BATCH_ROWS.default
@@ -80,7 +80,6 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
     if batch:
         _check_bound(table.STARTING_OFFSETS.name, "start", starting, LATEST)
         _check_bound(table.ENDING_OFFSETS.name, "end", ending, EARLIEST)
-    _ = of[table.FAIL_ON_DATA_LOSS]
     return Options(
         paths=of[table.PATH] + of[table.PATHS],
         files=Files(
@@ -102,15 +101,17 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
             isolation=_isolation(of),
             control_records=of[table.INCLUDE_CONTROL_RECORDS],
             deleted_records=of[table.INCLUDE_DELETED_RECORDS],
+            include=of[table.INCLUDE],
+            replicas=of[table.REPLICAS],
             policy=policy,
             on_damage=on_damage,
         ),
         columns=columns,
+        fail_on_data_loss=of[table.FAIL_ON_DATA_LOSS],
         corrupt_record=of[table.CORRUPT_RECORD],
         view=view,
         include_headers=headers,
         include_metadata=metadata,
-        keep_replicas=of[table.REPLICAS] == "keep",
         split_bytes=of[table.SPLIT_BYTES],
         min_partitions=of[table.MIN_PARTITIONS],
         batch_rows=of[table.BATCH_ROWS],
