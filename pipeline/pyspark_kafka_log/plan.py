@@ -72,6 +72,8 @@ def _planned(
     else:
         with ThreadPoolExecutor(min(THREADS, len(logs))) as threads:
             splits = [part for parts in threads.map(of, logs) for part in parts]
+    if options.max_records is not None:
+        return [(part,) for part in splits]
     return list(packed(splits, enough))
 
 
@@ -124,7 +126,14 @@ def _splits(
         after = following[segment].base_offset if segment in following else 1 << 63
         here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))
         # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
-        for part in split(segment, split_bytes, first, end, by_index=options.selection.raises):
+        for part in split(
+            segment,
+            split_bytes,
+            first,
+            end,
+            by_index=options.selection.raises,
+            records=options.max_records,
+        ):
             yield replace(part, rows=here)
 
 

@@ -101,6 +101,7 @@ def test_names_are_taken_in_any_case() -> None:
         ({"maxDecompressedBytes": "10"}, {"max_decompressed": 10}),
         ({"failOnDataLoss": "false"}, {}),
         ({"failOnDataLoss": "true"}, {"fail_on_data_loss": True}),
+        ({"maxRecordsPerPartition": "7"}, {"max_records": 7}),
         ({"minPartitions": "7"}, {"min_partitions": 7}),
         ({"kafka.bootstrap.servers": "h:1"}, {"ignored": ("kafka.bootstrap.servers",)}),
         *[({name: "1"}, {"ignored": (name.lower(),)}) for name in IGNORED],

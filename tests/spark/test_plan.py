@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_codecs import OFFSET_INDEX_ENTRY
@@ -426,6 +426,31 @@ def test_large_segments_are_planned_by_their_indexes(directory: Path) -> None:
     tasks = plan(parse({"path": str(directory), "splitBytes": str(step)}), parallelism=2)
     assert [part.size for task in tasks for part in task] == [step] * (20 * size // step)
     assert all(len(task) == 1 for task in tasks)
+
+
+@settings(max_examples=25)
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=20),
+    gaps=st.lists(st.integers(0, 5), min_size=20, max_size=20),
+    most=st.integers(1, 60),
+)
+def test_tasks_have_so_many_records_at_most(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], gaps: list[int], most: int
+) -> None:
+    path = tmp_path_factory.mktemp("log")
+    base, batches = 0, []
+    for size, gap in zip(sizes, gaps, strict=False):
+        batches.append(batch(base, [b"v"] * size))
+        base += size + gap
+    write(path, "t", 0, 0, build(*batches))
+    whole = offsets(slices(path=str(path)))
+    tasks = plan(parse({"path": str(path), "maxRecordsPerPartition": str(most)}))
+    read = [offsets(list(task)) for task in tasks]
+    assert [o for task in read for o in task] == whole
+    spans = [task[-1] - task[0] + 1 for task in read]
+    assert all(span <= max(most, max(sizes)) for span in spans)
+    # No two neighbours would have been few enough together.
+    assert all(c[0] - a[0] > most for a, c in zip(read, read[2:], strict=False))
 
 
 def test_small_slices_share_a_task(broker: Path) -> None:

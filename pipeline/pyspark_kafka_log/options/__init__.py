@@ -33,6 +33,7 @@
 | ``maxDecompressedBytes`` | bytes that one compressed batch may hold | 256 MiB |
 | ``engine`` | ``auto``, ``arrow``, ``construct``: the codecs that read; the rows are the same | ``auto`` |
 | ``minPartitions`` | tasks that there are at least, as far as segments can be cut | |
+| ``maxRecordsPerPartition`` | offsets that one task reads, at most, unless a single batch has more; headers of all batches are read for it | |
 | ``failOnDataLoss`` | ``true`` fails a query whose ``startingOffsets`` name offsets before the first that is there | ``false`` |
 
 Options of Spark's Kafka source that mean nothing where no broker is asked are taken, with a warning: all others that begin with ``kafka.``,

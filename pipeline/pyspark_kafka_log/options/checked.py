@@ -57,6 +57,7 @@ class Options:
     include_metadata: bool = False
     split_bytes: int = table.SPLIT_BYTES.default
     min_partitions: int | None = None
+    max_records: int | None = None
     batch_rows: int = table.BATCH_ROWS.default
     max_decompressed: int | None = None
     engine: Engine = table.ENGINE.default
@@ -114,6 +115,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         include_metadata=metadata,
         split_bytes=of[table.SPLIT_BYTES],
         min_partitions=of[table.MIN_PARTITIONS],
+        max_records=of[table.MAX_RECORDS],
         batch_rows=of[table.BATCH_ROWS],
         max_decompressed=of[table.MAX_DECOMPRESSED],
         engine=of[table.ENGINE],

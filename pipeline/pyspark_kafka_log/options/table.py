@@ -63,6 +63,7 @@ REPLICAS: Option[Replicas] = Option("replicas", values.one_of(*get_args(Replicas
 INCLUDE: Option[tuple[State, ...]] = Option("include", values.states, ())
 SPLIT_BYTES = Option("splitBytes", values.number, 128 << 20)
 MIN_PARTITIONS: Option[int | None] = Option("minPartitions", values.number, None)
+MAX_RECORDS: Option[int | None] = Option("maxRecordsPerPartition", values.number, None)
 BATCH_ROWS = Option("batchRows", values.number, 16_384)
 MAX_DECOMPRESSED: Option[int | None] = Option("maxDecompressedBytes", values.number, None)
 ENGINE: Option[Engine] = Option("engine", values.one_of(*ENGINES), "auto")
@@ -101,6 +102,7 @@ READING: tuple[Option[Any], ...] = (
     INCLUDE,
     SPLIT_BYTES,
     MIN_PARTITIONS,
+    MAX_RECORDS,
     BATCH_ROWS,
     MAX_DECOMPRESSED,
     ENGINE,
@@ -125,7 +127,6 @@ IGNORED = (
 
 REFUSED = {
     "ignoreCorruptFiles": "set mode to DROPMALFORMED, or to PERMISSIVE: they leave out what is damaged, and no more",
-    "maxRecordsPerPartition": "set splitBytes: segments larger than that are read by more than one task",
 }
 
 
