@@ -68,7 +68,7 @@ TRANSACTION_LOG_VALUE_V0 = Layout(
     Field("version", Integer(2), line=44, version=0),
     Field("producer_id", Integer(8), line=45, spelled="producerId"),
     Field("producer_epoch", Integer(2), line=46, spelled="producerEpoch"),
-    Field("transaction_timeout_ms", Integer(4), line=47, spelled="transactionTimeoutMs"),
+    Field("transaction_timeout_ms", Integer(4), line=47, spelled="transactionTimeoutMs", unit="ms"),
     Field(
         "transaction_status",
         EnumField(Integer(1), TransactionStatus, keep_unknown=True),
@@ -91,12 +91,14 @@ TRANSACTION_LOG_VALUE_V0 = Layout(
         Integer(8),
         line=56,
         spelled="transactionLastUpdateTimestampMs",
+        unit="ms",
     ),
     Field(
         "transaction_start_timestamp_ms",
         Integer(8),
         line=57,
         spelled="transactionStartTimestampMs",
+        unit="ms",
     ),
     source="coordinator/transaction_state.yaml",
     version=0,
@@ -108,7 +110,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
     Field("version", Integer(2), line=44, version=1),
     Field("producer_id", Integer(8), line=45, spelled="producerId"),
     Field("producer_epoch", Integer(2), line=46, spelled="producerEpoch"),
-    Field("transaction_timeout_ms", Integer(4), line=47, spelled="transactionTimeoutMs"),
+    Field("transaction_timeout_ms", Integer(4), line=47, spelled="transactionTimeoutMs", unit="ms"),
     Field(
         "transaction_status",
         EnumField(Integer(1), TransactionStatus, keep_unknown=True),
@@ -131,12 +133,14 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
         Integer(8),
         line=56,
         spelled="transactionLastUpdateTimestampMs",
+        unit="ms",
     ),
     Field(
         "transaction_start_timestamp_ms",
         Integer(8),
         line=57,
         spelled="transactionStartTimestampMs",
+        unit="ms",
     ),
     Field(
         "previous_producer_id",
@@ -145,6 +149,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
         default=lambda _: -1,
         spelled="previousProducerId",
         tag=0,
+        absent=-1,
     ),
     Field(
         "next_producer_id",
@@ -153,6 +158,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
         default=lambda _: -1,
         spelled="nextProducerId",
         tag=1,
+        absent=-1,
     ),
     Field(
         "client_transaction_version",
@@ -168,6 +174,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
         default=lambda _: -1,
         spelled="nextProducerEpoch",
         tag=3,
+        absent=-1,
     ),
     Field(
         "unknown_tags",
@@ -202,4 +209,4 @@ TRANSACTION_STATE_KEY = Choice(
 TRANSACTION_STATE_VALUE = {TransactionStateRecordType.TRANSACTION_LOG: TRANSACTION_LOG_VALUE}
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

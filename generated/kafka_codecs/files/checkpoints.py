@@ -65,4 +65,4 @@ OFFSET_CHECKPOINT = LinesFile(
 )
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

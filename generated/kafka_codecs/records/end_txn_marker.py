@@ -24,4 +24,4 @@ END_TXN_MARKER_V0 = Layout(
 END_TXN_MARKER = {0: END_TXN_MARKER_V0}
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
