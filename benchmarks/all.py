@@ -22,10 +22,12 @@ NAMES = (
     "threads",
     "verbs",
     "start",
+    "memory",
     "no_jit",
     "payloads",
     "reference_codecs",
     "spark",
+    "spark_plan",
 )
 
 

@@ -19,15 +19,16 @@ def written(folder: Path, name: str, data: bytes) -> Path:
     return path
 
 
-def repeated(path: Path, data: bytes, total: int) -> int:
-    """Write batches again and again, with offsets that rise, until a file has ``total`` bytes. How many records it has.
+def repeated(path: Path, data: bytes, total: int, offset: int = 0) -> int:
+    """Write batches again and again, with offsets that rise from ``offset`` on, until a file has ``total`` bytes. The offset after the
+    last one.
 
     The checksum does not cover the first offset of a batch.
     """
     block = bytearray(data)
     heads = list(peers.sizes(data))
     counts = [struct.unpack_from(">i", data, start + 57)[0] for start, _ in heads]
-    offset = size = 0
+    size = 0
     with path.open("wb") as file:
         while size < total:
             for (start, _), count in zip(heads, counts, strict=True):

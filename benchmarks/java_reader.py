@@ -10,15 +10,20 @@ from typing import Self
 from tests.brokers.maven import Build, java_command
 
 DECODE = Build("kafka-clients", "4.4.0", "2.21.7", "DecodeBench")
+HEADERS = Build("kafka-clients", "4.4.0", "2.21.7", "HeaderBench")
 FLAGS = ("-Xmx3g", "-XX:TieredStopAtLevel=4")
 
 
 class JavaReader:
-    """One JVM. ``read`` gives (records, seconds) for one pass over a segment, its checksums verified."""
+    """One JVM. ``read`` gives (records, seconds) for one pass over a segment, its checksums verified; with HEADERS (batches, seconds),
+    no checksum verified."""
+
+    def __init__(self, build: Build = DECODE) -> None:
+        self.build = build
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
-            java_command(DECODE, "DecodeBench", flags=FLAGS),
+            java_command(self.build, self.build.main, flags=FLAGS),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -10,13 +10,17 @@ from hypothesis import HealthCheck, settings
 
 from tests.groups import group, ordered
 
-settings.register_profile(
-    "default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile(
-    "thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+EXAMPLES = {"quick": 20, "full": 60, "thorough": 1000}
+"""Examples of a law by the profile that HYPOTHESIS_PROFILE names; CI runs everything under ``full``."""
+
+for profile, examples in EXAMPLES.items():
+    settings.register_profile(
+        profile,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_log.disk.directory import DirectoryError, Partition, Segment, discover
 from kafka_log.segment.model import Batch, Control, End, Lost, Policy, Problem, Record
+from kafka_log.segment.places import place_of
 from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
@@ -13,12 +14,16 @@ if TYPE_CHECKING:
     from kafka_log.tables.scanning import read_table, scan, scan_batches
     from kafka_log.tables.selection import Selection
     from kafka_log.write.encoding import encode, write_segment
+    from kafka_log.write.log_format import FormatError
+    from kafka_log.write.log_tables import write_log
+    from kafka_log.write.sink_rows import SinkError
 
 __all__ = [
     "Batch",
     "Control",
     "DirectoryError",
     "End",
+    "FormatError",
     "LogDirectory",
     "Lost",
     "Partition",
@@ -28,11 +33,14 @@ __all__ = [
     "Segment",
     "SegmentReader",
     "Selection",
+    "SinkError",
     "discover",
     "encode",
+    "place_of",
     "read_table",
     "scan",
     "scan_batches",
+    "write_log",
     "write_segment",
 ]
 
@@ -41,6 +49,9 @@ _LATER = {
     **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.tables.scanning"),
     "Selection": "kafka_log.tables.selection",
     **dict.fromkeys(("encode", "write_segment"), "kafka_log.write.encoding"),
+    "write_log": "kafka_log.write.log_tables",
+    "FormatError": "kafka_log.write.log_format",
+    "SinkError": "kafka_log.write.sink_rows",
 }
 """What needs pyarrow and numpy, or the codecs, which are imported when it is asked for."""
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from kafka_log.disk.directory import Partition, Segment, State, chosen, is_partition, survey
+from kafka_log.disk.replicas import Replicas, one_of_each
 from kafka_log.segment.model import Policy
+from kafka_log.segment.places import local_path, place_of
 
 if TYPE_CHECKING:
     from kafka_log.report.export import Exported, Format
@@ -30,7 +32,8 @@ class LogDirectory:
     """The partitions below a path: a segment, a partition's directory, a broker's log directory, or several of these.
 
     ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live (see
-    :data:`~kafka_log.disk.directory.State`). Each method answers one question with an Arrow table, and reads the
+    :data:`~kafka_log.disk.directory.State`). Of partitions that lie in several of the directories all ``replicas`` are read (``keep``), the one
+    whose log goes furthest (``newest``), or (``error``) that is a DirectoryError. Each method answers one question with an Arrow table, and reads the
     files anew. Raises :class:`~kafka_log.disk.directory.DirectoryError` when there is no log, NotThere (a ValueError) for a topic or a
     partition that is not there.
     """
@@ -42,9 +45,11 @@ class LogDirectory:
         topics: str | Iterable[str] | None = None,
         partitions: int | Iterable[int] | None = None,
         include: Collection[State] = (),
+        replicas: Replicas = "keep",
     ) -> None:
         self.path = [path] if isinstance(path, str | os.PathLike) else list(path)
         self.include = include
+        self.replicas = replicas
         self._topics = [topics] if isinstance(topics, str) else topics
         self._numbers = partitions
 
@@ -55,7 +60,7 @@ class LogDirectory:
     @cached_property
     def found(self) -> list[Partition]:
         """The partitions, by topic and number, also those that cannot be read: these say so."""
-        return chosen(self._there[0], self._topics, self._numbers)
+        return one_of_each(chosen(self._there[0], self._topics, self._numbers), self.replicas)
 
     @property
     def partitions(self) -> list[Partition]:
@@ -125,7 +130,7 @@ class LogDirectory:
 
         return export(
             self.partitions,
-            Path(out),
+            local_path(out),
             kind,
             columns=columns,
             view=view,
@@ -161,7 +166,7 @@ class LogDirectory:
             "keep_damaged": keep_damaged,
             "advance": advance,
         }
-        return jobs.salvage(self.found, Path(out), self._paths, **options)
+        return jobs.salvage(self.found, local_path(out), self._paths, **options)
 
     def cut(
         self,
@@ -180,7 +185,7 @@ class LogDirectory:
         from kafka_log.write.choice import Wanted
 
         wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
-        return jobs.cut(self.found, Path(out), self._paths, wanted, advance)
+        return jobs.cut(self.found, local_path(out), self._paths, wanted, advance)
 
     def convert(
         self,
@@ -202,7 +207,7 @@ class LogDirectory:
         from kafka_log.write import jobs
         from kafka_log.write.recompression import target
 
-        return jobs.convert(self.found, Path(out), self._paths, target(codec, level), advance)
+        return jobs.convert(self.found, local_path(out), self._paths, target(codec, level), advance)
 
     def reindex(
         self,
@@ -217,11 +222,11 @@ class LogDirectory:
         from kafka_log.write import jobs
 
         options: dict[str, Any] = {"interval_bytes": interval_bytes, "advance": advance}
-        return jobs.reindex(self.found, Path(out), self._paths, **options)
+        return jobs.reindex(self.found, local_path(out), self._paths, **options)
 
     @property
     def _paths(self) -> list[Path]:
-        return list(map(Path, self.path))
+        return list(map(place_of, self.path))
 
     def keys(
         self, *, selection: Selection | None = None, **filters: Unpack[RowFilters]

@@ -50,10 +50,10 @@ Types = Mapping[str, DataType]
 """The columns that there are, with their types."""
 
 
-def types_of(view: str | None) -> Types:
-    """The columns of records, or those of a view of one of Kafka's own topics."""
+def types_of(view: str | None, corrupt_record: str | None = None) -> Types:
+    """The columns of records, or those of a view of one of Kafka's own topics. ``corrupt_record`` is another name of ``problem``."""
     if view is None:
-        return TYPES
+        return TYPES if corrupt_record is None else {**TYPES, corrupt_record: StringType()}
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from kafka_log.tables.topic_views import RECORD_COLUMNS, topic_view  # codecs of all that it has

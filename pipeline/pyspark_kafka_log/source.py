@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import datasource
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from codecgen.runtime.located_bytes import Limits
@@ -16,8 +22,11 @@ from kafka_log.tables.splits import Scan, Split, read_splits
 from pyspark_kafka_log.filters import EVERY_ROW, Filter, Pushed, microseconds, pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options, default_columns, parse
+from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import projection, spark_schema, types_of
+from pyspark_kafka_log.stream.options import without_limits
+from pyspark_kafka_log.writing import KafkaLogStreamWriter, KafkaLogWriter, job_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,26 +35,57 @@ PUSHES = "pyspark.sql.worker.data_source_pushdown_filters"
 """Spark asks for filters from this module, where its conf has that switched on. A reader that takes them fails the query where it has not."""
 
 
+PROBLEM = "problem"
+"""The column that says what is wrong."""
+
+
 class DefaultSource(DataSource):
-    """``spark.read.format("kafka-log").load(path)``. ``pyspark_kafka_log.options`` describes the options."""
+    """``spark.read.format("kafka-log").load(path)``, ``df.write.format("kafka-log").save(path)``. ``pyspark_kafka_log.options`` describes
+    the options of the one, ``pyspark_kafka_log.write_options`` those of the other."""
 
     @classmethod
     def name(cls) -> str:
         return "kafka-log"
 
     def schema(self) -> StructType:
-        options = parse(self.options)
-        if options.ignored:
-            told = ", ".join(options.ignored)
-            warnings.warn(
-                f"kafka-log: no broker is asked, these options mean nothing: {told}", stacklevel=2
-            )
-        return spark_schema(default_columns(options), types_of(options.view))
+        options = self._shown()
+        _warn_of(options.ignored, "no broker is asked")
+        return spark_schema(
+            default_columns(options), types_of(options.view, options.corrupt_record)
+        )
 
     def reader(self, schema: StructType) -> KafkaLogReader:
         options = parse(self.options)
+        limits = {name.lower() for name in LIMITS}
+        _warn_of([name for name in options.ignored if name in limits], "this is no stream")
         kind = FilteredReader if PUSHES in sys.modules else KafkaLogReader
-        return kind(options, projection(schema, types_of(options.view)))
+        return kind(options, self.projection(schema))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from pyspark_kafka_log.stream.reader import KafkaLogStreamReader  # stands on this module
+
+        return KafkaLogStreamReader(self.options, self.projection(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> KafkaLogWriter:
+        return KafkaLogWriter(job_of(self.options, schema, overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaLogStreamWriter:
+        return KafkaLogStreamWriter(job_of(self.options, schema, overwrite))
+
+    def projection(self, schema: StructType) -> tuple[str, ...]:
+        """The columns that a schema asks for. Raises SchemaError when they cannot be had."""
+        options = self._shown()
+        return projection(schema, types_of(options.view, options.corrupt_record))
+
+    def _shown(self) -> Options:
+        """What says how rows look. Whether they come as a stream nobody knows yet."""
+        return parse(without_limits(self.options), batch=False)
+
+
+def _warn_of(ignored: Sequence[str], why: str) -> None:
+    if ignored:
+        told = ", ".join(ignored)
+        warnings.warn(f"kafka-log: {why}, these options mean nothing: {told}", stacklevel=3)
 
 
 class Task(InputPartition):
@@ -69,8 +109,9 @@ class KafkaLogReader(DataSourceReader):
         self.options = options
         self.query = query
         self.parallelism = parallelism
+        self.columns = columns
         self.scan = Scan(
-            columns=columns,
+            columns=tuple(dict.fromkeys(map(self._source, columns))),
             policy=options.selection.policy,
             on_damage=options.selection.damage,
             batch_rows=options.batch_rows,
@@ -91,7 +132,32 @@ class KafkaLogReader(DataSourceReader):
         """The rows of a task; what is passed over is counted."""
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()
-        return read_splits(splits, self.scan, losses.add)
+        batches = read_splits(splits, self.scan, losses.add)
+        return map(self._named, batches) if self._renames else batches
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """What the rows have."""
+        import pyarrow as pa
+
+        return pa.schema(
+            [self.scan.schema.field(self._source(n)).with_name(n) for n in self.columns]
+        )
+
+    @property
+    def _renames(self) -> bool:
+        return self.options.view is None and self.options.corrupt_record in self.columns
+
+    def _source(self, name: str) -> str:
+        """The column that one is another name of, or itself."""
+        is_other = self.options.view is None and name == self.options.corrupt_record
+        return PROBLEM if is_other else name
+
+    def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        arrays = [batch.column(self._source(name)) for name in self.columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 class FilteredReader(KafkaLogReader):

@@ -205,14 +205,15 @@ def test_unusual_runs_are_left_alone(section: bytes) -> None:
         assert way.plain([section]) == []
 
 
+@pytest.mark.parametrize("mutants", [4_000, pytest.param(30_000, marks=pytest.mark.slow)])
 @each
-def test_nothing_is_taken_that_the_reference_refuses(way: Way) -> None:
+def test_nothing_is_taken_that_the_reference_refuses(way: Way, mutants: int) -> None:
     r = random.Random(4)
     small = [text for text in TEXTS if len(text) <= 3000]
     sections = [compress(way.name, text) for text in small]
     sections += [compress(way.name, r.randbytes(300_000) + bytes(300_000))]
     taken = refused = 0
-    for _ in range(30_000 if compiling.JIT else 300):
+    for _ in range(mutants if compiling.JIT else 300):
         section = mutated(r, r.choice(sections))
         found = way.plain([section], 1_000_000 if len(section) > 5000 else 5000)
         known = CODECS[way.name].read(memoryview(section), LIMIT, None)

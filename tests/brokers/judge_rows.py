@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import hashlib
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from kafka_log import SegmentReader
-from kafka_log.report.json_dump import TIMESTAMP_TYPES
+from kafka_log.report.json_dump import batch_object, record_object
 from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.model import Batch, is_own_checksum
+from kafka_log.segment.model import Batch, Record
 from kafka_log.segment.reader import Batches
 
 from .maven import JUDGE, BrokerError, java_command
@@ -60,21 +60,10 @@ def java() -> Iterator[Java]:
 def ours(reader: Batches) -> list[Row]:
     """The rows that Kafka's reader gives, from one of ours."""
     rows: list[Row] = []
+    whole = hashlib.sha256()
     for batch in reader:
-        rows.append(_batch(batch))
-        for record in batch.records:
-            rows.append(
-                {
-                    "type": "record",
-                    "offset": record.offset,
-                    "timestamp": record.timestamp,
-                    "sequence": record.sequence,
-                    "key": _text(record.key),
-                    "value": _text(record.value),
-                    "headers": [[key, _text(value)] for key, value in record.headers],
-                    "isValid": record.crc_error is None,
-                }
-            )
+        rows.append(_batch(batch, whole))
+        rows += map(_record, batch.records)
     end = reader.end
     assert end is not None
     rows.append(
@@ -92,38 +81,21 @@ def ours(reader: Batches) -> list[Row]:
     return rows
 
 
-def _batch(batch: Batch) -> Row:
-    row: Row = {
-        "type": "batch",
-        "position": batch.position,
-        "sizeInBytes": batch.size,
-        "baseOffset": batch.base_offset,
-        "lastOffset": batch.last_offset,
-        "nextOffset": batch.next_offset,
-        "magic": batch.magic,
-        "crc": batch.crc,
-        "isValid": batch.is_valid,
-        "ensureValid": not any(map(is_own_checksum, batch.findings)),
-        "compression": batch.compression,
-        "timestampType": TIMESTAMP_TYPES[batch.timestamp_type],
-        "maxTimestamp": batch.max_timestamp,
-        "producerId": batch.producer_id,
-        "producerEpoch": batch.producer_epoch,
-        "baseSequence": batch.base_sequence,
-        "lastSequence": batch.last_sequence,
-        "isTransactional": batch.is_transactional,
-        "isControl": batch.is_control,
-        "partitionLeaderEpoch": batch.partition_leader_epoch,
-        "deleteHorizonMs": batch.delete_horizon,
-        "count": batch.count,
-    }
+OURS_ALONE = ("attributes", "baseTimestamp", "recordsDecoded", "recordsSha256")
+"""What is dumped of a batch, and not asked of Kafka's reader."""
+
+
+def _batch(batch: Batch, whole: Any) -> Row:
+    row = {k: v for k, v in batch_object(batch, whole).items() if k not in OURS_ALONE}
+    row["ensureValid"] = row["ensureValid"] is None
     if batch.problems:
         row["errors"] = [{"at": p.at, "error": str(p.error)} for p in batch.problems]
     return row
 
 
-def _text(data: bytes | None) -> str | None:
-    return None if data is None else base64.b64encode(data).decode("ascii")
+def _record(record: Record) -> Row:
+    row = {k: v for k, v in record_object(record).items() if k not in ("control", "crcError")}
+    return row | {"isValid": record.crc_error is None}
 
 
 def construct(path: Path) -> list[Row]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
@@ -30,8 +29,8 @@ from codecgen.targets.docs.html_site import template_names
 from codecgen.targets.docs.site import make_site
 from codecgen.targets.docs.text import code, link, outside, said
 from codecgen.targets.escaping import printable
+from tests.codecgen.doc_pages import MAIL
 from tests.codecgen.schemas import our_model
-from tests.codecgen.test_docs import MAIL
 from tests.codecgen.test_docs_text import EVIL, NASTY, hostile, words_of
 from tests.paths import SCHEMAS
 
@@ -92,10 +91,11 @@ def emitted(directory: Path) -> dict[str, str]:
 BOTH = pytest.mark.parametrize("directory", [MAIL, SCHEMAS], ids=["mail", "schemas"])
 
 
-def html_files(directory: Path) -> Iterator[tuple[str, Seen]]:
-    for path, text in emitted(directory).items():
-        if path.endswith(".html"):
-            yield path, see(text)
+@cache
+def html_files(directory: Path) -> list[tuple[str, Seen]]:
+    """The pages; nobody changes what was seen."""
+    pages = emitted(directory).items()
+    return [(path, see(text)) for path, text in pages if path.endswith(".html")]
 
 
 @BOTH

@@ -314,7 +314,9 @@ def test_missing_files(tool: Tool) -> None:
     assert (ran.code, "directory" in ran.err) == (2, True)
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
+@pytest.mark.parametrize(
+    "width", [20, *(pytest.param(width, marks=pytest.mark.slow) for width in (40, 60, 120)), 80]
+)
 def test_a_narrow_terminal(
     tool: Tool, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -193,6 +193,8 @@ def test_rows_of_our_files(path: Path) -> None:
 def test_most_of_our_files_are_compared() -> None:
     taken = 0
     for path in FILES:
+        if path.parent.name == "large":  # not in the quick run
+            continue
         try:
             taken += bool(opened_rows(path.read_bytes(), RECORDS))
         except CodecError:

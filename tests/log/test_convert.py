@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs.arrow.batches import BATCHES
@@ -24,6 +24,7 @@ from kafka_log.write.beside import OutError
 from tests.arrow.logs import write_log
 from tests.log.replicas import logs, write
 from tests.paths import SAMPLES
+from tests.shares import examples
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 MORE = [pytest.param(codec, marks=pytest.mark.slow) for codec in ("gzip", "snappy", "lz4")]
@@ -115,7 +116,7 @@ def test_there_and_back(codec: str, tmp_path: Path) -> None:
 
 
 @given(seed=st.integers(0, 1 << 32), codec=st.sampled_from([None, *CODECS]))
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_logs_of_all_versions(
     seed: int, codec: str | None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -134,7 +135,7 @@ def test_logs_of_all_versions(
 
 
 @given(logs(), st.lists(st.integers(1, 12), max_size=3), st.sampled_from(CODECS))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_transactions_and_epochs(log: Any, rolls: list[int], codec: str) -> None:
     with tempfile.TemporaryDirectory() as made:
         source = write(Path(made, "t-0"), log, rolls)

@@ -25,8 +25,10 @@ from kafka_log.segment.header_columns import TIMED, Wanted
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from tests.arrow.segments import entries, mutated, mutated_inside, sources
 from tests.paths import SAMPLES, VECTORS
+from tests.shares import share
 
 FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
+SMALL = [path for path in FILES if path.parent.name != "large"]
 POLICIES = [policy.value for policy in Policy]
 COMMANDS = (
     ("dump",),
@@ -37,6 +39,10 @@ COMMANDS = (
     ("stat", "--deep", "--output", "csv"),
 )
 DIGESTS = (("dump", "--digest", "--output", "vectors"),)
+
+
+Way = tuple[tuple[str, ...], str]
+"""A command and a policy."""
 
 
 def name(path: Path) -> str:
@@ -51,15 +57,31 @@ def printed(
     return code, said.out + said.err
 
 
-@pytest.mark.parametrize("path", FILES, ids=name)
+WAYS = [(command, policy) for command in COMMANDS for policy in POLICIES]
+QUICK_WAYS = 5
+"""The quick run prints a file in one of so many ways; with as many files one after the other, in all of them."""
+
+
+def same(path: Path, ways: list[Way], capsys: pytest.CaptureFixture[str]) -> None:
+    for command, policy in ways:
+        more = (str(path), "--policy", policy, "--engine")
+        ours = printed(capsys, command, *more, "arrow")
+        assert ours == printed(capsys, command, *more, "construct")
+        assert ours[1] or "jsonl" in command  # a file without data records
+
+
+@pytest.mark.parametrize("path", SMALL, ids=name)
 def test_the_output_is_the_same(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same(path, WAYS[SMALL.index(path) % QUICK_WAYS :: QUICK_WAYS], capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_the_output_is_the_same_in_every_way(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     large = path.parent.name == "large"
-    for command in COMMANDS[1::3] if large else COMMANDS:
-        for policy in ["kafka"] if large else POLICIES:
-            more = (str(path), "--policy", policy, "--engine")
-            ours = printed(capsys, command, *more, "arrow")
-            assert ours == printed(capsys, command, *more, "construct")
-            assert ours[1] or "jsonl" in command  # a file without data records
+    same(path, [(COMMANDS[1], "kafka"), (COMMANDS[4], "kafka")] if large else WAYS, capsys)
 
 
 @pytest.mark.parametrize("broker", sorted(p.name for p in SAMPLES.glob("kafka-*")))
@@ -107,7 +129,7 @@ def test_in_small_chunks(path: Path) -> None:
         compare(path, policy, chunk_bytes=300)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", share(range(60), 3))
 def test_damaged_files_are_the_same(seed: int, tmp_path: Path) -> None:
     r = random.Random(seed)
     good = sources(VECTORS / "matrix", 20_000) + sources(VECTORS / "control", 20_000)

@@ -1,16 +1,19 @@
-"""``stat`` and ``check`` of a directory take no more memory when there is four times as much in it."""
+"""Commands take no more memory when there is several times as much in a directory, or in a partition."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafka_log.write.encoding import encode
+from tests.arrow.segments import entries
 from tests.paths import ROOT, VECTORS
 
 pytest.importorskip("resource")
@@ -21,14 +24,33 @@ MARGIN = 24 * MIB
 """Of what allocators keep."""
 
 RUN = """
-import json, resource, sys
-from kafka_log import LogDirectory
+import json, os, resource, shutil, sys
+from kafka_log import LogDirectory, scan
+from kafka_log.cli import main
+import pyarrow as pa
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
+def command(*given):
+    def run(path):
+        out = path.rstrip("/") + "-out"
+        done = os.dup(1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = main([text.format(path=path, out=out) for text in given])
+        os.dup2(done, 1)
+        shutil.rmtree(out, ignore_errors=True)
+        return pa.array([code])
+    return run
+
 verb, warm, path = sys.argv[1:]
 run = {
+    "scan": lambda p: pa.array([sum(batch.num_rows for batch in scan(p))]),
+    "dump": command("dump", "--output", "jsonl", "{path}"),
+    "dump --batches": command("dump", "--batches", "{path}"),
+    "export": command("export", "{path}", "--out", "{out}"),
+    "salvage": command("salvage", "{path}", "--out", "{out}"),
+    "keys": command("keys", "{path}"),
     "stat": lambda p: LogDirectory(p).stat(engine="arrow").column("bytes"),
     "stat --deep": lambda p: LogDirectory(p).stat(deep=True, engine="arrow").column("bytes"),
     "largest": lambda p: LogDirectory(p).largest(5, engine="arrow").column("bytes"),
@@ -89,6 +111,44 @@ def linked(root: Path, source: Path, count: int) -> Path:
         directory.mkdir(parents=True)
         (directory / f"{0:020d}.log").symlink_to(source)
     return root
+
+
+@pytest.fixture(scope="module")
+def partitions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path, Path]]:
+    """Directories of one partition: of 16 MiB, 64 MiB and 512 MiB, the same batches at offsets that rise."""
+    root = tmp_path_factory.mktemp("partitions")
+    data = bytearray(segment(root / "source", 16 * MIB).read_bytes())
+    found = [
+        (start, int.from_bytes(data[start : start + 8], "big")) for start, _ in entries(bytes(data))
+    ]
+    step = found[-1][1] + 20_000
+    paths = [root / name for name in ("warm", "small", "large")]
+    for path in paths:
+        (path / "orders-0").mkdir(parents=True)
+    for i in range(32):
+        for start, offset in found:
+            data[start : start + 8] = (offset + i * step).to_bytes(8, "big")
+        name = f"orders-0/{i * step:020d}.log"
+        (paths[2] / name).write_bytes(data)
+        for path, count in zip(paths, (1, 4), strict=False):
+            if i < count:
+                (path / name).symlink_to(paths[2] / name)
+    yield paths[0], paths[1], paths[2]
+    shutil.rmtree(root)
+
+
+@pytest.mark.parametrize(
+    "verb",
+    ["stat", "check", "scan", "dump", "dump --batches", "export", "salvage", "keys"],
+)
+def test_eight_times_the_bytes_of_a_partition(
+    verb: str, partitions: tuple[Path, Path, Path]
+) -> None:
+    warm, small, large = partitions
+    (one, found), (eight, more) = (peak(verb, warm, path) for path in (small, large))
+    if verb == "scan":
+        assert more == 8 * found
+    assert eight - one < MARGIN
 
 
 @pytest.mark.parametrize("verb", ["stat", "stat --deep", "largest", "check"])

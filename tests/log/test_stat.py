@@ -7,6 +7,7 @@ import io
 import json
 import random
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from kafka_log.tables.selection import Selection
 from tests.arrow.segments import mutated, sources
 from tests.log import histories, naive_stat
 from tests.paths import SAMPLES, VECTORS
+from tests.shares import share
 
 BYS = (
     ("partition",),
@@ -72,13 +74,13 @@ def same(
             assert found[key]["ratio"] == pytest.approx(ratio)
 
 
-@pytest.mark.parametrize("deep", [False, True])
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("broker", ["kafka-2.8", "kafka-4.x"])
-def test_samples(broker: str, engine: str, deep: bool) -> None:
-    partitions = discover(SAMPLES / broker)
-    for by in BYS:
-        same(partitions, by, engine, deep, "kafka")
+@pytest.mark.parametrize("by", BYS)
+@pytest.mark.parametrize(
+    ("broker", "engine", "deep"),
+    share(product(("kafka-2.8", "kafka-4.x"), ENGINES, (False, True)), 3),
+)
+def test_samples(broker: str, engine: str, deep: bool, by: Any) -> None:
+    same(discover(SAMPLES / broker), by, engine, deep, "kafka")
 
 
 GOOD = [*sources(VECTORS / "matrix", 20_000), *sources(VECTORS / "control", 20_000)]
@@ -99,7 +101,7 @@ def made(root: Path, r: random.Random) -> list[Partition]:
     return discover(root)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", share(range(30), 3))
 def test_random_directories(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     r = random.Random(seed)
     partitions = made(tmp_path, r)

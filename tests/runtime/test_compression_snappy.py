@@ -135,8 +135,22 @@ def test_streams_follow_each_other() -> None:
     assert "has version 7, compatible with 1" in got.notes[0]
 
 
-def test_repeated_header_that_is_cut_off_or_another() -> None:
-    for tail in (HEADER[:4], HEADER[:15], b"\x82SNA" + bytes(12)):
+def test_repeated_header_with_another_magic_is_passed_over_once() -> None:
+    other = b"\x82SNA" + bytes(12)
+    got = decompress(REFERENCE + other + chunk(raw(b"abc")) + other + chunk(raw(b"def")))
+    assert (got.data, got.error) == (PLAIN + b"abcdef", None)
+    assert got.notes[0] == (
+        f"snappy: the repeated header at byte {len(REFERENCE)} has another magic"
+    )
+    for data, given in ((HEADER + other, b""), (REFERENCE + other + other, PLAIN)):
+        got = decompress(data + chunk(raw(b"abc")))
+        assert got.data == given
+        assert got.error is not None
+        assert "a repeated header has another magic" in got.error.reason
+
+
+def test_repeated_header_that_is_cut_off() -> None:
+    for tail in (HEADER[:4], HEADER[:15], b"\x82SNA" + bytes(11)):
         got = decompress(REFERENCE + tail)
         assert got.data == PLAIN
         assert got.error is not None

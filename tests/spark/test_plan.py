@@ -15,8 +15,10 @@ from kafka_log import DirectoryError, Policy, discover
 from kafka_log.disk.transactions import Transaction, transactions
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.splits import Scan, Split, read_split
+from pyspark_kafka_log.cuts import boundaries, split
+from pyspark_kafka_log.logs import expand
 from pyspark_kafka_log.options import OptionError, parse
-from pyspark_kafka_log.plan import boundaries, expand, plan, split
+from pyspark_kafka_log.plan import plan
 
 from .logs import batch, build, numbered, vector, write
 
@@ -63,20 +65,19 @@ def test_paths_of_each_kind(broker: Path) -> None:
 def test_a_uri_with_blanks(tmp_path: Path) -> None:
     directory = tmp_path / "kafka logs"
     directory.mkdir()
-    assert expand(directory.as_uri()) == [directory]
+    assert expand(directory.as_uri(), {}) == [directory]
 
 
 def test_a_name_with_a_star_is_a_name(tmp_path: Path) -> None:
     rejected = tmp_path / "lo[g]s"
     rejected.mkdir()
-    assert expand(str(rejected)) == [rejected]
+    assert expand(str(rejected), {}) == [rejected]
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("s3a://bucket/logs", "only local files can be read, not s3a: URLs"),
-        ("hdfs:/logs", "only local files can be read, not hdfs: URLs"),
+        ("hdfs:/logs", "a URL begins with hdfs://"),
         ("/nowhere/at/all-*", "nothing matches"),
     ],
 )
@@ -185,6 +186,19 @@ def test_offsets(broker: Path, first: int, end: int, segments: int, wanted: rang
 def test_offsets_for_all_partitions_and_no_others(broker: Path, name: str, value: str) -> None:
     with pytest.raises(OptionError, match=f"{name}: it must have an offset for each partition"):
         slices(path=str(broker), **{name: value})
+
+
+@pytest.mark.parametrize("options", [{}, {"isolationLevel": "read_committed"}])
+def test_earliest_is_the_log_start_offset(broker: Path, options: dict[str, str]) -> None:
+    (broker / "log-start-offset-checkpoint").write_text("0\n1\na 0 13\n")
+    path = str(broker / "a-0")
+    assert offsets(slices(path=path, **options)) == list(range(13, 30))
+    assert len(slices(path=path, **options)) == 2
+    everything = slices(path=path, includeDeletedRecords="true", **options)
+    assert offsets(everything) == list(range(30))
+    for first in (-2, 0, 12, 13):
+        start = f'{{"a":{{"0":{first}}}}}'
+        assert offsets(slices(path=path, startingOffsets=start, **options))[0] == 13
 
 
 # ---------------------------------------------------------------- splitting

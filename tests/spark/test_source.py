@@ -146,17 +146,13 @@ def test_rows_are_those_of_a_real_consumer(
     spark: SparkSession, broker: str, isolation: str
 ) -> None:
     wanted = consumed(broker, isolation)
-    starts: dict[str, dict[str, int]] = {}
-    for name, facts in wanted.items():
-        topic, _, number = name.rpartition("-")
-        starts.setdefault(topic, {})[number] = facts["start_offset"]
+    topics = sorted({name.rpartition("-")[0] for name in wanted})
     found = load(
         spark,
         SAMPLES / broker,
         includeHeaders=True,
         isolationLevel=isolation,
-        subscribe=",".join(starts),
-        startingOffsets=json.dumps(starts),
+        subscribe=",".join(topics),
     ).toArrow()
     for name, facts in wanted.items():
         topic, _, number = name.rpartition("-")

@@ -29,6 +29,7 @@ RECORD = Layout(
     ),
     source="records/record.yaml",
 )
+Record = RECORD.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

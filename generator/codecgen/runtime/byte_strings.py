@@ -9,8 +9,8 @@ from codecgen.runtime.errors import BuildError, LengthError, ValueRefused
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.primitives import Codec
 
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
-"""Half of a UTF-16 pair as if it were a character. It reads as one U+FFFD, not as one for each byte."""
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+"""Half of a UTF-16 pair as if it were a character, or what there is of it. It reads as one U+FFFD, not as one for each byte."""
 
 
 class Bytes(Codec):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 EXTRAS = {
+    "fsspec": "remote",
     "numpy": "arrow",
     "pyarrow": "arrow",
     "numba": "fast",
     "isal": "fast",
     "pyspark": "spark",
+    "deltalake": "delta",
+    "pyiceberg": "iceberg",
     "yaml": "generate",
     "jinja2": "generate",
 }

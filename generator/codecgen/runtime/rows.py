@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import construct
@@ -12,6 +13,7 @@ from codecgen.runtime.bits import Bits
 from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.errors import TruncatedError
 from codecgen.runtime.fields import Field
+from codecgen.runtime.heads import Head, PlainBits
 from codecgen.runtime.layout import Choice, Layout
 from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.parsing import Opened
@@ -110,31 +112,50 @@ class Header:
         for case in cases:
             if case.header_only:
                 known = self._of_layout.setdefault(id(case.layout), [])
-                known.append(_HeadCase(case.when, _places(case, columns), case.values(columns)))
+                known.append(_HeadCase(case, columns))
 
     def row(self, layout: Layout, source: Source, place: Place) -> tuple[Any, ...] | None:
         """The row of the entry that begins a source; None when it has none. Raises TruncatedError when bytes are missing."""
         for case in self._of_layout.get(id(layout), ()):
-            entry = construct.Container()
-            start = source.pos
-            for f, offset, size in case.fields:
-                source.pos = start + offset
-                if source.pos + size > source.end:
-                    source.pos = start
-                    raise TruncatedError("the header is cut off", source.where()).located(
-                        path=f.name, schema=f"{layout.source_file}:{f.line}"
-                    )
-                entry[f.name] = f.codec.read(source, entry)
-            source.pos = start
+            entry = None
+            if case.head is not None:
+                entry = case.head.values(source.data, source.pos, source.end)
+            if entry is None:
+                entry = case.fields_of(source)
             if case.when is None or case.when(entry):
                 return tuple([value(entry, None, place) for value in case.values])
         return None
 
 
-class _HeadCase(NamedTuple):
-    when: Condition | None
-    fields: tuple[tuple[Field, int, int], ...]
-    values: tuple[Value, ...]
+class _HeadCase:
+    """What makes a row of a case from fields at fixed places."""
+
+    def __init__(self, case: Case, columns: Sequence[str]) -> None:
+        self.layout = case.layout
+        self.when = case.when
+        self.places = _places(case, columns)
+        self.values = case.values(columns)
+
+    @cached_property
+    def head(self) -> Head | None:
+        """Reads the fields at once, if they are all among the leading ones."""
+        head = self.layout.head
+        return head if head.fields.issuperset(f.name for f, _, _ in self.places) else None
+
+    def fields_of(self, source: Source) -> construct.Container:
+        """The fields, one by one."""
+        entry = construct.Container()
+        start = source.pos
+        for f, offset, size in self.places:
+            source.pos = start + offset
+            if source.pos + size > source.end:
+                source.pos = start
+                raise TruncatedError("the header is cut off", source.where()).located(
+                    path=f.name, schema=f"{self.layout.source_file}:{f.line}"
+                )
+            entry[f.name] = f.codec.read(source, entry)
+        source.pos = start
+        return entry
 
 
 def _places(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int, int], ...]:
@@ -169,7 +190,8 @@ def bits_of(layout: Layout, fields: Any, name: str) -> int:
     codec = layout.by_name[name].codec
     if not isinstance(codec, Bits):
         raise TypeError(f"{name} is no field of bits")
-    return codec.raw(fields[name])
+    value = getattr(fields, name) if isinstance(fields, tuple) else fields[name]
+    return PlainBits.number_of(value) if isinstance(value, PlainBits) else codec.raw(value)
 
 
 def case_of(layout: Layout, fields: Any, name: str, case: str) -> Any:

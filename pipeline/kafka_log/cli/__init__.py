@@ -55,9 +55,9 @@ def _module(name: str) -> Any:
     return import_module(f"kafka_log.cli.{name}")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    modules = {name: _module(name) for name in COMMANDS}
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The command line; of the commands, ``only`` one where it is one: those that were not asked for take longer than many answers."""
+    modules = {name: _module(name) for name in ((only,) if only in COMMANDS else COMMANDS)}
     examples = "".join(module.EXAMPLES for module in modules.values())
     main_parser = argparse.ArgumentParser(
         prog="kafka-log",
@@ -104,10 +104,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command. Returns the exit code. Without ``argv`` the process is this command alone."""
     if argv is None:
         sys.meta_path.insert(0, _WithoutPandas())
-    given = with_negative_values(sys.argv[1:] if argv is None else argv)
-    options, left = parser().parse_known_args(given)
+    words = with_negative_values(sys.argv[1:] if argv is None else argv)
+    of_command = parser(*words[:1])
+    options, left = of_command.parse_known_args(words)
     if left:
-        parser().error(refusal(options, left))
+        of_command.error(refusal(options, left))
     if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:

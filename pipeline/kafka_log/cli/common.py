@@ -10,13 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rich import filesize
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.selection import PLACES, add_selection
-from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey
+from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey, utf8
+from kafka_log.disk.log_start import LogStarts
+from kafka_log.disk.replicas import one_of_each
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -25,7 +23,9 @@ from kafka_log.segment.kernels import (
 )
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import Batches, SegmentReader
+from kafka_log.tables.selection import Selection
 
+PLACES_SAID = 5
 GOOD, PROBLEMS, COULD_NOT_RUN = 0, 1, 2
 EXIT_CODES = "exit codes: 0 good, 1 problems found, 2 could not run"
 
@@ -38,6 +38,8 @@ def say_left_out(segments: Sequence[Segment]) -> None:
     """One line on stderr that says what was not read; nothing when there is nothing."""
     if not segments:
         return
+    from rich import filesize  # takes time to load
+
     parts = []
     for state in STATES:
         sizes = [segment.size for segment in segments if segment.state == state]
@@ -50,10 +52,30 @@ def say_left_out(segments: Sequence[Segment]) -> None:
     )
 
 
+def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
+    """One line on stderr that says which records are passed over since they lie before the start of their log; nothing when there are none."""
+    if selection.deleted_records:
+        return
+    starts, low = LogStarts(), selection.offsets[0]
+    places = [
+        f"{utf8(p.topic)}-{p.partition} before {start}"
+        for p in partitions
+        if (start := starts.of(p)) is not None and (low is None or low < start)
+    ]
+    if places:
+        more = f" and {len(places) - PLACES_SAID} more" if len(places) > PLACES_SAID else ""
+        print(
+            f"kafka-log: records left out that lie before the start of their log: {', '.join(places[:PLACES_SAID])}{more};"
+            " --deleted-records takes them in",
+            file=sys.stderr,
+        )
+
+
 def found(options: argparse.Namespace) -> list[Partition]:
     """The partitions that a command reads; says what it does not. Raises NotThere."""
     partitions, left_out = survey(options.paths, options.include, unreadable_raises=False)
     there = chosen(partitions, options.topic, options.partition)
+    there = one_of_each(there, getattr(options, "replicas", None) or "keep")
     say_left_out([s for s in left_out if options.topic is None or s.topic in options.topic])
     return there
 
@@ -150,6 +172,9 @@ def progress_of(what: str, total: int, *, shown: bool = True) -> Iterator[Callab
     if not (shown and sys.stderr.isatty()):
         yield lambda n: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

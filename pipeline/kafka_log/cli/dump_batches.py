@@ -26,7 +26,7 @@ ROWS = 1 << 12
 """Batches of the reference codecs that become rows at a time."""
 
 
-FEW = 1 << 13
+FEW = 50_000
 """Batches whose headers the reference codecs read in the time in which the kernels are loaded."""
 
 

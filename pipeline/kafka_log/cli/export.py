@@ -1,29 +1,32 @@
-"""``kafka-log export``: a file for each partition, as Parquet, Arrow, JSON lines or CSV."""
+"""``kafka-log export``: a file for each partition, as Parquet, Arrow, JSON lines or CSV; with Spark tables of Parquet, Delta, Iceberg."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
-from pathlib import Path
-
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
     GOOD,
     PROBLEMS,
     found,
+    say_deleted,
 )
+from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
+from kafka_log.segment.places import local_path
 
+FORMATS = ("parquet", "arrow", "jsonl", "csv")
+TABLES = ("delta", "iceberg")
 HELP = "write each partition to a file: Parquet, Arrow, JSON lines, CSV"
 EXAMPLES = """\
   kafka-log export /var/lib/kafka --topic orders --out orders
   kafka-log export /var/lib/kafka --topic orders --time 2026-11-21:2026-11-22 --format jsonl --out day
   kafka-log export /var/lib/kafka --view offsets --out committed
+  kafka-log export /var/lib/kafka --topic orders --spark --format delta --out /lake/orders
 """
 
 
@@ -33,13 +36,17 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
     command.add_argument(
-        "--out", required=True, type=Path, metavar="DIR", help="where the files go; made if need be"
+        "--out",
+        required=True,
+        type=argument(local_path),
+        metavar="DIR",
+        help="where the files go; made if need be",
     )
     command.add_argument(
         "--format",
-        choices=("parquet", "arrow", "jsonl", "csv"),
+        choices=(*FORMATS, *TABLES),
         default="parquet",
-        help="default %(default)s",
+        help="default %(default)s; delta and iceberg with --spark",
     )
     add_selection(command, *RECORDS)
     command.add_argument(
@@ -61,6 +68,24 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--overwrite", action="store_true", help="also over files that were made of something else"
     )
+    tables = command.add_argument_group(
+        "with Spark", "one table of all partitions, to which each export adds what logs have gained"
+    )
+    tables.add_argument(
+        "--spark", action="store_true", help="tasks of Spark write; --out is a table"
+    )
+    tables.add_argument(
+        "--master", metavar="URL", help="where Spark runs (default: this machine, all cores)"
+    )
+    tables.add_argument(
+        "--partition-by",
+        default="topic,date",
+        metavar="NAME,...",
+        help="topic, partition, date (default %(default)s)",
+    )
+    tables.add_argument(
+        "--catalog", metavar="NAME", help="of Iceberg, in PyIceberg's configuration"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,8 +93,17 @@ def run(options: argparse.Namespace) -> int:
     from codecgen.runtime.errors import CodecError
     from kafka_log.report.export import ExportError, export
 
-    partitions = found(options)
+    if options.spark:
+        return _by_spark(options)
+    if options.format in TABLES:
+        print(f"kafka-log: --format {options.format} needs --spark", file=sys.stderr)
+        return COULD_NOT_RUN
+    partitions, selection = found(options), selection_of(options)
+    say_deleted(partitions, selection)
     done = made = rows = bad = 0
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -95,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
                 progress=told,
                 columns=options.columns.split(",") if options.columns else None,
                 view=options.view,
-                selection=selection_of(options),
+                selection=selection,
             ):
                 done, made, rows = done + 1, made + file.made, rows + file.rows
                 bad += len(file.lost) + file.damaged
@@ -132,6 +166,23 @@ def run(options: argparse.Namespace) -> int:
         f"{done} files, {rows:,} rows: {made} written, {done - made} as they were", file=sys.stderr
     )
     return PROBLEMS if bad else GOOD
+
+
+def _by_spark(options: argparse.Namespace) -> int:
+    wrong = {
+        f"--format {options.format}": options.format not in ("parquet", *TABLES),
+        "--view": options.view is not None,
+        "--overwrite": options.overwrite,
+    }
+    for name, given in wrong.items():
+        if given:
+            print(f"kafka-log: {name} does not go with --spark", file=sys.stderr)
+            return COULD_NOT_RUN
+    # By name: this layer does not know Spark.
+    command = importlib.import_module("pyspark_kafka_log.export.command")
+    partitions, selection = found(options), selection_of(options)
+    say_deleted(partitions, selection)
+    return int(command.export_by_spark(options, selection, partitions))
 
 
 def _of_view(partitions: list[Partition], view: str | None) -> list[Partition]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import GOOD, PROBLEMS, screen_width
+from kafka_log.segment.places import place_of
 
 if TYPE_CHECKING:
     from kafka_log.report.hexdump import Part
@@ -74,7 +75,7 @@ def _parts(options: argparse.Namespace) -> Iterator[Part]:
     from kafka_log.report.hexdump import NoSuchPlace, batches
     from kafka_log.report.hexdump_files import SEGMENTS, kind_of, other_file
 
-    path = Path(options.path)
+    path = place_of(options.path)
     kind = kind_of(path if options.kind is None else Path(options.kind))
     if kind in SEGMENTS:
         yield from batches(

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS
+from kafka_log.cli.common import PROBLEMS, say_deleted
 from kafka_log.cli.selection import BYTES, RECORDS, selection_of
 from kafka_log.cli.tables import add_table_arguments, show
 
@@ -34,6 +34,7 @@ def run(options: argparse.Namespace) -> int:
     selection = selection_of(options)
 
     def answer(log: LogDirectory) -> pa.Table:
+        say_deleted(log.found, selection)
         if selection.keys is not None:
             found = log.records_of_key(selection.keys, note=problems.append, selection=selection)
             is_known = options.output == "text" and len(selection.keys) == 1

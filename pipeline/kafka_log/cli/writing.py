@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of
+from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import PLACES
 from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.segment.places import local_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,7 @@ def add_writing_arguments(
     command.add_argument(
         "--out",
         required=True,
-        type=Path,
+        type=argument(local_path),
         metavar="DIR",
         help="where the partitions' directories go: a new directory, or that of the same command before",
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import OFFSET_CHECKPOINT
+from kafka_log.disk.names import LOG_START as LOG_START
 
-LOG_START = "log-start-offset-checkpoint"
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
 CLEANER = "cleaner-offset-checkpoint"
@@ -47,13 +47,17 @@ def read_broker_files(directory: Path) -> BrokerFiles:
         if not path.is_file():
             continue
         try:
-            data = small_file(path)
-            parsed = OFFSET_CHECKPOINT.parse(data, file=os.fspath(path), strict=False)
-            found[name] = {(e.topic, e.partition): e.offset for e in parsed.entries or ()}
+            found[name] = read_checkpoint(path)
         except (CodecError, OSError) as error:
             errors[name] = error if isinstance(error, CodecError) else str(error)
     stopped = (directory / CLEAN_SHUTDOWN).exists()
     return BrokerFiles(directory, found, errors, stopped)
+
+
+def read_checkpoint(path: Path) -> Offsets:
+    """What a checkpoint says. Raises CodecError where it is none, OSError."""
+    parsed = OFFSET_CHECKPOINT.parse(small_file(path), file=os.fspath(path), strict=False)
+    return {(e.topic, e.partition): e.offset for e in parsed.entries or ()}
 
 
 def small_file(path: Path) -> bytes:

@@ -23,7 +23,9 @@ from kafka_log.disk.names import State as State
 from kafka_log.disk.names import parse_name as parse_name
 from kafka_log.segment.arrow_text import utf8 as utf8
 from kafka_log.segment.model import Tail
+from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
+from kafka_log.segment.ranges import EVERYTHING, Range
 
 
 class NotThere(ValueError):
@@ -45,7 +47,7 @@ class DirectoryError(Exception):
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A segment file. ``base_offset`` is what its name says; ``size`` is in bytes. It is ``rolled`` when another one follows
-    in its partition: brokers write to the last one only."""
+    in its partition: brokers write to the last one only. ``offsets`` are those that are read of it, where another one has the rest."""
 
     path: Path
     topic: str
@@ -54,6 +56,7 @@ class Segment:
     size: int
     state: State = "live"
     rolled: bool = False
+    offsets: Range = EVERYTHING
 
     @property
     def tail(self) -> Tail:
@@ -83,6 +86,11 @@ class Partition:
     segments: tuple[Segment, ...]
     state: State = "live"
     error: UnreadableError | None = None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and partition."""
+        return self.topic, self.partition
 
 
 def by_state(
@@ -136,7 +144,7 @@ def survey(
 
 
 def _listed(paths: Paths) -> list[Path]:
-    return list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
+    return list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
 
 
 def _all(places: Sequence[Path], unreadable_raises: bool) -> list[Partition]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kafka_log.disk.names import MAX_OFFSET, State, of_file, parse_name
@@ -24,7 +26,7 @@ def files_of(directory: Path) -> tuple[list[File], list[Path]]:
     delete old ones meanwhile: these are passed over."""
     out: list[File] = []
     beyond: list[Path] = []
-    with os.scandir(directory) as entries:
+    with _scanned(directory) as entries:
         for child in entries:
             said = of_file(child.name)
             try:
@@ -37,6 +39,11 @@ def files_of(directory: Path) -> tuple[list[File], list[Path]]:
             except FileNotFoundError:
                 continue
     return sorted(out), sorted(beyond)
+
+
+def _scanned(directory: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+    scandir = getattr(directory, "scandir", None)  # of a store: there are sizes in its listing
+    return os.scandir(directory) if scandir is None else scandir()
 
 
 def segment_files(directory: Path) -> list[File]:

@@ -13,6 +13,8 @@ _SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|futur
 _SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
 _SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
 
+LOG_START = "log-start-offset-checkpoint"
+
 State = Literal[
     "live",
     "deleted",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +48,7 @@ def is_whole(snapshot: Snapshot) -> bool:
         if last is None:
             return False
         position, size, is_control = last
-        if not is_control or position + size != os.stat(snapshot.path).st_size:  # noqa: PTH116
+        if not is_control or position + size != snapshot.path.stat().st_size:
             return False
         for batch in SegmentReader(snapshot.path, start=position):
             return any(

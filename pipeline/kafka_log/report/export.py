@@ -11,6 +11,8 @@ from typing import Any, BinaryIO, Literal, Unpack
 import pyarrow as pa
 
 from kafka_log.disk.directory import DirectoryError, Partition
+from kafka_log.disk.log_start import LogStarts
+from kafka_log.disk.tiers import with_tiers
 from kafka_log.report.lines import line_blocks
 from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost, Policy
@@ -63,7 +65,7 @@ def export(
     ``columns``, ``view``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
     come before the others, so that the files can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them.
     Each file is written beside and renamed when it is whole. What was made of segments of the same names and
-    sizes, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
+    sizes, from the same start of their log, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group.
 
     Raises :class:`ExportError`, and what scan raises; files that are whole stay.
@@ -75,12 +77,15 @@ def export(
     selection = selection.but(topics=None, partitions=None, include=())
     asked = {"columns": columns and list(columns), "view": view} | selection.plain()
     wanted = _plain({name: value for name, value in asked.items() if value is not None})
-    for partition in partitions:
+    starts = LogStarts()
+    for partition in with_tiers(partitions):
         path = out / _name(partition, kind)
-        made_of = {
+        made_of: dict[str, Any] = {
             "segments": [[s.path.name, s.size] for s in partition.segments],
             "options": wanted,
         }
+        if not selection.deleted_records and (start := starts.of(partition)) is not None:
+            made_of["log_start"] = start
         before = manifest.get(path.name)
         if path.exists() and before is not None and before["made_of"] == made_of:
             yield Exported(

@@ -21,6 +21,7 @@ from kafka_log.report.printing import iso_time
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.positioned_reads import size_of
 from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.resynchronisation import next_entry
 
@@ -73,7 +74,7 @@ def batches(
     """
     limits = limits or Limits()
     with path.open("rb", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
+        size = size_of(file)
 
         def read(position: int, n: int) -> bytes:
             file.seek(position)

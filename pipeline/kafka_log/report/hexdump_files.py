@@ -69,7 +69,7 @@ def _index(path: Path, name: str, entry: Any, at: int, most: int) -> Part:
     codec = next(iter(entry.cases.values())) if hasattr(entry, "cases") else entry
     step = codec.size
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
+        size = file.seek(0, os.SEEK_END)
         if at and at >= size:
             raise NoSuchPlace(f"{path} has {size} bytes: there is no byte {at}")
         first = at // step

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -72,5 +73,5 @@ def segment_table(partitions: Sequence[Partition]) -> pa.Table:
     return pa.Table.from_pylist(rows, SEGMENTS)
 
 
-def _modified(path: os.PathLike[str]) -> int:
-    return os.stat(path).st_mtime_ns // 1_000_000  # noqa: PTH116
+def _modified(path: Path) -> int:
+    return path.stat().st_mtime_ns // 1_000_000

@@ -14,7 +14,12 @@ from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log.segment import framing, tails
 from kafka_log.segment.model import Tail
-from kafka_log.segment.positioned_reads import open_segment, read_exactly, read_what_there_is
+from kafka_log.segment.positioned_reads import (
+    open_segment,
+    read_exactly,
+    read_what_there_is,
+    size_of,
+)
 
 HEADER_BYTES = max(framing.HEADER_START, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
 """Bytes of an entry that have all of its header, whatever it is."""
@@ -52,7 +57,7 @@ def entries(path: Path, tail: Tail = Tail.REFERENCE, start: int = 0) -> Iterator
     CodecError is raised for what is no entry, or cannot be read."""
     name = os.fspath(path)
     with open_segment(path) as file:
-        size = os.fstat(file.fileno()).st_size
+        size = size_of(file)
 
         def read(position: int, n: int) -> bytes:
             return read_what_there_is(file, position, min(n, size - position), 0xFF)
@@ -98,8 +103,8 @@ def _check_rest(
 
 
 def headers(
-    path: Path, columns: Sequence[str], tail: Tail = Tail.REFERENCE
+    path: Path, columns: Sequence[str], tail: Tail = Tail.REFERENCE, start: int = 0
 ) -> Iterator[tuple[Any, ...]]:
     """Columns of the view batches for each entry of a file. See :func:`entries`."""
     wanted = Columns(columns, os.fspath(path))
-    return map(wanted.of, entries(path, tail))
+    return map(wanted.of, entries(path, tail, start))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.cursor import CHUNK_BYTES
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Policy, Tail
+from kafka_log.segment.places import place_of
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.skipping import part_of
 
@@ -180,7 +180,7 @@ class BlockReader:
         options |= {"chunk_bytes": chunk_bytes, "tail": tail, "rescue": rescue, "size": size}
         self.policy = policy
         self.options = options
-        self.path = Path(path)
+        self.path = place_of(path)
         self.end: End | None = None
 
     def __iter__(self) -> Iterator[Batch]:

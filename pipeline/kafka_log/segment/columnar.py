@@ -364,7 +364,7 @@ class BatchScanner(Scanner):
     def _load(self, file: FileIO, size: int) -> Loader:
         from kafka_log.segment.header_loading import MappedHeaders, ReadHeaders
 
-        if self.mmap:
+        if self.mmap and isinstance(file, FileIO):
             return MappedHeaders(file, size)
         return ReadHeaders(file, self.chunk_bytes, getattr(self.kernels, "JIT", False))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codecgen.runtime.construct import Layout
 from codecgen.runtime.located_bytes import Session, Source
@@ -21,8 +21,7 @@ def layout_of(magic: int) -> Layout:
     return LOG_ENTRY.cases[known]
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """What the first bytes of an entry say: its layout and magic, and its length in bytes."""
 
     layout: Layout
@@ -35,6 +34,9 @@ def frame_of(head: bytes | memoryview, position: int, file: str) -> Frame:
 
     Raises ParseError for a length that no entry can have.
     """
+    found = LOG_ENTRY.plain_frame(head, 0)
+    if found is not None:
+        return Frame(*found)
     source = Source(head, Session(strict=False, file=file), origin=position)
     magic = LOG_ENTRY.peek(source)
     layout = layout_of(magic)

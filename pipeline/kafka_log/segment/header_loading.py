@@ -17,14 +17,14 @@ from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 
-WINDOW = 16 << 20
+WINDOW = 32 << 20
 """Bytes of a file that are looked through at a time when batches are large. Memory holds the pages with headers."""
 
 FIRST = 64
 """Heads that are read at first, to see how large batches are."""
 
-MANY = 1024
-"""Heads in what is left of a file from which on memory is made in large pages."""
+MOST = 1024
+"""Heads that are read at a time: of more the pages cost more than the call."""
 
 FAR = 24 << 10
 """Bytes from one batch to the next from which on it is faster to read each head by itself than to read everything:
@@ -78,7 +78,7 @@ class ReadHeaders:
         self.file = file
         self.step = max(chunk_bytes, FAR)  # what does not fit into it is large
         self.chunk = Sparse(max(WINDOW, self.step))
-        self.hop = _kernel() if compiled else None
+        self.hop = _kernel() if compiled and isinstance(file, FileIO) else None
         self.far_from = FAR if self.hop is None else FAR_BY_KERNEL
         self.far = _LENGTH is not None
         self.most = FIRST
@@ -109,9 +109,7 @@ class ReadHeaders:
             at, count, got = self._one_by_one(room, position)  # errors are raised here
         self.chunk.size = at or got
         self.far = count < TRIAL or at >= count * self.far_from
-        self.most = WINDOW
-        if at and (stop - position) * count // at >= MANY:
-            self.chunk.expect_all()
+        self.most = MOST
 
     def _one_by_one(self, room: int, position: int) -> tuple[int, int, int]:
         """Where it stops, after how many batches, and what there is of the head in that place."""

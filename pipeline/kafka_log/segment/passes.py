@@ -11,6 +11,7 @@ from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
 from kafka_log.segment import tails
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
 from kafka_log.segment.positioned_reads import UnreadableError, read_exactly, read_what_there_is
+from kafka_log.segment.read_ahead import ReadAhead
 
 if TYPE_CHECKING:
     from kafka_log.segment.framing import Frame
@@ -39,6 +40,7 @@ class Run:
         self.note: str | None = None
         self.skipped: int | None = None
         """The end of the last bytes that were skipped."""
+        self.ahead = ReadAhead(file, size)
         self.found: tuple[int, int | None, tuple[int, int] | None] | None = None
         """The last search for an entry: from where, after which offset, and what it found."""
 
@@ -69,6 +71,14 @@ class Run:
         stop = self.size if reader.stop is None else min(reader.stop, self.size)
         may_be_active = reader.tail is Tail.ACTIVE and reader.policy is not Policy.STRICT
         while self.position < stop:
+            for plain in self.plain():
+                self.count_in(plain)
+                after = self.position
+                yield plain
+                if self.position != after or after >= stop:  # others may have read on
+                    break
+            if self.position >= stop:
+                break
             size: int | None = 0
             try:
                 size = self.next_size()
@@ -103,6 +113,15 @@ class Run:
             self.count_in(batch)
             yield batch
         return "eof" if self.position >= self.size else "partial"
+
+    def plain(self) -> Iterator[Batch]:
+        """The next batches, as far as nothing is wrong with them and their records are not asked for: of many at a time."""
+        if self.reader.reads_plain:
+            from kafka_log.segment.reference import plain_batches
+
+            wanted = 1
+            while wanted and (held := self.ahead.at(self.position, wanted)) is not None:
+                wanted = yield from plain_batches(held, self.position)
 
     def next_size(self) -> int | None:
         """Length of the next entry, None when the file ends before the entry does."""

@@ -14,7 +14,9 @@ from typing import Any
 from codecgen.runtime.errors import CodecError, Where
 
 SECTOR = 512
-"""Bytes that a disk cannot read at the least, if it cannot read one of them."""
+"""Bytes that a disk cannot read at the least, if it cannot read one of them. Files of stores have a ``sector`` of their own."""
+
+_PREADV = hasattr(os, "preadv")
 
 
 class UnreadableError(CodecError, OSError):
@@ -42,9 +44,14 @@ def open_segment(path: Path) -> FileIO:
         raise unreadable(error, 0, path) from error
 
 
+def size_of(file: FileIO) -> int:
+    """Bytes of an open file. Raises OSError."""
+    return file.seek(0, os.SEEK_END)
+
+
 def pread(file: FileIO, view: memoryview, position: int) -> int:
     """Fill a view, or the first part of it, with the bytes at a place of a file. How many; 0 at its end. Raises OSError."""
-    if hasattr(os, "preadv"):
+    if _PREADV and isinstance(file, FileIO):
         return os.preadv(file.fileno(), (view,), position)
     file.seek(position)
     return file.readinto(view) or 0
@@ -59,10 +66,10 @@ def read_at(file: FileIO, view: memoryview, position: int) -> int:
         try:
             n = pread(file, view[done:end], position + done)
         except OSError as error:
-            if end - done <= _rest_of_sector(position + done):
+            if end - done <= _rest_of_sector(file, position + done):
                 if done:
                     return done
-                raise unreadable(error, position, Path(os.fsdecode(file.name))) from error
+                raise unreadable(error, position, os.fsdecode(file.name)) from error
             bad = end
         else:
             if not n:
@@ -72,8 +79,8 @@ def read_at(file: FileIO, view: memoryview, position: int) -> int:
                 continue
         # Half of what is left, up to where a sector ends.
         half = (done + bad) // 2
-        half -= (position + half) % SECTOR
-        end = min(max(half, done + _rest_of_sector(position + done)), len(view))
+        half -= (position + half) % _sector(file)
+        end = min(max(half, done + _rest_of_sector(file, position + done)), len(view))
     return done
 
 
@@ -101,7 +108,7 @@ def read_what_there_is(file: FileIO, position: int, n: int, fill: int) -> bytes:
             got = read_at(file, view[done : done + step], position + done)
         except UnreadableError:
             # Sectors that cannot be read lie together: the next ones are tried one by one.
-            got, step = _rest_of_sector(position + done), SECTOR
+            got, step = _rest_of_sector(file, position + done), _sector(file)
         else:
             if not got:
                 break
@@ -110,11 +117,18 @@ def read_what_there_is(file: FileIO, position: int, n: int, fill: int) -> bytes:
     return bytes(out)
 
 
-def _rest_of_sector(position: int) -> int:
-    return SECTOR - position % SECTOR
+def _sector(file: FileIO) -> int:
+    return getattr(file, "sector", SECTOR)
 
 
-def unreadable(error: OSError, position: int | None, path: Path) -> UnreadableError:
+def _rest_of_sector(file: FileIO, position: int) -> int:
+    sector = _sector(file)
+    return sector - position % sector
+
+
+def unreadable(
+    error: OSError, position: int | None, path: str | os.PathLike[str]
+) -> UnreadableError:
     """The error of the system as one that names the place."""
     text = error.strerror or str(error)
     where = Where(position=position, file=os.fspath(path))

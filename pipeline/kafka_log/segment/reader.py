@@ -14,9 +14,11 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
 from kafka_log.segment.passes import Run
+from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import (
     UnreadableError,
     open_segment,
+    size_of,
 )
 
 # The codecs, and what stands on them, are imported where they are needed: the Arrow kernels may leave nothing to them.
@@ -67,7 +69,7 @@ class SegmentReader:
         rescue: bool = True,
         size: int | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = place_of(path)
         self.policy = Policy(policy)
         self.limits = limits or Limits()
         if engine not in ENGINES:
@@ -79,6 +81,11 @@ class SegmentReader:
         self.rescue = rescue
         self.size = size
         self.end: End | None = None
+
+    @property
+    def reads_plain(self) -> bool:
+        """Whether batches are verified, and their records left alone."""
+        return not self.records
 
     @cached_property
     def engine(self) -> Engine:
@@ -106,7 +113,7 @@ class SegmentReader:
             yield None
             return
         with file:
-            yield Run(self, file, os.fstat(file.fileno()).st_size)
+            yield Run(self, file, size_of(file))
 
     def _fail(self, error: UnreadableError) -> None:
         """Note that the file cannot be opened."""
@@ -134,6 +141,8 @@ class SegmentReader:
 class HeaderReader(SegmentReader):
     """Takes each batch for what its header says. Only its bytes are read, and no checksum is verified: but for a magic byte
     that no format has, and for a length that cuts the header off, which are judged as in :class:`SegmentReader`."""
+
+    reads_plain = False
 
     def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
         from kafka_log.segment.batch_headers import HEADER_BYTES

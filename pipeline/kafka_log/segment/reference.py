@@ -6,7 +6,7 @@ codecs, and in the generated rows of the views: this module fills in by name wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 from codecgen.runtime.construct import Layout
@@ -19,7 +19,7 @@ from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
 from kafka_log.segment import inner_messages
 from kafka_log.segment.control import read_control
-from kafka_log.segment.framing import layout_of
+from kafka_log.segment.framing import HEADER_START, layout_of
 from kafka_log.segment.model import Batch, Policy, Problem, Record, is_own_checksum
 from kafka_log.segment.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 
@@ -30,6 +30,7 @@ _HEADS = {
     for case in BATCHES.cases
 }
 _HEADER = BATCHES.header(OF_BATCH + MORE_OF_BATCH)
+_NO_FRAME = (None, 0, 0)
 _ROWS = {case: (case.values(OF_RECORD), case.values(MORE_OF_RECORD)) for case in RECORDS.cases}
 
 
@@ -98,10 +99,34 @@ def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
         return None
     if row is None:
         return None
-    batch = Batch(**dict(zip(OF_BATCH, row, strict=False)))
+    batch = Batch(*row[: len(OF_BATCH)])
     batch.says_base_offset = batch.base_offset is not None
     batch.more = row[len(OF_BATCH) :]
     return batch
+
+
+def plain_batches(data: memoryview, position: int) -> Generator[Batch, None, int]:
+    """The batches without their records that lie in ``data``, which begins at ``position`` of a file, as :func:`construct_engine` gives
+    them. It ends with the first one that is anything but plain, and returns 0; or that is not there as a whole, and returns how many bytes
+    it takes to go on."""
+    at, size = 0, len(data)
+    while size - at >= HEADER_START:
+        layout, _, length = LOG_ENTRY.plain_frame(data, at) or _NO_FRAME
+        if layout is None or not layout.head.leaves_an_array:
+            return 0
+        end = at + length
+        if end > size:
+            return length
+        entry = layout.head.checked(data, at, end)
+        case = None if entry is None else BATCHES.case(layout, entry)
+        if case is None:
+            return 0
+        batch = _batch(case, entry, Place(position + at, length))
+        if batch.record_count is None:
+            return 0
+        yield batch
+        at = end
+    return HEADER_START
 
 
 def _header_size(layout: Layout) -> int:
@@ -147,8 +172,7 @@ def _head(layout: Layout, opened: Opened) -> Case | None:
 def _batch(case: Case, entry: Any, place: Place) -> Batch:
     """The batch that a header describes."""
     _, values, more = _HEADS[case]
-    found = dict(zip(OF_BATCH, [value(entry, None, place) for value in values], strict=True))
-    batch = Batch(**found)
+    batch = Batch(*[value(entry, None, place) for value in values])
     batch.says_base_offset = batch.base_offset is not None
     if more:
         batch.more = tuple([value(entry, None, place) for value in more])

@@ -1,60 +1,94 @@
-"""What a consumer gets of a partition: what its isolation makes of a selection."""
+"""What a consumer gets of a partition: what its isolation and its log start offset make of a selection."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from kafka_log.disk.directory import MAX_OFFSET, Segment
+from kafka_log.disk.directory import MAX_OFFSET, Segment, State
+from kafka_log.disk.log_start import Log, LogStarts
+from kafka_log.segment.ranges import Range
 from kafka_log.segment.row_selection import Aborted, RowSelection
-from kafka_log.tables.selection import Selection
+from kafka_log.tables.selection import Selection, within_offsets
 
 if TYPE_CHECKING:
+    from kafka_log.disk.transactions import Transactions
     from kafka_log.segment.kernels import Engine
-
-
-class Log(Protocol):
-    """A partition, by its segments in the order of offsets."""
-
-    @property
-    def segments(self) -> Sequence[Segment]: ...
 
 
 class PartitionRows:
     """The rows that a selection wants of partitions, of one at a time: with ``read_committed`` their transactions are looked for,
-    from batch headers and markers.
+    from batch headers and markers. Records before the log start offset are wanted only with ``deleted_records``; of segments that are
+    not live, and were asked for by their state, as any others.
 
     ``of_view``: where isolation is not said, of Kafka's own topics comes what brokers take of them: nothing of transactions that
     have not ended, but all that others wrote after they began.
     """
 
     def __init__(
-        self, selection: Selection, engine: Engine = "auto", *, of_view: bool = False
+        self,
+        selection: Selection,
+        engine: Engine = "auto",
+        *,
+        of_view: bool = False,
+        starts: LogStarts | None = None,
     ) -> None:
         self._selection = selection
         self._whole = of_view and selection.isolation is None
         self._committed = self._whole or selection.isolation == "read_committed"
         self._engine = engine
+        self._starts = None if selection.deleted_records else starts or LogStarts()
         self._partition: Log | None = None
-        self._rows = selection.rows()
+        self._rows = self._live = selection.rows()
 
-    def of(self, partition: Log) -> RowSelection:
-        """What is wanted of its segments. Raises CodecError for damage, where that is an error."""
-        if self._committed and partition is not self._partition:
-            self._partition, self._rows = partition, self._find(partition)
-        return self._rows
+    def of(self, partition: Log, state: State = "live") -> RowSelection:
+        """What is wanted of its segments that are in a state. Raises CodecError for damage, where that is an error."""
+        if partition is not self._partition:
+            rows = self._find(partition) if self._committed else self._selection.rows()
+            self._partition, self._rows, self._live = partition, rows, rows
+            if (start := self.start(partition)) is not None:
+                self._live = replace(rows, offsets=_from(start, rows.offsets))
+        return self._live if state == "live" else self._rows
+
+    def segments(self, partition: Log) -> list[Segment]:
+        """Its segments that may have rows which are wanted, by their names. No transactions are looked for."""
+        offsets = self._selection.offsets
+        start = self.start(partition)
+        if start is not None and all(s.state == "live" for s in partition.segments):
+            offsets = _from(start, offsets)
+        return within_offsets(partition.segments, offsets)
+
+    def start(self, partition: Log) -> int | None:
+        """The log start offset of a partition, where records lie before it that are not wanted."""
+        return None if self._starts is None else self._starts.of(partition)
 
     def _find(self, partition: Log) -> RowSelection:
-        from kafka_log.disk.transactions import transactions  # the codecs: not for other scans
-
-        found = transactions(
-            partition.segments,
-            self._selection.policy,
-            damage_raises=self._selection.raises,
-            engine=self._engine,
-        )
+        found = self._transactions(partition)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
         if self._whole:
             aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]
         stable = None if self._whole else found.last_stable_offset
         return self._selection.rows(stable, Aborted(aborted))
+
+    def _transactions(self, partition: Log) -> Transactions:
+        from kafka_log.disk.kept_transactions import kept_transactions  # the codecs
+        from kafka_log.disk.transactions import transactions  # not for other scans
+
+        # Where damage is passed over, no file beside the log knows what of it will be read.
+        if self._selection.raises:
+            kept = kept_transactions(partition.segments, self._engine)
+            if kept is not None:
+                return kept
+        return transactions(
+            partition.segments,
+            self._selection.policy,
+            damage_raises=self._selection.raises,
+            engine=self._engine,
+        )
+
+
+def _from(start: int, offsets: Range) -> Range:
+    """A range of offsets, as far as it does not lie before a start."""
+    low, high = offsets
+    low = start if low is None else max(low, start)
+    return (low if high is None else min(low, high)), high

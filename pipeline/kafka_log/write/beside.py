@@ -90,8 +90,8 @@ class OutDirectory:
         try:
             yield partial
             for child in partial.iterdir():
-                _sync(child)
-            _sync(partial)
+                sync(child)
+            sync(partial)
             # Said before it is there: what is there is always known.
             self._manifest[name] = {"made_of": dict(made_of), "rows": rows}
             start = kept(log_start, partial)
@@ -104,7 +104,7 @@ class OutDirectory:
                 with whole_file(self.path / LOG_START) as file:
                     file.write(checkpoint(self._log_starts()))
             partial.rename(self.path / name)
-            _sync(self.path)
+            sync(self.path)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
@@ -175,7 +175,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         return {}  # not ours, or cut: what stands there is of something else
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Have a file, or the names in a directory, on the disk. Raises OSError."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

@@ -32,7 +32,7 @@ def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, en
 
     Raises OSError.
     """
-    said = _read(source / LEADER_EPOCHS)
+    said = leader_epochs(source / LEADER_EPOCHS)
     if said is None and not batches:
         return
     epochs = list(said or batches)
@@ -56,8 +56,8 @@ def _epoch_at(epochs: Epochs, offset: int) -> int | None:
     return found[-1] if found else None
 
 
-def _read(path: Path) -> list[tuple[int, int]] | None:
-    """What a file says; None when it is missing, or is not what it should be."""
+def leader_epochs(path: Path) -> list[tuple[int, int]] | None:
+    """What such a file says; None when it is missing, or is not what it should be."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)

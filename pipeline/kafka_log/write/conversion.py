@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ import pyarrow as pa
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_codecs import Compression
 from kafka_log.disk.directory import Partition, Segment
-from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.disk.replicas import LAST_OFFSET
-from kafka_log.segment import framing
-from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
+from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
@@ -27,6 +24,7 @@ from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.reader import damage
 from kafka_log.write.contents import base_of
 from kafka_log.write.old_messages import MAGIC, converted
+from kafka_log.write.output import BOUNDS, Out
 from kafka_log.write.partitions import Advance, finish, note_epochs
 from kafka_log.write.recompression import Target, recompressed
 from kafka_log.write.segments import MAX_SEGMENT, LogWriter
@@ -56,7 +54,6 @@ CONVERTED = pa.schema(
 """A row for each segment, or one for a partition that is refused, without numbers."""
 
 _COPY, _RECODE, _OLD = range(3)
-_BOUNDS = ("base_offset", "last_offset")
 
 
 @dataclass(slots=True)
@@ -95,7 +92,7 @@ def write_converted(
                 base = int(headers.first[0])
             if base is not None:
                 log.begin(base)
-                made = _write(_Out(log), segment, headers, counts, target, base)
+                made = _write(Out(log, MAX_SEGMENT), segment, headers, counts, target, base)
                 rows.append(made)
             note_epochs(epochs, headers, np.ones(len(headers), bool))
             advance(segment.size)
@@ -147,66 +144,12 @@ def _refused(error: CodecError) -> CodecError:
     return error
 
 
-class _Out:
-    """Where batches go: into the segment that was begun, or into another one where it would become too large."""
-
-    def __init__(self, log: LogWriter) -> None:
-        self.log = log
-        self.batches = self.bytes = 0
-
-    def room(self, size: int, last: int) -> bool:
-        """Whether so many bytes with offsets up to ``last`` fit into the segment."""
-        base = self.log.base_offset or 0
-        return self.log.size + size <= MAX_SEGMENT and last - base <= MAX_RELATIVE
-
-    def put(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
-        if self.log.size and not self.room(len(data), last):
-            self.log.begin(first)
-        self.log.write(data)
-        self.batches += batches
-        self.bytes += len(data)
-
-    def copy(self, file: FileIO, headers: Headers) -> None:
-        """Batches that lie next to each other, as they are."""
-        sizes, lasts = headers.size.tolist(), headers.last.tolist()
-        start = int(headers.position[0])
-        if self.room(sum(sizes), lasts[-1]):
-            self.log.copy(file, start, start + sum(sizes))
-            self.batches += len(sizes)
-            self.bytes += sum(sizes)
-            return
-        for size, first, last in zip(sizes, headers.first.tolist(), lasts, strict=True):
-            self.put(read_exactly(file, start, size), first, last)
-            start += size
-
-    def pieces(self, pieces: Iterator[memoryview], columns: Columns) -> None:
-        """Whole batches."""
-        for piece in pieces:
-            entries = list(_entries(piece))
-            first, last = columns.of(entries[0])[0], columns.of(entries[-1])[1]
-            if self.room(len(piece), last):
-                self.put(piece, first, last, len(entries))
-                continue
-            for entry in entries:
-                data = piece[entry.position : entry.position + entry.frame.size]
-                self.put(data, *columns.of(entry._replace(position=0)))
-
-
-def _entries(piece: memoryview) -> Iterator[Entry]:
-    position = 0
-    while position < len(piece):
-        data = bytes(piece[position : position + HEADER_BYTES])
-        frame = framing.frame_of(data, position, "")
-        yield Entry(position, frame, data)
-        position += frame.size
-
-
 def _write(
-    out: _Out, segment: Segment, headers: Headers, counts: Any, target: Target, base: int
+    out: Out, segment: Segment, headers: Headers, counts: Any, target: Target, base: int
 ) -> Converted:
     kinds = _kinds(headers, counts, target)
     name = os.fspath(segment.path)
-    columns = Columns(_BOUNDS, name)
+    columns = Columns(BOUNDS, name)
     label = None if target.codec is None else target.codec.label
     with open_segment(segment.path) as file:
         for low, high in _runs(kinds, headers):

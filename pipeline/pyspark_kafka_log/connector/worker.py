@@ -13,30 +13,42 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from kafka_log.tables.splits import Split
+from kafka_log.write.commit import Micro
+from kafka_log.write.log_format import WriteJob
+from pyspark_kafka_log.aggregates import Aggregates
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import default_columns, parse
-from pyspark_kafka_log.source import DefaultSource, KafkaLogReader, Task
+from pyspark_kafka_log.source import PROBLEM, DefaultSource, KafkaLogReader, Task
+from pyspark_kafka_log.stream.options import parse_stream
+from pyspark_kafka_log.stream.planning import there_still
+from pyspark_kafka_log.stream.polling import LogStream
+from pyspark_kafka_log.writing import abort_rows, commit_rows, job_of, write_rows
 
 _INT = struct.Struct(">i")
 PIECE = 1 << 30
-DECIDING = ("timestamp",)
-"""Columns that a record may have no value for: then it fails a query, or is left out."""
 
 
 class Pieces:
-    """A file of one answer."""
+    """A file of one answer, and of what comes after its question."""
 
     closed = False
 
-    def __init__(self, out: BinaryIO) -> None:
+    def __init__(self, out: BinaryIO, given: BinaryIO) -> None:
         self.out = out
+        self.given = given
+
+    def read(self, size: int) -> bytes:
+        """Bytes that come after the question."""
+        return self.given.read(size)
 
     def write(self, data: Any) -> int:
         """Send bytes."""
@@ -64,15 +76,16 @@ class Pieces:
 
 def main(infile: BinaryIO, outfile: BinaryIO) -> None:
     """Answer until the JVM hangs up. Spark's daemon would call again if this returned."""
+    answers: Mapping[str, Answer] = {**ANSWERS, "stream": StreamAnswers()}
     while True:
         size = infile.read(4)
         if len(size) < 4:
             sys.exit(1)
         request = json.loads(infile.read(_INT.unpack(size)[0]))
         task = infile.read(_INT.unpack(infile.read(4))[0])
-        pieces = Pieces(outfile)
+        pieces = Pieces(outfile, infile)
         try:
-            ANSWERS[request["ask"]](request, task, pieces)
+            answers[request["ask"]](request, task, pieces)
             _send(outfile, _INT.pack(0))
             _flush(outfile)
         except Exception as error:
@@ -101,7 +114,12 @@ def _told(error: Exception) -> str:
 
 
 def _source(request: Mapping[str, Any]) -> DefaultSource:
-    return DefaultSource(request["options"])
+    return DefaultSource(_given(request))
+
+
+def _given(request: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a query, after what the JVM's configuration opens stores with."""
+    return {**request.get("stores", {}), **request["options"]}
 
 
 def _schema(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
@@ -110,20 +128,41 @@ def _schema(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
         schema = source.schema()
     else:
         schema = StructType.fromJson(json.loads(request["schema"]))
-        source.reader(schema)
+        source.projection(schema)
     out.write(schema.json().encode())
 
 
 def _plan(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     tasks = _reader(request).partitions()
-    data = [pickle.dumps(task.splits) for task in tasks if isinstance(task, Task)]
+    splits = [task.splits for task in tasks if isinstance(task, Task)]
+    if Aggregates.of(request) is not None:
+        splits = splits or [()]  # the values of no rows
+    _send_tasks(splits, out)
+
+
+def _aggregates(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    """The schema of aggregates; nothing where rows are to be read for them."""
+    asked = Aggregates.of(request)
+    if asked is not None and asked.can_be_had(_reader(request).scan):
+        out.write(from_arrow_schema(asked.schema).json().encode())
+
+
+def _send_tasks(tasks: Iterable[tuple[Split, ...]], out: Pieces) -> None:
+    data = [pickle.dumps(splits) for splits in tasks]
     out.write(_INT.pack(len(data)) + b"".join(_INT.pack(len(one)) + one for one in data))
 
 
 def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     reader = _reader(request)
     losses = Losses()
-    batches: Iterable[pa.RecordBatch] = reader.rows(Task(pickle.loads(task)), losses)
+    splits = pickle.loads(task)
+    if "stream" in request:
+        splits = there_still(splits, fails=parse_stream(request["options"]).fails)
+    asked = Aggregates.of(request)
+    if asked is not None:
+        _send_rows([asked.rows(splits, reader.scan)], asked.schema, out)
+        return
+    batches: Iterable[pa.RecordBatch] = reader.rows(Task(splits), losses)
     if request["limit"] is not None:
         batches = first_rows(batches, request["limit"])
     names = request["columns"]
@@ -132,19 +171,60 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
             out.write(_INT.pack(batch.num_rows))
         out.tell(losses)
         return
-    schema = pa.schema([reader.scan.schema.field(name) for name in names])
+    schema = pa.schema([reader.schema.field(name) for name in names])
+    _send_rows((batch.select(names) for batch in batches), schema, out)
+    out.tell(losses)
+
+
+def _send_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, out: Pieces) -> None:
     with pa.ipc.new_stream(pa.PythonFile(out, "w"), schema) as writer:
         for batch in batches:
-            writer.write_batch(batch.select(names))
+            writer.write_batch(batch)
             out.flush()
-    out.tell(losses)
+
+
+def _job(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    schema = StructType.fromJson(json.loads(request["schema"]))
+    job = job_of(request["options"], schema, request["overwrite"], request["query"])
+    out.write(job.to_json().encode())
+
+
+def _write(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    job = WriteJob.from_json(request["job"])
+    rows = pa.ipc.open_stream(pa.PythonFile(out, "r"))
+    try:
+        told = write_rows(job, request["task"], request["batch"], rows)
+    except Exception:
+        for _rest in rows:  # the next question comes after them
+            pass
+        raise
+    out.write(told.encode())
+
+
+def _commit(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    batch = request["batch"]
+    micro = None if batch is None else Micro(request["query"], batch)
+    commit_rows(WriteJob.from_json(request["job"]), request["messages"], micro)
+
+
+def _abort(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    abort_rows(WriteJob.from_json(request["job"]), request.get("batch"))
 
 
 def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
     """What reads the columns that a query needs, and those that decide which rows there are: not one may come or go with the
-    columns that are selected."""
-    options = parse(request["options"])
-    names = [*request["columns"], *(name for name in request["table"] if name in DECIDING)]
+    columns that are selected. A record without a timestamp fails a query, or is left out; what could not be read is a row where there
+    is a column to say so."""
+    given = _given(request)
+    asks_rows = request.get("aggregates") is None
+    options = parse_stream(given).reading if "stream" in request else parse(given)
+    deciding = {"timestamp"}
+    if options.selection.damage == "keep":
+        deciding |= {PROBLEM, options.corrupt_record}
+    names = [
+        *(request["columns"] if asks_rows else ()),
+        *(name for name in request["table"] if name in deciding),
+    ]
     columns = tuple(dict.fromkeys(names)) or default_columns(options)[:1]
     query = pushed(
         (column, operator, _plain(value)) for column, operator, value in request["filters"]
@@ -152,6 +232,32 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
     if (limit := request["limit"]) is not None:
         options = replace(options, batch_rows=max(1, min(limit, options.batch_rows)))
     return KafkaLogReader(options, columns, query, request["parallelism"])
+
+
+class StreamAnswers:
+    """Answers for a stream, which keeps in mind what it has seen."""
+
+    def __init__(self) -> None:
+        self._stream: LogStream | None = None
+
+    def __call__(self, request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+        """Answer with JSON, or with tasks."""
+        if self._stream is None:
+            options = parse_stream(_given(request))
+            self._stream = LogStream(options, request["parallelism"])
+        stream, start, end = self._stream, request["start"], request["end"]
+        if request["do"] == "tasks":
+            _send_tasks(stream.tasks(start, end), out)
+            return
+        answers: dict[str, Callable[[], Any]] = {
+            "initial": stream.initial,
+            "latest": lambda: stream.latest(start, limited=request["limited"]),
+            "report": stream.report,
+            "prepare": stream.prepare,
+            "limits": lambda: asdict(stream.limits),
+            "behind": lambda: stream.behind(end),
+        }
+        out.write(json.dumps(answers[request["do"]]()).encode())
 
 
 def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
@@ -172,8 +278,15 @@ def _plain(value: Any) -> Any:
     return value["us"] if isinstance(value, dict) else value
 
 
-ANSWERS: Mapping[str, Callable[[Mapping[str, Any], bytes, Pieces], None]] = {
+Answer = Callable[[Mapping[str, Any], bytes, Pieces], None]
+
+ANSWERS: Mapping[str, Answer] = {
     "schema": _schema,
     "plan": _plan,
+    "aggregates": _aggregates,
     "read": _read,
+    "job": _job,
+    "write": _write,
+    "commit": _commit,
+    "abort": _abort,
 }

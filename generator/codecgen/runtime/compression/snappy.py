@@ -60,14 +60,20 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
     notes: list[str] = []
     _note_versions(data, 0, notes)
     at, end = len(_HEADER), len(data)
+    begun = 0
     error: CompressionError | LimitError | None = None
     while end - at >= _CHUNK.size:
         (size,) = _CHUNK.unpack_from(data, at)
         if size == _REPEATED:
-            error = _repeated_header(data, at, out.tell())
+            is_other = bytes(data[at : at + len(_MAGIC)]) != _MAGIC
+            error = _repeated_header(data, at, out.tell(), is_other and out.tell() == begun)
             if error:
                 break
-            _note_versions(data, at, notes)
+            if is_other:
+                remark(notes, f"snappy: the repeated header at byte {at} has another magic")
+                begun = out.tell()
+            else:
+                _note_versions(data, at, notes)
             at += len(_HEADER)
             continue
         if size <= 0 or size > _LARGEST_CHUNK:
@@ -87,12 +93,15 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
     return Decompressed(out.getvalue(), error, unused, tuple(notes))
 
 
-def _repeated_header(data: memoryview, at: int, delivered: int) -> CompressionError | None:
-    """Check a header between chunks. Unlike those of the first one its numbers matter."""
+def _repeated_header(
+    data: memoryview, at: int, delivered: int, ends: bool
+) -> CompressionError | None:
+    """Check a header between chunks. Unlike those of the first one its numbers matter. With another magic the library passes
+    over it, unless that ``ends`` the stream: it gave nothing since the last such header."""
     if len(data) - at < len(_HEADER):
         return bad(_NAME, "a repeated header is cut off", len(data), delivered)
     if bytes(data[at : at + len(_MAGIC)]) != _MAGIC:
-        return bad(_NAME, "a repeated header has another magic", at, delivered)
+        return bad(_NAME, "a repeated header has another magic", at, delivered) if ends else None
     version, _ = _VERSIONS.unpack_from(data, at + len(_MAGIC))
     if version < 1:
         at += len(_MAGIC)

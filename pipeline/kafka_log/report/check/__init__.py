@@ -33,6 +33,7 @@ from kafka_log.report.check.walk import Advance, Reading, walk
 from kafka_log.report.check.wanted import is_meant, is_meant_of
 from kafka_log.report.header_pass import Piece
 from kafka_log.segment.kernels import Engine
+from kafka_log.segment.places import place_of
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.tables.selection import Selection
 
@@ -145,7 +146,7 @@ def _readable(path: Path, asked: Callable[[], Iterable[Finding]], *key: Any) -> 
     try:
         yield from asked()
     except OSError as error:
-        yield _io_error(Path(error.filename) if error.filename else path, error, *key)
+        yield _io_error(place_of(error.filename) if error.filename else path, error, *key)
 
 
 def _io_error(

@@ -1,15 +1,18 @@
 package pyspark_kafka_log;
 
-import java.util.EnumSet;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -30,7 +33,7 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
     }
 
     public Table getTable(StructType schema, Transform[] partitioning, Map options) {
-        return new LogTable(schema(options, schema), options);
+        return new LogTable(schema, options);
     }
 
     /** The columns there are, or, of a user's own schema, that it is one that can be had. */
@@ -47,10 +50,14 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
         }
     }
 
-    /** What a path holds, by the options. */
-    static class LogTable implements Table, SupportsRead {
+    /**
+     * What a path holds, by the options, or what is to be written there: Spark does not say which when it asks for a table. The columns and
+     * options are those of a read when it asks whether it can read.
+     */
+    static class LogTable implements Table, SupportsRead, SupportsWrite {
         final StructType schema;
         final Map options;
+        private boolean checked;
 
         LogTable(StructType schema, Map options) {
             this.schema = schema;
@@ -67,13 +74,47 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
         }
 
         public Set capabilities() {
-            return EnumSet.of(TableCapability.BATCH_READ);
+            Set capabilities = new Capabilities(this);
+            capabilities.add(TableCapability.BATCH_READ);
+            capabilities.add(TableCapability.MICRO_BATCH_READ);
+            capabilities.add(TableCapability.BATCH_WRITE);
+            capabilities.add(TableCapability.STREAMING_WRITE);
+            capabilities.add(TableCapability.TRUNCATE);
+            capabilities.add(TableCapability.ACCEPT_ANY_SCHEMA);
+            return capabilities;
+        }
+
+        void checkRead() {
+            if (!checked) KafkaLogSource.schema(options, schema);
+            checked = true;
+        }
+
+        public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+            return new LogWrite(merged(info.options()), info);
+        }
+
+        private Map merged(CaseInsensitiveStringMap given) {
+            Map all = new HashMap(options);
+            all.putAll(given.asCaseSensitiveMap());
+            return all;
         }
 
         public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
-            Map all = new HashMap(options);
-            all.putAll(given.asCaseSensitiveMap());
-            return new LogScan(schema, all);
+            return new LogScan(schema, merged(given));
+        }
+    }
+
+    /** Whoever asks for reading is told of options and columns that cannot be read. */
+    static class Capabilities extends HashSet {
+        private final LogTable table;
+
+        Capabilities(LogTable table) {
+            this.table = table;
+        }
+
+        public boolean contains(Object capability) {
+            if (capability == TableCapability.BATCH_READ) table.checkRead();
+            return super.contains(capability);
         }
     }
 }

@@ -20,8 +20,16 @@ class PythonError extends RuntimeException {
 
     /** What the driver is told of an error in a task. */
     RuntimeException ofReading() {
+        return ofTask("read");
+    }
+
+    RuntimeException ofWriting() {
+        return ofTask("write");
+    }
+
+    private RuntimeException ofTask(String action) {
         return new SparkRuntimeException(
-            CONDITION, words("read"), null, new org.apache.spark.QueryContext[0], "");
+            CONDITION, words(action), null, new org.apache.spark.QueryContext[0], "");
     }
 
     private scala.collection.immutable.Map words(String action) {

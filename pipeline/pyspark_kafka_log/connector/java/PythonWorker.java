@@ -6,6 +6,7 @@ import java.io.BufferedOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -22,6 +23,7 @@ import scala.Tuple2;
 class PythonWorker {
     private static final String MODULE = "pyspark_kafka_log.connector.worker";
     private static final String DAEMON = "pyspark.daemon";
+    private static final String S3A = "fs.s3a.";
     private static final int BUFFER = 1 << 20;
 
     private final String python;
@@ -70,6 +72,20 @@ class PythonWorker {
         return SQLConf.get().getConfString("spark." + name, System.getProperty(name, none));
     }
 
+    /** What Hadoop opens S3 with, by its configuration and the session's. */
+    private static Map stores() {
+        Map out = new HashMap();
+        Map told = org.apache.spark.SparkContext$.MODULE$.getOrCreate().hadoopConfiguration().getPropsWithPrefix(S3A);
+        Object[] names = told.keySet().toArray();
+        for (int i = 0; i < names.length; i++) out.put(S3A + names[i], told.get(names[i]));
+        scala.collection.Iterator settings = SQLConf.get().getAllConfs().iterator();
+        while (settings.hasNext()) {
+            Tuple2 one = (Tuple2) settings.next();
+            if (((String) one._1()).startsWith(S3A)) out.put(one._1(), one._2());
+        }
+        return out;
+    }
+
     /** How many tasks run at once. */
     static int parallelism() {
         return org.apache.spark.SparkContext$.MODULE$.getOrCreate().defaultParallelism();
@@ -91,6 +107,21 @@ class PythonWorker {
         }
     }
 
+    /** Ask with more to come, which goes where this says. */
+    OutputStream ask(String request) throws IOException {
+        byte[] text = request.getBytes("UTF-8");
+        out.writeInt(text.length);
+        out.write(text);
+        out.writeInt(0);
+        return out;
+    }
+
+    /** The answer to what was asked. */
+    Chunks answer() throws IOException {
+        out.flush();
+        return new Chunks(in);
+    }
+
     /** Ask, and read the answer as it comes. */
     Chunks stream(String request, byte[] task) {
         try {
@@ -107,17 +138,23 @@ class PythonWorker {
         return new Chunks(in);
     }
 
-    /** Ask, and read all of the answer. */
+    /** Ask on the driver, and read all of the answer. What opens stores is told with it, and nowhere else. */
     ByteBuffer bytes(Map request, byte[] task) {
+        request.put("stores", stores());
         Chunks chunks = stream(json(request), task);
         try {
             return ByteBuffer.wrap(chunks.readAllBytes());
         } catch (PythonError e) {
-            throw e.ofPlanning("schema".equals(request.get("ask")) ? "infer the schema of" : "plan");
+            throw e.ofPlanning(action((String) request.get("ask")));
         } catch (IOException e) {
             broken = true;
             throw new UncheckedIOException(e);
         }
+    }
+
+    private static String action(String asked) {
+        if ("schema".equals(asked)) return "infer the schema of";
+        return "commit".equals(asked) || "abort".equals(asked) ? asked : "plan";
     }
 
     String text(Map request, byte[] task) {

@@ -8,15 +8,7 @@ import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.utils.internals.BufferSupplier;
 import org.apache.kafka.common.utils.internals.CloseableIterator;
 
-import java.io.BufferedOutputStream;
-import java.io.BufferedReader;
 import java.io.File;
-import java.io.FileDescriptor;
-import java.io.FileOutputStream;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -33,32 +25,14 @@ public final class Judge {
         Object get() throws Exception;
     }
 
-    private final PrintStream out;
-
-    private Judge(PrintStream out) {
-        this.out = out;
-    }
+    private Judge() { }
 
     public static void main(String[] args) throws Exception {
-        FileOutputStream raw = new FileOutputStream(FileDescriptor.out);
-        PrintStream out = new PrintStream(new BufferedOutputStream(raw, 1 << 16), false, StandardCharsets.UTF_8);
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String path = in.readLine(); path != null; path = in.readLine()) {
-            new Judge(out).file(new File(path));
-            out.flush();
-        }
-    }
-
-    private void print(ObjectNode row) throws Exception {
-        out.println(Lines.JSON.writeValueAsString(row));
-    }
-
-    private static ObjectNode row(String type) {
-        return Lines.JSON.createObjectNode().put("type", type);
+        Lines.files(Judge::file);
     }
 
     /** Records of damaged batches may ask for any memory: an Error is an answer too. */
-    private void file(File path) throws Exception {
+    private static void file(File path, Lines.Rows out) throws Exception {
         long size = path.length();
         long position = 0;
         long valid = 0;
@@ -79,7 +53,7 @@ public final class Judge {
                     error = e;
                     break;
                 }
-                ObjectNode row = row("batch").put("position", position).put("sizeInBytes", batch.sizeInBytes());
+                ObjectNode row = Lines.row("batch").put("position", position).put("sizeInBytes", batch.sizeInBytes());
                 ArrayNode errors = Lines.JSON.createArrayNode();
                 header(batch, row, errors);
                 stillValid &= row.get("ensureValid").asBoolean();
@@ -90,16 +64,16 @@ public final class Judge {
                 if (!errors.isEmpty()) {
                     row.set("errors", errors);
                 }
-                print(row);
+                out.print(row);
                 for (ObjectNode record : found) {
-                    print(record);
+                    out.print(record);
                 }
                 records += found.size();
                 batches++;
             }
         }
         String stop = error != null ? "error" : position == size ? "eof" : "partial";
-        print(row("end").put("batches", batches).put("records", records).put("validBytes", valid)
+        out.print(Lines.row("end").put("batches", batches).put("records", records).put("validBytes", valid)
             .put("iteratedBytes", position).put("trailingBytes", size - position).put("stop", stop)
             .put("exception", error == null ? null : error.toString()));
     }
@@ -166,11 +140,8 @@ public final class Judge {
     }
 
     private static ObjectNode record(Record record) {
-        ObjectNode row = row("record").put("offset", record.offset())
-            .put("timestamp", record.timestamp())
-            .put("sequence", record.sequence())
-            .put("key", array(record.key()))
-            .put("value", array(record.value()));
+        ObjectNode row = Lines.record(
+            record.offset(), record.timestamp(), record.sequence(), record.key(), record.value());
         ArrayNode headers = row.putArray("headers");
         for (Header header : record.headers()) {
             headers.addArray().add(header.key()).add(header.value());
@@ -182,14 +153,5 @@ public final class Judge {
             valid = false;
         }
         return row.put("isValid", valid);
-    }
-
-    private static byte[] array(ByteBuffer buffer) {
-        if (buffer == null) {
-            return null;
-        }
-        byte[] bytes = new byte[buffer.remaining()];
-        buffer.duplicate().get(bytes);
-        return bytes;
     }
 }

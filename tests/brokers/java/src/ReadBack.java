@@ -9,15 +9,7 @@ import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.utils.internals.BufferSupplier;
 import org.apache.kafka.common.utils.internals.CloseableIterator;
 
-import java.io.BufferedOutputStream;
-import java.io.BufferedReader;
 import java.io.File;
-import java.io.FileDescriptor;
-import java.io.FileOutputStream;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.Iterator;
 
 /**
@@ -27,27 +19,13 @@ import java.util.Iterator;
  * Kafka's ends the file and stands in its "end" line.
  */
 public final class ReadBack {
-    private final PrintStream out;
-
-    private ReadBack(PrintStream out) {
-        this.out = out;
-    }
+    private ReadBack() { }
 
     public static void main(String[] args) throws Exception {
-        FileOutputStream raw = new FileOutputStream(FileDescriptor.out);
-        PrintStream out = new PrintStream(new BufferedOutputStream(raw, 1 << 16), false, StandardCharsets.UTF_8);
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String path = in.readLine(); path != null; path = in.readLine()) {
-            new ReadBack(out).file(new File(path));
-        }
-        out.flush();
+        Lines.files(ReadBack::file);
     }
 
-    private void print(ObjectNode row) throws Exception {
-        out.println(Lines.JSON.writeValueAsString(row));
-    }
-
-    private void file(File path) throws Exception {
+    private static void file(File path, Lines.Rows out) throws Exception {
         long position = 0;
         long batches = 0;
         long records = 0;
@@ -56,20 +34,20 @@ public final class ReadBack {
             for (Iterator<? extends RecordBatch> it = file.batchIterator(); it.hasNext(); ) {
                 RecordBatch batch = it.next();
                 batch.ensureValid();
-                print(batch(batch, position));
-                records += records(batch);
+                out.print(batch(batch, position));
+                records += records(batch, out);
                 position += batch.sizeInBytes();
                 batches++;
             }
         } catch (Exception e) {
             error = e.toString();
         }
-        print(Lines.JSON.createObjectNode().put("type", "end").put("batches", batches).put("records", records)
+        out.print(Lines.row("end").put("batches", batches).put("records", records)
             .put("iteratedBytes", position).put("trailingBytes", path.length() - position).put("error", error));
     }
 
     private static ObjectNode batch(RecordBatch batch, long position) {
-        ObjectNode row = Lines.JSON.createObjectNode().put("type", "batch").put("position", position)
+        ObjectNode row = Lines.row("batch").put("position", position)
             .put("sizeInBytes", batch.sizeInBytes())
             .put("baseOffset", batch.baseOffset())
             .put("lastOffset", batch.lastOffset())
@@ -91,13 +69,13 @@ public final class ReadBack {
         return row.put("deleteHorizonMs", horizon ? (Long) batch.deleteHorizonMs().getAsLong() : null);
     }
 
-    private long records(RecordBatch batch) throws Exception {
+    private static long records(RecordBatch batch, Lines.Rows out) throws Exception {
         long count = 0;
         try (CloseableIterator<Record> it = batch.streamingIterator(BufferSupplier.create())) {
             while (it.hasNext()) {
                 Record record = it.next();
                 record.ensureValid();
-                print(record(record, batch.isControlBatch()));
+                out.print(record(record, batch.isControlBatch()));
                 count++;
             }
         }
@@ -105,11 +83,8 @@ public final class ReadBack {
     }
 
     private static ObjectNode record(Record record, boolean control) {
-        ObjectNode row = Lines.JSON.createObjectNode().put("type", "record").put("offset", record.offset())
-            .put("timestamp", record.timestamp())
-            .put("sequence", record.sequence())
-            .put("key", array(record.key()))
-            .put("value", array(record.value()));
+        ObjectNode row = Lines.record(
+            record.offset(), record.timestamp(), record.sequence(), record.key(), record.value());
         ArrayNode headers = row.putArray("headers");
         for (Header header : record.headers()) {
             headers.addArray().add(header.key()).add(header.value());
@@ -118,14 +93,5 @@ public final class ReadBack {
             row.put("control", ControlRecordType.parse(record.key()).name());
         }
         return row;
-    }
-
-    private static byte[] array(ByteBuffer buffer) {
-        if (buffer == null) {
-            return null;
-        }
-        byte[] bytes = new byte[buffer.remaining()];
-        buffer.duplicate().get(bytes);
-        return bytes;
     }
 }

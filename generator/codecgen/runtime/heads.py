@@ -1,0 +1,213 @@
+"""The head of a layout, its leading fields of fixed size, read in one go where nothing is odd about them.
+
+What is odd (a value that may not stand there, bits that are reserved, a wrong checksum, missing bytes) gives None: then the fields
+are read one by one, and that says what is wrong, and where.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from codecgen.runtime.arrays import Array
+from codecgen.runtime.bits import Bits
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.fields import Field
+from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.primitives import Integer
+
+if TYPE_CHECKING:
+    from codecgen.runtime.layout import Choice, Layout
+
+_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+_ORDERS = {"big": ">", "little": "<"}
+_tuple = cast("Callable[[str, Sequence[str]], Any]", namedtuple)  # its fields are not known before
+
+
+class Head:
+    """The longest run of leading integers and bits of a layout.
+
+    ``fields`` are their names. ``values`` gives them as attributes of a tuple, bits as attributes of its members.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        fields: list[Field] = []
+        endian: str | None = None
+        codes = ""
+        for f in layout.fields:
+            number = f.codec.base if isinstance(f.codec, Bits) else f.codec
+            if f.tag is not None or f.when is not None or not isinstance(number, Integer):
+                break
+            if number.size not in _CODES or (
+                number.size > 1 and endian not in (None, number.endian)
+            ):
+                break
+            endian = number.endian if number.size > 1 else endian
+            codes += _code(number)
+            fields.append(f)
+        self.fields = frozenset(f.name for f in fields)
+        self._struct = struct.Struct(_ORDERS[endian or "big"] + codes)
+        self.size = self._struct.size
+        self._unpack = self._struct.unpack_from
+        self._make: Callable[[Sequence[Any]], Any] = _tuple("Head", [f.name for f in fields])._make
+        self._bits = [
+            (i, _plain(f.codec)) for i, f in enumerate(fields) if isinstance(f.codec, Bits)
+        ]
+        self._consts = [(i, f.const) for i, f in enumerate(fields) if f.const is not None]
+        self._rules = _rules(fields)
+        self._covered = _covered(layout, fields)
+        self._length = layout.length
+        self.leaves_an_array = (
+            len(fields) == len(layout.fields) - 1
+            and isinstance(layout.fields[-1].codec, Array)
+            and self._covered is not None
+        )
+        """Whether what follows is an array to the end of the layout, and nothing but its length and checksums relates the
+        fields to it."""
+
+    def values(self, data: bytes | memoryview, pos: int, end: int) -> Any | None:
+        """The fields of the layout that begins at ``pos``; no rule is checked."""
+        if end - pos < self.size:
+            return None
+        found: Any = self._unpack(data, pos)
+        if self._bits:
+            found = list(found)
+            for i, plain in self._bits:
+                bits = plain(found[i])
+                if bits is None:
+                    return None
+                found[i] = bits
+        return self._make(found)
+
+    def checked(self, data: bytes | memoryview, pos: int, end: int) -> Any | None:
+        """The fields of a layout from ``pos`` to ``end`` that :attr:`leaves_an_array`. Their rules, the length and the checksums hold."""
+        found = self.values(data, pos, end)
+        if found is None:
+            return None
+        for i, const in self._consts:
+            if found[i] != const:
+                return None
+        for holds, wanted in self._rules:
+            if bool(holds(found)) is not wanted:
+                return None
+        length = self._length
+        if length is not None and length.before + getattr(found, length.field.name) != end - pos:
+            return None
+        for i, at, checksum in self._covered or ():
+            if checksum(data[pos + at : end]) != found[i]:
+                return None
+        return found
+
+
+Frames = Callable[[bytes | memoryview, int], tuple[Any, int, int] | None]
+"""From bytes and a place: the layout that begins there, the number that says it, and its length in bytes. None for what takes
+more to say, is not there or is wrong."""
+
+
+def frames(choice: Choice) -> Frames:
+    """What frames the layouts of a choice by one look at their first bytes."""
+    length, by = choice.length, choice.codec
+    cases = {number: _framed(layout) for number, layout in choice.cases.items()}
+    if length is None or not isinstance(by, Integer) or None in cases.values():
+        return lambda data, at: None
+    own = Integer(length.size, length.signed, "big" if length.endian == "big" else "little")
+    places = sorted([(choice.offset, by, 0), (length.offset, own, 1)], key=lambda place: place[0])
+    (first, low, _), (second, high, _) = places
+    gap = second - first - low.size
+    if gap < 0 or not {low.size, high.size} <= _CODES.keys() or low.endian != high.endian:
+        return lambda data, at: None
+    code = f"{_ORDERS[low.endian]}{first}x{_code(low)}{gap}x{_code(high)}"
+    start = struct.Struct(code)
+    unpack, needed = start.unpack_from, start.size
+    is_number_first, before = places[0][2] == 0, length.before
+
+    def of(data: bytes | memoryview, at: int) -> tuple[Any, int, int] | None:
+        if len(data) - at < needed:
+            return None
+        one, other = unpack(data, at)
+        number, size = (one, other) if is_number_first else (other, one)
+        case = cases.get(number)
+        if case is None:
+            return None
+        layout, least, refuse, make = case
+        if size < least or (refuse is not None and refuse(make((size,)))):
+            return None
+        return layout, number, before + size
+
+    return of
+
+
+def _framed(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
+    """The layout, and what its length has to be."""
+    if layout.length is None or not hasattr(layout, "layout_name"):
+        return None
+    f = layout.length.field
+    refuse = None if f.refuse is None else f.refuse.holds
+    return layout, f.own_bytes, refuse, _tuple("Length", [f.name])._make
+
+
+def _code(number: Integer) -> str:
+    code = _CODES[number.size]
+    return code if number.signed else code.upper()
+
+
+def _rules(fields: Sequence[Field]) -> list[tuple[Callable[[Any], Any], bool]]:
+    rules = [(f.valid.holds, True) for f in fields if f.valid is not None]
+    return rules + [(f.refuse.holds, False) for f in fields if f.refuse is not None]
+
+
+def _covered(
+    layout: Layout, fields: Sequence[Field]
+) -> list[tuple[int, int, Callable[[Any], int]]] | None:
+    """The checksums: which field, from which byte on to the end. None where there are others, or other lengths than that of the
+    whole."""
+    out = []
+    names = [f.name for f in fields]
+    whole = layout.length
+    for f in layout.fields:
+        if f.measures is not None and (whole is None or f is not whole.field):
+            return None
+        if not f.covers:
+            continue
+        (first, last), *more = f.covers
+        if f.checksum is None or more or last or f.zero or first not in names or f not in fields:
+            return None
+        if whole is None:
+            return None  # where it ends is not known before all of it is parsed
+        out.append((names.index(f.name), layout.offset_of(first), f.checksum))
+    return out
+
+
+def _plain(codec: Bits) -> Callable[[int], Any | None]:
+    """What gives the bits of a number, None for those that a strict reader refuses."""
+    kind = type("PlainBits", (PlainBits,), {"__slots__": tuple(codec.by_name)})
+
+    @lru_cache(1 << 10)  # few of them are in use
+    def of(number: int) -> Any | None:
+        data = codec.base.write(number, None, Session())
+        try:
+            parsed = codec.read(Source(data, Session()), None)
+        except CodecError:
+            return None
+        bits = kind(codec.raw(parsed))
+        for name, value in parsed.items():
+            setattr(bits, name, value)
+        return bits
+
+    return of
+
+
+class PlainBits:
+    """Bits as attributes, and the number that they are of."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    @staticmethod
+    def number_of(bits: PlainBits) -> int:
+        return bits._number

@@ -1,0 +1,77 @@
+"""Where logs start: what DeleteRecords has cut off lies in the files until whole segments can go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from kafka_log.disk.names import LOG_START
+from kafka_log.segment.places import is_url
+
+if TYPE_CHECKING:
+    from kafka_log.disk.directory import Segment
+
+
+class Log(Protocol):
+    """A partition in its directory."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def directory(self) -> Path: ...
+    @property
+    def segments(self) -> tuple[Segment, ...]: ...
+
+
+class LogStarts:
+    """Log start offsets by the ``log-start-offset-checkpoint`` beside the directories of partitions. Each file is read once.
+
+    One that cannot be read says nothing, as a broker has it that starts.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[Path, Mapping[tuple[str, int], int] | None] = {}
+
+    def of(self, partition: Log) -> int | None:
+        """The log start offset of a partition. None where no file says one, and where it lies at or before the first live segment."""
+        live = [s.base_offset for s in partition.segments if s.state == "live"]
+        if not live:
+            return None
+        for directory in _around(partition.directory):
+            there = self._offsets(directory)
+            if there is not None:
+                start = there.get((partition.topic, partition.partition))
+                return None if start is None or start <= live[0] else start
+        return None
+
+    def _offsets(self, directory: Path) -> Mapping[tuple[str, int], int] | None:
+        if directory not in self._read:
+            self._read[directory] = _read(directory / LOG_START)
+        return self._read[directory]
+
+
+def _around(directory: Path) -> list[Path]:
+    """The directories that may be the broker's, for a partition's directory."""
+    if is_url(directory):
+        return [directory.parent]
+    out = [Path(os.path.abspath(directory)).parent]  # noqa: PTH100 (no links are followed)
+    if directory.is_symlink():
+        out.append(directory.resolve().parent)
+    return out
+
+
+def _read(path: Path) -> Mapping[tuple[str, int], int] | None:
+    """Offsets by topics and partitions; None where there is no file."""
+    if not path.is_file():
+        return None
+    from codecgen.runtime.errors import CodecError
+    from kafka_log.disk.broker_files import read_checkpoint  # the codecs: only where it is there
+
+    try:
+        return read_checkpoint(path)
+    except (CodecError, OSError):
+        return {}

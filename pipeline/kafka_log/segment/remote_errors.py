@@ -1,0 +1,44 @@
+"""Errors of stores, as errors of files that name the URL."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from typing import Any
+
+_SAID = 300
+"""Characters of what a library says of an error."""
+
+_PLAIN = ("endpoint", "region", "url", "host", "project", "account", "user", "protocol")
+"""Parts of the names of options whose values are no secrets."""
+
+
+class RemoteError(OSError):
+    """A store does not give what lies at a URL. ``filename`` is the URL, ``strerror`` says why."""
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
+
+
+def told(error: Exception, url: str, options: Mapping[str, Any]) -> OSError:
+    """What a library of a store has raised, as an error of a file. What ``options`` keep secret is not in it."""
+    if isinstance(error, RemoteError):
+        return error
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
+    text = " ".join(str(error).split())
+    for secret in _secrets(options):
+        text = text.replace(secret, "***")
+    text = text[:_SAID]
+    if isinstance(error, PermissionError):
+        return PermissionError(errno.EACCES, f"the store refuses it ({text or 'no reason'})", url)
+    kind = type(error).__name__
+    return RemoteError(errno.EIO, f"{kind}: {text}" if text else kind, url)
+
+
+def _secrets(options: Any, name: str = "") -> list[str]:
+    if isinstance(options, Mapping):
+        return [s for key, value in options.items() for s in _secrets(value, str(key).lower())]
+    plain = any(part in name for part in _PLAIN)
+    return [options] if isinstance(options, str) and len(options) > 3 and not plain else []

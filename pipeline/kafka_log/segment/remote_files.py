@@ -1,0 +1,198 @@
+"""A file in a store, read in blocks. Where one block after the other is read, the next is asked for before it is wanted."""
+
+from __future__ import annotations
+
+import io
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafka_log.segment.remote_errors import told
+
+if TYPE_CHECKING:
+    from kafka_log.segment.remote_paths import RemotePath
+
+FIRST = 256 << 10
+"""Bytes that are asked for at a new place. Each block that follows without a gap is twice as large, up to BLOCK."""
+
+BLOCK = 4 << 20
+
+GAP = 512 << 10
+"""Bytes that may be passed over between reads that go on: a request takes about as long as they do."""
+
+SECTOR = 1 << 20
+"""Bytes that are lost at the least where some cannot be read. Each time that those after them cannot be read either, twice as many are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Bytes of a file from ``start`` on."""
+
+    start: int
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        """The place after its last byte."""
+        return self.start + len(self.data)
+
+
+class RemoteFile(io.RawIOBase):
+    """A file of a store, open. It is read by one thread; a thread of its own fetches ahead, one request at a time.
+
+    Raises OSError, which names the URL. Where a store refuses a file, or does not have it any more, it is not asked again."""
+
+    sector = SECTOR
+
+    def __init__(self, path: RemotePath) -> None:
+        super().__init__()
+        self.name = path
+        self._file: Any = None
+        self._ahead: tuple[int, int, Future[bytes]] | None = None
+        self._executor: ThreadPoolExecutor | None = None
+        self._block = Block(0, b"")
+        self._step = FIRST
+        self._bad: list[tuple[int, int, OSError]] = []
+        self._failures = 0
+        self._position = 0
+        try:
+            store, place = path.store()
+            self._file = store.open(place, "rb", cache_type="none")
+            self.size: int = self._file.seek(0, os.SEEK_END)
+        except Exception as error:
+            super().close()
+            raise self._told(error) from error
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place."""
+        origin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.size}[whence]
+        self._position = max(origin + offset, 0)
+        return self._position
+
+    def tell(self) -> int:
+        """The place."""
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what lies at the place, up to the end of a block."""
+        view = memoryview(buffer).cast("B")
+        if self._position >= self.size or not view:
+            return 0
+        block = self._at(self._position, len(view))
+        start = self._position - block.start
+        count = min(len(view), len(block.data) - start)
+        view[:count] = memoryview(block.data)[start : start + count]
+        self._position += count
+        return count
+
+    def close(self) -> None:
+        """Close it; what was asked for ahead is not wanted any more."""
+        if not self.closed:
+            self._drop_ahead()
+            if self._executor is not None:
+                self._executor.shutdown()
+            if self._file is not None:
+                self._file.close()
+        super().close()
+
+    def _at(self, position: int, wanted: int) -> Block:
+        """The block that has the byte at a place."""
+        if self._block.start <= position < self._block.end:
+            return self._block
+        for start, end, why in self._bad:
+            if start <= position < end:
+                raise why
+        goes_on = False
+        if self._ahead is not None:
+            start, end, _ = self._ahead
+            goes_on = start <= position < end + GAP
+            fits = start <= position < end
+        else:
+            fits, goes_on = False, 0 <= position - self._block.end <= GAP and bool(self._block.end)
+        self._step = min(max(2 * self._step, wanted), BLOCK) if goes_on else FIRST
+        try:
+            if fits:
+                self._block = self._taken()
+            else:
+                self._drop_ahead()
+                length = max(self._step, min(wanted, BLOCK))
+                self._block = self._fetched(position, length)
+        except OSError:
+            self._step = FIRST
+            raise
+        if goes_on and self._block.end < self.size:
+            self._look_ahead()
+        return self._block
+
+    def _taken(self) -> Block:
+        """The block that was asked for."""
+        assert self._ahead is not None
+        start, end, future = self._ahead
+        self._ahead = None
+        try:
+            data = future.result()
+        except Exception:
+            return self._fetched(start, end - start)  # once more: that was some time ago
+        return self._whole(start, end, data)
+
+    def _fetched(self, start: int, length: int) -> Block:
+        """Bytes from a place on: as many, or those of its sector where that fails."""
+        end, of_sector = self._end(start, length), start - start % SECTOR + SECTOR
+        try:
+            return self._whole(start, end, self._fetch(start, end))
+        except Exception as error:
+            gone = isinstance(error, FileNotFoundError | PermissionError)
+            if end > of_sector and not gone:
+                return self._fetched(start, of_sector - start)
+            until = self.size if gone else of_sector + SECTOR * ((1 << self._failures) - 1)
+            why = self._told(error)
+            self._bad.append((0 if gone else start, until, why))
+            self._failures += 1
+            raise why from error
+
+    def _whole(self, start: int, end: int, data: bytes) -> Block:
+        if len(data) < end - start:
+            raise OSError(f"{len(data)} bytes came of {end - start} from byte {start} on")
+        self._failures = 0
+        return Block(start, data)
+
+    def _look_ahead(self) -> None:
+        start = self._block.end
+        end = self._end(start, self._step)
+        if end <= start:
+            return
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, "kafka-log-read-ahead")
+        self._ahead = start, end, self._executor.submit(self._fetch, start, end)
+
+    def _end(self, start: int, length: int) -> int:
+        """Up to where is asked: not for what cannot be read."""
+        return min(self.size, start + length, *(bad for bad, end, _ in self._bad if end > start))
+
+    def _drop_ahead(self) -> None:
+        if self._ahead is not None and not self._ahead[2].cancel():
+            self._ahead[2].exception()  # the file has one place: it must be done with that
+        self._ahead = None
+
+    def _fetch(self, start: int, end: int) -> bytes:
+        self._file.seek(start)
+        parts = []
+        while start < end:
+            data = bytes(self._file.read(end - start))
+            if not data:
+                break
+            parts.append(data)
+            start += len(data)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _told(self, error: Exception) -> OSError:
+        return told(error, os.fspath(self.name), self.name.storage_options)

@@ -1,0 +1,264 @@
+"""Paths in the stores that fsspec knows: s3, gs, abfss, hdfs and others."""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import io
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from functools import total_ordering
+from glob import has_magic
+from typing import Any, BinaryIO, NamedTuple, Self, cast
+
+import fsspec
+from fsspec.registry import known_implementations
+
+from kafka_log.segment.places import has_password
+from kafka_log.segment.remote_errors import RemoteError, told
+from kafka_log.segment.remote_files import RemoteFile
+
+_TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
+"""What stores call the time at which a file was written."""
+
+
+class Info(NamedTuple):
+    """What a listing says. The size is in bytes; the time is 0 where none is said."""
+
+    is_dir: bool
+    st_size: int
+    st_mtime_ns: int
+
+
+@total_ordering
+class RemotePath(os.PathLike[str]):
+    """A path in a store, by its URL. ``storage_options`` are those of fsspec's class for the store, as of pandas and others; secrets
+    among them are in no text. It has of :class:`pathlib.Path` what reading needs.
+
+    A directory is listed once for each object, and sizes come from there: what is asked of its children asks no store. Raises OSError
+    that names the URL."""
+
+    is_remote = True
+
+    def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None) -> None:
+        scheme, _, rest = url.partition("://")
+        if has_password(url):
+            shown = f"{scheme}://***@{rest.partition('@')[2]}"
+            raise RemoteError(errno.EINVAL, "no password may be in a URL", shown)
+        rest, chain, inner = rest.partition("::")
+        self._scheme = scheme
+        self._rest = rest.rstrip("/")
+        self._inner = chain + inner
+        self._url = f"{scheme}://{self._rest}{self._inner}"
+        self.storage_options = dict(storage_options or {})
+        self._info: Info | None = None
+        self._above: RemotePath | None = None
+        self._listing: dict[str, Info] | None = None
+
+    def __fspath__(self) -> str:
+        return self._url
+
+    def __str__(self) -> str:
+        return self._url
+
+    def __repr__(self) -> str:
+        return f"RemotePath({self._url!r})"
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, RemotePath) and self._url == other._url
+        return same and self.storage_options == cast(RemotePath, other).storage_options
+
+    def __hash__(self) -> int:
+        return hash(self._url)
+
+    def __lt__(self, other: object) -> bool:
+        return self._url < str(other)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self._url, self.storage_options, self._info)
+
+    # ------------------------------------------------------------ names
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return self._rest.rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        """What is after the last dot of the name, with it."""
+        return os.path.splitext(self.name)[1]  # noqa: PTH122
+
+    @property
+    def stem(self) -> str:
+        """The name without its suffix."""
+        return os.path.splitext(self.name)[0]  # noqa: PTH122
+
+    @property
+    def parent(self) -> RemotePath:
+        """The directory that it lies in; itself at the top."""
+        if self._above is None:
+            if "/" not in self._rest:
+                return self
+            self._above = self._at(self._rest.rpartition("/")[0])
+        return self._above
+
+    def with_name(self, name: str) -> RemotePath:
+        """Another one in its directory."""
+        return self.parent / name
+
+    def with_suffix(self, suffix: str) -> RemotePath:
+        """The same with another suffix."""
+        return self.with_name(self.stem + suffix)
+
+    def __truediv__(self, name: str) -> RemotePath:
+        made = self._at(f"{self._rest}/{name}")
+        made._above = self
+        if self._listing is not None:
+            made._info = self._listing.get(name)
+        return made
+
+    def resolve(self) -> Self:
+        """Itself: there are no links."""
+        return self
+
+    absolute = resolve
+
+    def _at(self, rest: str) -> RemotePath:
+        return RemotePath(f"{self._scheme}://{rest}{self._inner}", self.storage_options)
+
+    # ------------------------------------------------------------ what is there
+
+    def store(self) -> tuple[Any, str]:
+        """The file system, and what it calls this path."""
+        try:
+            store, place = fsspec.core.url_to_fs(self._url, **self.storage_options)
+        except ImportError as error:
+            known = known_implementations.get(self._scheme.partition("::")[0].lower(), {})
+            package = str(known.get("class", "")).partition(".")[0]
+            reason = f"{package or error} is needed for it: pip install {package}".removesuffix(
+                ": pip install "
+            )
+            raise RemoteError(errno.EPROTONOSUPPORT, reason, self._url) from error
+        except Exception as error:
+            raise told(error, self._url, self.storage_options) from error
+        return store, place
+
+    def iterdir(self) -> Iterator[RemotePath]:
+        """What is in it, by one listing."""
+        for name in self._listed():
+            yield self / name
+
+    def scandir(self) -> AbstractContextManager[Iterator[RemotePath]]:
+        """The same, as :func:`os.scandir` has it."""
+        return nullcontext(self.iterdir())
+
+    def glob(self, pattern: str) -> Iterator[RemotePath]:
+        """What is in it with a name of a pattern."""
+        return (child for child in self.iterdir() if fnmatch.fnmatchcase(child.name, pattern))
+
+    def matches(self) -> list[RemotePath]:
+        """The paths that it stands for as a pattern, in order; itself where it is none."""
+        top, *parts = self._rest.split("/")
+        found = [self._at(top)]
+        for part in parts:
+            if has_magic(part):
+                found = [child for path in found if path.is_dir() for child in path.glob(part)]
+            else:
+                found = [path / part for path in found]
+        there = found if not has_magic(self._rest) else [path for path in found if path.exists()]
+        return sorted(there)
+
+    def stat(self) -> Info:
+        """Its size and time."""
+        found = self._found()
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._url)
+        return found
+
+    lstat = stat
+
+    def exists(self) -> bool:
+        """Whether it is there."""
+        return self._found() is not None
+
+    def is_dir(self) -> bool:
+        """Whether it is a directory."""
+        found = self._found()
+        return found is not None and found.is_dir
+
+    def is_file(self) -> bool:
+        """Whether it is a file."""
+        found = self._found()
+        return found is not None and not found.is_dir
+
+    def is_symlink(self) -> bool:
+        """No."""
+        return False
+
+    def open(self, mode: str = "rb", buffering: int = -1) -> BinaryIO:
+        """Open it for reading."""
+        if mode != "rb":
+            raise RemoteError(errno.EROFS, "it is read only", self._url)
+        if self._is_missing():
+            self.stat()
+        file = RemoteFile(self)
+        return cast(BinaryIO, file if buffering == 0 else io.BufferedReader(file))
+
+    def read_bytes(self) -> bytes:
+        """All that is in it."""
+        with self.open() as file:
+            return file.read()
+
+    def _is_missing(self) -> bool:
+        """Whether a listing says that it is not there."""
+        above = self._above
+        return self._info is None and above is not None and above._listing is not None
+
+    def _found(self) -> Info | None:
+        if self._info is None and not self._is_missing():
+            store, place = self.store()
+            try:
+                self._info = _info(store.info(place))
+            except FileNotFoundError:
+                return None
+            except Exception as error:
+                raise told(error, self._url, self.storage_options) from error
+        return self._info
+
+    def _listed(self) -> dict[str, Info]:
+        if self._listing is None:
+            store, place = self.store()
+            try:
+                store.invalidate_cache(place)  # it may be of long ago
+                entries = store.ls(place, detail=True)
+            except Exception as error:
+                raise told(error, self._url, self.storage_options) from error
+            own = place.strip("/")
+            found = {}
+            for entry in entries:
+                path = str(entry["name"]).strip("/")
+                if path != own:  # a directory that is an object as well
+                    found[path.rpartition("/")[2]] = _info(entry)
+            self._listing = dict(sorted(found.items()))
+        return self._listing
+
+
+def _made(url: str, options: Mapping[str, Any], info: Info | None) -> RemotePath:
+    path = RemotePath(url, options)
+    path._info = info
+    return path
+
+
+def _info(entry: Mapping[str, Any]) -> Info:
+    time = next((entry[name] for name in _TIMES if entry.get(name) is not None), 0)
+    if isinstance(time, str):
+        try:
+            time = datetime.fromisoformat(time)
+        except ValueError:
+            time = 0
+    seconds = time.timestamp() if isinstance(time, datetime) else float(time)
+    is_dir = entry.get("type") == "directory"
+    return Info(is_dir, int(entry.get("size") or 0), int(seconds * 1e9))

@@ -1,0 +1,274 @@
+"""What tasks wrote, put together into partitions: nothing is seen of it before, and all of it after."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import uuid
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_codecs import PARTITION_METADATA
+from kafka_log.disk.directory import DirectoryError, parse_name
+from kafka_log.disk.files import segment_bases
+from kafka_log.disk.topic_ids import topic_id
+from kafka_log.write.beside import sync, whole_file
+from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
+from kafka_log.write.checkpoints import write_leader_epochs
+from kafka_log.write.encoding import MAGIC
+from kafka_log.write.log_ends import LogEnd, log_end, log_starts
+from kafka_log.write.log_format import FormatError, LogFormat, WriteJob
+from kafka_log.write.moves import Move, decide, finish, locked, recover, remove
+from kafka_log.write.producer_states import ProducerStates
+from kafka_log.write.rebase import rebase
+from kafka_log.write.sink_rows import SinkError
+from kafka_log.write.staging import Staged, job_directory
+
+BATCHES_DONE = ".kafka-log-batches.json"
+"""Which micro-batches of which queries are there: the last one of each."""
+
+_SYNCS = 16
+_FILES = (".index", ".timeindex", ".log")
+"""The segment itself comes last: a reader that sees it sees its indexes too."""
+
+
+class Micro(NamedTuple):
+    """A micro-batch of a stream."""
+
+    query: str
+    batch: int
+
+
+def new_job(
+    target: str | os.PathLike[str],
+    to: LogFormat,
+    *,
+    overwrite: bool = False,
+    passed: Iterable[str] = (),
+) -> WriteJob:
+    """A job that writes into a log directory. Raises :class:`~kafka_log.disk.directory.DirectoryError` where that is none, OSError."""
+    path = Path(target).absolute()
+    counts: dict[str, int] = {}
+    if path.exists():
+        if not path.is_dir() or segment_bases(path):
+            reason = "a log directory is needed, in which partitions have directories of their own"
+            raise DirectoryError(path, reason)
+        for child in path.iterdir():
+            name = parse_name(child)
+            if name is not None and child.is_dir():
+                counts[name[0]] = max(counts.get(name[0], 0), name[1] + 1)
+    return WriteJob(str(path), to, overwrite, counts, tuple(passed))
+
+
+def of_batch(job: WriteJob, batch: int) -> WriteJob:
+    """The job of one micro-batch of a stream."""
+    return replace(job, id=f"{job.id}-{batch}")
+
+
+def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | None = None) -> None:
+    """Make what the tasks of a job wrote part of the logs, lowest task first. A ``micro`` batch that is there already is dropped.
+
+    Raises :class:`~kafka_log.write.sink_rows.SinkError` for offsets that do not rise, DirectoryError for logs that nothing can be added
+    to and while a broker runs there, OSError. Then :func:`abort` is to be called.
+    """
+    target = Path(job.target)
+    place = job_directory(job)
+    with locked(target):
+        recover(target)
+        done = _done(target)
+        if micro is not None and done.get(micro.query, -1) >= micro.batch:
+            remove(place)
+            return
+        place.mkdir(parents=True, exist_ok=True)
+        prepared = _Commit(job, place)
+        moves = prepared.moves([one for task in staged for one in task])
+        with ThreadPoolExecutor(_SYNCS) as pool:  # the disk takes many at once
+            for _ in pool.map(sync, prepared.made):
+                pass
+        if micro is not None:
+            made = place / BATCHES_DONE
+            with whole_file(made) as file:
+                file.write(json.dumps({**done, micro.query: micro.batch}).encode())
+            moves.append(Move(_below(target, made), BATCHES_DONE))
+        if not moves:
+            remove(place)
+            return
+        decide(target, place, moves)
+        finish(target, place)
+
+
+def abort(job: WriteJob) -> None:
+    """Remove what a job wrote, unless it was committed."""
+    remove(job_directory(job))
+
+
+def _done(target: Path) -> dict[str, int]:
+    path = target / BATCHES_DONE
+    try:
+        found = json.loads(path.read_bytes())
+        return {str(query): int(batch) for query, batch in found.items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, AttributeError, TypeError):
+        reason = "it does not say which micro-batches are there: nothing can be written once only"
+        raise DirectoryError(path, reason) from None
+
+
+def _below(target: Path, path: Path) -> str:
+    return path.relative_to(target).as_posix()
+
+
+class _Commit:
+    """Prepares a commit: nothing outside of the job's own directory changes."""
+
+    def __init__(self, job: WriteJob, place: Path) -> None:
+        self._job = job
+        self._target = Path(job.target)
+        self._place = place
+        self._starts = log_starts(self._target)
+        self._ids: dict[str, uuid.UUID] = {}
+        self.made: list[Path] = []
+        """Files and directories that are to be on the disk before all is decided."""
+
+    def moves(self, staged: Sequence[Staged]) -> list[Move]:
+        """What is to be moved."""
+        by_partition = {
+            key: sorted(found, key=_by_offset)
+            for key, found in groupby(sorted(staged, key=_key), key=_key)
+        }
+        topics = {topic for topic, _ in by_partition}
+        if self._job.format.topic is not None:
+            topics.add(self._job.format.topic)
+        there = self._there(topics)
+        out: list[Move] = []
+        if self._job.overwrite:
+            for directory in there.values():
+                away = self._place / "replaced" / directory.name
+                away.parent.mkdir(exist_ok=True)
+                out.append(Move(directory.name, _below(self._target, away), away=True))
+        for topic in sorted(topics):
+            for number in self._wanted(topic, by_partition, there):
+                found = by_partition.get((topic, number), [])
+                old = None if self._job.overwrite else there.get((topic, number))
+                out += self._new(topic, number, found) if old is None else self._added(old, found)
+        return out
+
+    def _there(self, topics: set[str]) -> dict[tuple[str, int], Path]:
+        found: dict[tuple[str, int], Path] = {}
+        for child in sorted(self._target.iterdir()):
+            name = parse_name(child)
+            if name is not None and name[0] in topics and child.is_dir():
+                found[name] = child
+        return found
+
+    def _wanted(
+        self, topic: str, written: Iterable[tuple[str, int]], there: Iterable[tuple[str, int]]
+    ) -> list[int]:
+        """The partitions of a topic that are to be there."""
+        wanted = {number for of, number in written if of == topic}
+        old = {number for of, number in there if of == topic}
+        if self._job.format.partitions is not None:
+            wanted |= set(range(self._job.format.partitions))
+        elif self._job.overwrite:
+            wanted |= old
+        if not wanted and not old:
+            wanted = {0}
+        return sorted(wanted)
+
+    def _new(self, topic: str, number: int, staged: Sequence[Staged]) -> list[Move]:
+        """A partition that is not there, or is replaced."""
+        directory = self._place / "new" / f"{topic}-{number}"
+        directory.mkdir(parents=True)
+        at = LogEnd(self._starts.get((topic, number), 0), 0, bytes(ProducerStates().snapshot()))
+        bases, end = self._placed(at, staged, directory)
+        if not bases:
+            bases = [at.offset]
+            for name in _FILES:
+                (directory / f"{at.offset:020d}{name}").touch()
+        for base in (*bases[1:], *([end] if staged else [])):
+            assert at.producers is not None
+            (directory / f"{base:020d}.snapshot").write_bytes(at.producers)
+        if self._job.format.magic >= MAGIC and staged:
+            write_leader_epochs(directory, directory, [(0, bases[0])], bases[0], end)
+        built = PARTITION_METADATA.build({"topic_id": self._id(topic)})
+        (directory / METADATA_FILE).write_bytes(bytes(built))
+        self.made += [*directory.iterdir(), directory]
+        return [Move(_below(self._target, directory), directory.name)]
+
+    def _added(self, old: Path, staged: Sequence[Staged]) -> list[Move]:
+        """Segments after those that a partition has."""
+        if not staged:
+            return []
+        name = parse_name(old)
+        assert name is not None
+        if self._job.format.topic_id is not None:
+            self._id(name[0])
+        at = log_end(old, self._starts.get(name, 0))
+        directory = self._place / "added" / old.name
+        directory.mkdir(parents=True)
+        bases, end = self._placed(at, staged, directory)
+        names = [f"{base:020d}{suffix}" for base in bases for suffix in _FILES]
+        if at.producers is not None:
+            for base in (*bases, end):
+                if base > at.offset:
+                    (directory / f"{base:020d}.snapshot").write_bytes(at.producers)
+                    names.insert(0, f"{base:020d}.snapshot")
+        self.made += [*directory.iterdir(), directory]
+        return [Move(_below(self._target, directory / n), f"{old.name}/{n}") for n in names]
+
+    def _placed(
+        self, at: LogEnd, staged: Sequence[Staged], directory: Path
+    ) -> tuple[list[int], int]:
+        """Give the segments of tasks their offsets and names. Their base offsets, and the offset after the last record."""
+        epoch = None if at.epoch == 0 else -1 if at.epoch is None else at.epoch
+        bases: list[int] = []
+        end = at.offset
+        for one in staged:
+            shift = 0 if one.given else end - one.first
+            if one.given and one.first < end:
+                told = (
+                    f"{one.first} in {one.topic}-{one.partition} is not after {end - 1}, the last offset there:"
+                    " leave out the column offset for new ones"
+                )
+                raise SinkError(told, column="offset")
+            for base in one.bases:
+                source = self._place / one.directory / f"{base:020d}"
+                if not source.with_suffix(".log").exists():
+                    reason = "what a task wrote is not there: all machines have to see the same directory"
+                    raise DirectoryError(source.with_suffix(".log"), reason)
+                if shift or epoch is not None:
+                    rebase(source.with_suffix(".log"), shift, epoch, self._job.format)
+                for suffix in _FILES:
+                    source.with_suffix(suffix).rename(directory / f"{base + shift:020d}{suffix}")
+                bases.append(base + shift)
+            end = one.end + shift
+        return bases, end
+
+    def _id(self, topic: str) -> uuid.UUID:
+        """The id of a topic: that of its partitions that are there, else what is asked for, else a new one."""
+        if topic not in self._ids:
+            old = None
+            for directory in self._there({topic}).values():
+                old = old or topic_id(directory)
+            wanted = self._job.format.topic_id
+            asked = None if wanted is None else base64.urlsafe_b64decode(f"{wanted}==")
+            if old is not None and asked is not None and old != asked:
+                told = base64.urlsafe_b64encode(old).decode().rstrip("=")
+                raise FormatError("topic_id", f"the topic is there with the id {told}")
+            found = old or asked
+            self._ids[topic] = uuid.uuid4() if found is None else uuid.UUID(bytes=found)
+        return self._ids[topic]
+
+
+def _key(one: Staged) -> tuple[str, int]:
+    return one.topic, one.partition
+
+
+def _by_offset(one: Staged) -> int:
+    """Tasks stay in their order, unless their rows say where they belong."""
+    return one.first if one.given else 0

@@ -1,0 +1,135 @@
+"""How logs are written, and what one job of that is: values that driver and tasks share."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from codecgen.runtime.compression import compress
+from codecgen.runtime.errors import CodecError
+from kafka_log.write.encoding import CODECS, MAGIC, MAGICS
+
+TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+"""Kafka's ``message.timestamp.type``, by their numbers."""
+
+MAX_PARTITIONS = 1_000_000
+MAX_BATCH = 1 << 28
+MAX_SEGMENT = (1 << 31) - 1
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
+_ID = re.compile(r"[A-Za-z0-9_-]{22}\Z")
+
+
+class FormatError(ValueError):
+    """A setting that nothing can be written with. ``name`` is that of the argument."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, reason)
+        self.name = name
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}"
+
+
+def now_ms() -> int:
+    """The time, as timestamps of records say it."""
+    return time.time_ns() // 1_000_000
+
+
+def is_topic(name: str) -> bool:
+    """Whether Kafka allows a topic of this name."""
+    return _TOPIC.match(name) is not None and name not in (".", "..")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFormat:
+    """How records are written. Raises :class:`FormatError` for what cannot be.
+
+    ``topic`` None: rows say it. ``partitions`` None: as many as the topic has, or one. ``batch_bytes`` are those of a batch's records
+    without compression, ``batch_records`` how many it has at most.
+    """
+
+    topic: str | None = None
+    partitions: int | None = None
+    codec: str = "none"
+    level: int | None = None
+    batch_bytes: int = 16384
+    batch_records: int | None = None
+    segment_bytes: int = 1 << 30
+    magic: int = MAGIC
+    timestamp_type: str | None = None
+    topic_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.topic is not None and not is_topic(self.topic):
+            raise FormatError("topic", f"Kafka has no topic of the name {self.topic!r}")
+        if self.codec not in CODECS:
+            raise FormatError("codec", f"{self.codec!r} is none of {', '.join(CODECS)}")
+        if self.magic not in MAGICS:
+            raise FormatError("magic", f"{self.magic} is none of {', '.join(map(str, MAGICS))}")
+        if self.codec == "zstd" and self.magic < MAGIC:
+            raise FormatError("codec", f"messages of magic {self.magic} know no zstd")
+        if self.timestamp_type is not None and self.timestamp_type not in TIMESTAMP_TYPES:
+            listed = ", ".join(TIMESTAMP_TYPES)
+            raise FormatError("timestamp_type", f"{self.timestamp_type!r} is none of {listed}")
+        if self.timestamp_type is not None and self.magic == 0:
+            raise FormatError("timestamp_type", "messages of magic 0 have no timestamps")
+        for name, most in (
+            ("partitions", MAX_PARTITIONS),
+            ("batch_bytes", MAX_BATCH),
+            ("batch_records", MAX_BATCH),
+            ("segment_bytes", MAX_SEGMENT),
+        ):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value <= most:
+                raise FormatError(name, f"{value} is not in 1..{most}")
+        if self.level is not None:
+            if self.codec == "none":
+                raise FormatError("level", "a level needs a codec")
+            try:
+                compress(self.codec, b"", level=self.level)
+            except CodecError as error:
+                raise FormatError("level", error.reason) from None
+        if self.topic_id is not None:
+            if self.topic is None:
+                raise FormatError("topic_id", "it needs a topic: each topic has an id of its own")
+            if not _ID.match(self.topic_id):
+                raise FormatError(
+                    "topic_id", f"{self.topic_id!r} is no id: Kafka's have 22 letters"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class WriteJob:
+    """One job of writing into the log directory ``target``. ``counts`` are the partitions that topics have there; ``created_ms`` is the
+    timestamp of records that have none."""
+
+    target: str
+    format: LogFormat
+    overwrite: bool = False
+    counts: Mapping[str, int] = field(default_factory=dict)
+    passed: tuple[str, ...] = ()
+    """Columns that rows may have, and that are not written."""
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    created_ms: int = field(default_factory=now_ms)
+
+    def partitions_of(self, topic: str) -> int:
+        """Over how many partitions the records of a topic are spread."""
+        return self.format.partitions or self.counts.get(topic, 1)
+
+    def to_json(self) -> str:
+        """As text, for tasks."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What :meth:`to_json` gave."""
+        made: dict[str, Any] = json.loads(text)
+        made["format"] = LogFormat(**made["format"])
+        made["passed"] = tuple(made["passed"])
+        return cls(**made)

@@ -1,0 +1,106 @@
+"""What a job moves into its target: written down first, so that it happens as a whole, also when somebody else has to finish it.
+
+A job is committed at the moment when its list of moves has its name. Whoever works in the target next makes the moves that are left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_log.disk.directory import DirectoryError
+from kafka_log.write.beside import sync, whole_file
+from kafka_log.write.staging import PREFIX, SUFFIX
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing keeps two jobs apart
+    fcntl = None  # type: ignore[assignment]
+
+DECIDED = "commit.json"
+LOCK = ".lock"
+"""The file that a broker locks too, for as long as it runs."""
+
+STALE_S = 86_400
+"""After so many seconds without a new file a job that was not committed is over."""
+
+
+class Move(NamedTuple):
+    """A file or a directory, by its path below the target, and where it goes. What is moved ``away`` makes room for another."""
+
+    source: str
+    target: str
+    away: bool = False
+
+
+@contextmanager
+def locked(target: Path) -> Iterator[None]:
+    """Nobody else commits there meanwhile, and no broker runs. Raises DirectoryError where one does."""
+    target.mkdir(parents=True, exist_ok=True)
+    with (target / LOCK).open("ab") as file:
+        if fcntl is not None:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                reason = f"a broker runs in it, or another job is committed ({error.strerror})"
+                raise DirectoryError(target, reason) from None
+        yield
+
+
+def decide(target: Path, place: Path, moves: Sequence[Move]) -> None:
+    """Commit: from here on the job is done, whatever happens. Everything is to be on the disk before. Raises OSError."""
+    with whole_file(place / DECIDED) as file:
+        file.write(json.dumps(moves).encode("ascii"))
+    sync(place)
+    sync(target)
+
+
+def finish(target: Path, place: Path) -> None:
+    """Make the moves of a job that is committed, as far as they are not made. Raises OSError."""
+    moves = [Move(*one) for one in json.loads((place / DECIDED).read_bytes())]
+    folders = set()
+    for move in moves:
+        source, goal = target / move.source, target / move.target
+        if not os.path.lexists(source) or (move.away and os.path.lexists(goal)):
+            continue
+        source.replace(goal)
+        folders |= {source.parent, goal.parent}
+    for folder in sorted(folders):
+        sync(folder)
+    _remove(place)
+
+
+def recover(target: Path) -> None:
+    """Finish jobs that were committed and then ended, and remove what is left of those that ended long before. Raises OSError."""
+    for place in sorted(target.glob(f"{PREFIX}*{SUFFIX}")):
+        if (place / DECIDED).exists():
+            finish(target, place)
+        elif time.time() - _newest(place) > STALE_S:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def remove(place: Path) -> None:
+    """Remove what a job has written, unless it is committed."""
+    if not (place / DECIDED).exists():
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _remove(place: Path) -> None:
+    """Its list first: once what was replaced is gone, the moves must not be made again."""
+    (place / DECIDED).unlink()
+    sync(place)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def _newest(place: Path) -> float:
+    found = [place.stat().st_mtime]
+    for path in place.rglob("*"):
+        with suppress(FileNotFoundError):
+            found.append(path.stat().st_mtime)
+    return max(found)

@@ -1,0 +1,288 @@
+"""Rows that are to be written, with the columns of Spark's Kafka sink, as rows of partitions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from kafka_codecs.arrow.records import RECORDS
+from kafka_log.write.log_format import TIMESTAMP_TYPES, WriteJob, is_topic
+from kafka_log.write.partitioner import Sticky, by_key
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+COLUMNS = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
+"""What is written."""
+
+_TYPE_COLUMNS = ("timestamp_type", "timestampType")
+_CONTROL = ("is_control", "isControl")
+_PASSED = tuple(column.name for column in RECORDS.columns if column.name not in COLUMNS)
+MAX_PARTITION = (1 << 31) - 1
+_PARTITION_BITS = 32
+_RECORD = 8
+"""Bytes of a record beside key and value, about."""
+
+
+class SinkError(ValueError):
+    """Rows that cannot be written as they are. ``row`` counts those that the task was given, from 0 on; None for columns."""
+
+    def __init__(self, reason: str, row: int | None = None, column: str | None = None) -> None:
+        super().__init__(reason, row, column)
+        self.reason = reason
+        self.row = row
+        self.column = column
+
+    def __str__(self) -> str:
+        at = [] if self.row is None else [f"row {self.row}"]
+        at += [] if self.column is None else [f"column {self.column}"]
+        return f"{', '.join(at)}: {self.reason}" if at else self.reason
+
+
+class PartitionRows(NamedTuple):
+    """Rows of one partition, with the columns that are encoded. ``row`` is the number of the first one."""
+
+    topic: str
+    partition: int
+    rows: pa.RecordBatch
+    numbers: Any
+
+
+def check_columns(schema: pa.Schema, job: WriteJob) -> None:
+    """Refuse columns that cannot be written, and tables that lack one. Raises :class:`SinkError`."""
+    names = schema.names
+    known = (*COLUMNS, *_TYPE_COLUMNS)
+    for name in names:
+        if names.count(name) > 1:
+            raise SinkError("it is there twice", column=name)
+        if name not in known and name not in _PASSED and name not in job.passed:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            told = f"no record has such a column; {hint}known: {', '.join(COLUMNS)}"
+            raise SinkError(told, column=name)
+    if "value" not in names:
+        raise SinkError("there is no column value: select what is to be written as value")
+    if "topic" not in names and job.format.topic is None:
+        raise SinkError("there is no topic: give the option topic, or a column topic")
+    for name in names:
+        wanted = _WANTED.get(name)
+        if wanted is not None and not wanted[0](_plain(schema.field(name).type)):
+            told = f"it is {schema.field(name).type}, it must be {wanted[1]}"
+            raise SinkError(told, column=name)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pt.is_dictionary(kind) else kind
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    tests = (pt.is_binary, pt.is_large_binary, pt.is_binary_view, pt.is_fixed_size_binary)
+    return _is_text(kind) or any(test(kind) for test in tests)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
+
+
+def _is_headers(kind: pa.DataType) -> bool:
+    if not (pt.is_list(kind) or pt.is_large_list(kind)) or not pt.is_struct(kind.value_type):
+        return False
+    inner = kind.value_type
+    names = [inner.field(i).name for i in range(inner.num_fields)]
+    return (
+        names == ["key", "value"]
+        and _is_text(inner.field(0).type)
+        and _is_bytes(inner.field(1).type)
+    )
+
+
+_WANTED = {
+    "key": (_is_bytes, "binary or a string"),
+    "value": (_is_bytes, "binary or a string"),
+    "headers": (_is_headers, "a list of structs of key (a string) and value (binary)"),
+    "topic": (_is_text, "a string"),
+    "partition": (pt.is_integer, "an integer"),
+    "offset": (pt.is_integer, "an integer"),
+    "timestamp": (pt.is_timestamp, "a timestamp"),
+    **dict.fromkeys(_TYPE_COLUMNS, (pt.is_integer, "an integer")),
+}
+
+
+class SinkRows:
+    """Splits the rows of one task by partitions. Rows of a partition stay in their order."""
+
+    def __init__(self, job: WriteJob, task: int) -> None:
+        self.job = job
+        self.rows = 0
+        """Rows that were taken."""
+        self._sticky = Sticky(task, job.format.batch_bytes)
+
+    def of(self, batch: pa.RecordBatch) -> Iterator[PartitionRows]:
+        """The rows of a batch by their partitions. Raises :class:`SinkError`."""
+        check_columns(batch.schema, self.job)
+        given = {
+            name: _decoded(column)
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        }
+        first, count = self.rows, batch.num_rows
+        self.rows += count
+        for name in _CONTROL:
+            if name in given and pc.any(given[name]).as_py():
+                at = first + given[name].index(True).as_py()
+                raise SinkError("transaction markers and the like cannot be written", at, name)
+        key = _binary(given["key"]) if "key" in given else pa.nulls(count, pa.binary())
+        value = _binary(given["value"])
+        columns = self._encoded(given, first, key, value)
+        topics: list[str] = []
+        places = np.empty(count, np.int64)
+        for topic, rows in self._topics(given, first, count):
+            here = np.arange(count) if rows is None else rows
+            of_topic = self._partitions(topic, given, here, first, key, value)
+            places[here] = len(topics) << _PARTITION_BITS | of_topic
+            topics.append(topic)
+        order = np.argsort(places, kind="stable")
+        ordered = places[order]
+        cuts = np.flatnonzero(np.diff(ordered)) + 1
+        taken = columns.take(pa.array(order)) if len(cuts) else columns
+        for start, end in pairwise([0, *cuts.tolist(), count]):
+            if start < end:
+                number, partition = divmod(int(ordered[start]), 1 << _PARTITION_BITS)
+                part = taken.slice(start, end - start)
+                yield PartitionRows(topics[number], partition, part, first + order[start:end])
+
+    def _topics(self, given: dict[str, Any], first: int, count: int) -> Iterator[tuple[str, Any]]:
+        if self.job.format.topic is not None:
+            yield self.job.format.topic, None
+            return
+        column = given["topic"]
+        if column.null_count:
+            at = first + column.is_null().index(True).as_py()
+            raise SinkError("it is null: each row needs a topic, or the option topic", at, "topic")
+        codes = column.cast(pa.string()).dictionary_encode()
+        indices = codes.indices.to_numpy()
+        for code, name in enumerate(codes.dictionary.to_pylist()):
+            rows = np.flatnonzero(indices == code)
+            if not len(rows):
+                continue
+            if not is_topic(name):
+                told = f"Kafka has no topic of the name {name!r}"
+                raise SinkError(told, first + int(rows[0]), "topic")
+            yield name, None if len(rows) == count else rows
+
+    def _partitions(
+        self,
+        topic: str,
+        given: dict[str, Any],
+        here: Any,
+        first: int,
+        key: pa.Array,
+        value: pa.Array,
+    ) -> Any:
+        """The partition of each row of a topic."""
+        count = self.job.partitions_of(topic)
+        there = self.job.counts.get(topic, 0)
+        if count < there and not self.job.overwrite:
+            told = f"{topic} has {there} partitions: with {count} its keys would go elsewhere"
+            raise SinkError(told)
+        found = np.full(len(here), -1, np.int64)
+        if "partition" in given:
+            column = given["partition"].cast(pa.int64()).take(pa.array(here))
+            said = column.fill_null(-1).to_numpy()
+            wanted = ~np.asarray(column.is_null())
+            most = MAX_PARTITION if self.job.format.partitions is None else count - 1
+            wrong = np.flatnonzero(wanted & ((said < 0) | (said > most)))
+            if len(wrong):
+                told = f"{said[wrong[0]]} is not in 0..{most}"
+                raise SinkError(told, first + int(here[wrong[0]]), "partition")
+            found[wanted] = said[wanted]
+        left = np.flatnonzero(found < 0)
+        if not len(left):
+            return found
+        keys = key.take(pa.array(here[left]))
+        null = np.asarray(keys.is_null())
+        found[left[~null]] = by_key(keys, count)[~null]
+        if null.any():
+            values = value.take(pa.array(here[left[null]]))
+            sizes = pc.binary_length(values).fill_null(0).to_numpy().astype(np.int64) + _RECORD
+            found[left[null]] = self._sticky.of(sizes, count)
+        return found
+
+    def _encoded(
+        self, given: dict[str, Any], first: int, key: pa.Array, value: pa.Array
+    ) -> pa.RecordBatch:
+        """The columns that are encoded, of all rows."""
+        columns = {"key": key, "value": value}
+        if "headers" in given:
+            columns["headers"] = _headers(given["headers"])
+        if "offset" in given:
+            columns["offset"] = _offsets(given["offset"], first)
+        magic = self.job.format.magic
+        count = len(value)
+        none = -1 if magic == 0 else self.job.created_ms
+        times = _times(given["timestamp"], first, none) if "timestamp" in given else None
+        made = np.full(count, none) if times is None else times
+        columns["timestamp"] = pa.array(made, pa.timestamp("ms", "UTC"))
+        columns["timestamp_type"] = pa.array(self._types(given, count), pa.int8())
+        return pa.RecordBatch.from_pydict(columns)
+
+    def _types(self, given: dict[str, Any], count: int) -> Any:
+        """What has set the timestamps: the producer unless told."""
+        if self.job.format.magic == 0:
+            return np.full(count, -1, np.int8)
+        wanted = self.job.format.timestamp_type
+        name = next((name for name in _TYPE_COLUMNS if name in given), None)
+        if wanted is not None or name is None:
+            return np.full(count, TIMESTAMP_TYPES.index(wanted or TIMESTAMP_TYPES[0]), np.int8)
+        said = given[name].cast(pa.int64()).fill_null(0).to_numpy()
+        return (said == TIMESTAMP_TYPES.index("LogAppendTime")).astype(np.int8)
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pt.is_dictionary(column.type) else column
+
+
+def _binary(column: pa.Array) -> pa.Array:
+    """Keys or values. Text is its UTF-8."""
+    if pt.is_string_view(column.type):
+        column = column.cast(pa.string())
+    return column.cast(pa.binary())
+
+
+def _headers(column: pa.Array) -> pa.Array:
+    """Without nulls: a record that has none has an empty list."""
+    column = column.cast(HEADERS)
+    if not column.null_count:
+        return column
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy()
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), column.flatten(), type=HEADERS)
+
+
+def _offsets(column: pa.Array, first: int) -> pa.Array:
+    if column.null_count:
+        at = first + column.is_null().index(True).as_py()
+        told = "it is null: give each row its offset, or leave out the column for new ones"
+        raise SinkError(told, at, "offset")
+    found = column.cast(pa.int64())
+    negative = np.flatnonzero(found.to_numpy() < 0)
+    if len(negative):
+        at = int(negative[0])
+        raise SinkError(f"{found[at].as_py()} is no offset", first + at, "offset")
+    return found
+
+
+def _times(column: pa.Array, first: int, none: int) -> Any:
+    """Milliseconds. What is finer is cut off; a null becomes ``none``."""
+    per_second = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[column.type.unit]
+    null = np.asarray(column.is_null())
+    raw = column.cast(pa.int64()).fill_null(0).to_numpy()
+    millis = raw * 1000 if per_second == 1 else raw // (per_second // 1000)
+    wrong = np.flatnonzero(~null & (millis < -1))
+    if len(wrong):
+        raise SinkError("it is before 1970: Kafka takes none", first + int(wrong[0]), "timestamp")
+    return np.where(null, none, millis)

@@ -1,0 +1,258 @@
+"""What one task writes: segments of each partition that it has rows of, where no reader looks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from codecgen.runtime.arrow.casts import RowRefused
+from kafka_log.disk.directory import Segment
+from kafka_log.disk.placement import MAX_RELATIVE
+from kafka_log.segment.batch_headers import Columns
+from kafka_log.write.encoding import MAGIC, encode, parts
+from kafka_log.write.indexes import write_indexes
+from kafka_log.write.log_format import WriteJob
+from kafka_log.write.output import BOUNDS, Out
+from kafka_log.write.segments import LogWriter
+from kafka_log.write.sink_rows import PartitionRows, SinkError, SinkRows
+
+PREFIX, SUFFIX = ".kafka-log-", ".writing"
+"""What the names of the directories of jobs begin and end with. No reader takes such a name for a partition's."""
+
+BATCH_ROWS = 16_384
+FLUSH_BYTES = 4 << 20
+OLD_FLUSH_BYTES = 1 << 20
+HELD_BYTES = 64 << 20
+"""Bytes of rows that a task holds, for all partitions."""
+
+OPEN_FILES = 128
+
+
+def job_directory(job: WriteJob) -> Path:
+    """Where a job writes, before it is committed."""
+    return Path(job.target) / f"{PREFIX}{job.id}{SUFFIX}"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """The segments of one partition that one task wrote, below the directory of its job. Offsets are ``given`` by the rows, or count from
+    0, up to, but not with, ``end``. ``bases`` are the base offsets of the segments, which are called after them."""
+
+    topic: str
+    partition: int
+    directory: str
+    first: int
+    end: int
+    records: int
+    bytes: int
+    given: bool
+    bases: tuple[int, ...]
+
+    @classmethod
+    def many_from_json(cls, text: str) -> list[Self]:
+        """What :func:`to_json` gave."""
+        return [cls(**one | {"bases": tuple(one["bases"])}) for one in json.loads(text)]
+
+
+def to_json(staged: Iterable[Staged]) -> str:
+    """As text, for the driver."""
+    return json.dumps([asdict(one) for one in staged])
+
+
+def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> list[Staged]:
+    """Write the rows of one task, a number from 0 on. Each try of a task writes into a directory of its own.
+
+    Memory holds one batch of Arrow, and 64 MiB of rows. Raises :class:`~kafka_log.write.sink_rows.SinkError` for rows that cannot be
+    written, OSError; then nothing of the try is left.
+    """
+    place = job_directory(job)
+    attempt = place / f"{task}-{uuid.uuid4().hex}"
+    attempt.mkdir(parents=True)
+    rows = SinkRows(job, task)
+    made = _Partitions(job, attempt)
+    try:
+        for batch in batches:
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                for some in parts(batch.slice(start, BATCH_ROWS)):
+                    for part in rows.of(some):
+                        made.add(part)
+        return made.finished()
+    except BaseException:
+        made.close()
+        shutil.rmtree(attempt, ignore_errors=True)
+        with suppress(OSError):  # other tasks have something there
+            place.rmdir()
+        raise
+
+
+class _Partitions:
+    """The partitions that a task writes."""
+
+    def __init__(self, job: WriteJob, attempt: Path) -> None:
+        self._job = job
+        self._attempt = attempt
+        self._of: dict[tuple[str, int], _Partition] = {}
+        self._held = 0
+
+    def add(self, part: PartitionRows) -> None:
+        key = part.topic, part.partition
+        one = self._of.get(key)
+        if one is None:
+            one = self._of[key] = _Partition(self._job, self._attempt, *key)
+        self._held += one.add(part)
+        if one.held >= one.most:
+            self._flush(one)
+        elif self._held > HELD_BYTES:
+            for other in self._of.values():
+                self._flush(other)
+
+    def _flush(self, one: _Partition) -> None:
+        self._held -= one.held
+        one.flush()
+        opened = [other.log for other in self._of.values() if other.log.is_open]
+        if len(opened) > OPEN_FILES:
+            for log in opened:
+                log.release()
+
+    def close(self) -> None:
+        """Nothing of it is wanted: a disk may be full."""
+        for one in self._of.values():
+            with suppress(OSError):
+                one.log.release()
+
+    def finished(self) -> list[Staged]:
+        found = [one.finished() for one in self._of.values()]
+        return sorted(found, key=lambda one: (one.topic, one.partition))
+
+
+class _Partition:
+    """One of them: rows that are held, and the segments that were written."""
+
+    def __init__(self, job: WriteJob, attempt: Path, topic: str, partition: int) -> None:
+        self._format = job.format
+        self._job_directory = job_directory(job)
+        self._topic, self._partition = topic, partition
+        self._directory = attempt / f"{topic}-{partition}"
+        self._directory.mkdir()
+        self.log = LogWriter(self._directory)
+        self._out = Out(self.log, self._format.segment_bytes)
+        self._rows: list[PartitionRows] = []
+        self._first: int | None = None
+        self._next = 0
+        self._records = 0
+        self._given = False
+        self._is_old = self._format.magic < MAGIC and self._format.codec != "none"
+        self.held = 0
+        self.most = OLD_FLUSH_BYTES if self._is_old else FLUSH_BYTES
+
+    def add(self, part: PartitionRows) -> int:
+        """Hold rows. How many bytes they have."""
+        size: int = part.rows.nbytes
+        self._rows.append(part)
+        self.held += size
+        return size
+
+    def flush(self) -> None:
+        """Write what is held."""
+        held, self._rows, self.held = self._rows, [], 0
+        if not held:
+            return
+        table = pa.Table.from_batches([part.rows for part in held]).combine_chunks()
+        (rows,) = table.to_batches()
+        numbers = np.concatenate([part.numbers for part in held])
+        rows = self._with_offsets(rows, numbers)
+        offsets = rows.column("offset").to_numpy()
+        if not self.log.segments:
+            self.log.begin(int(offsets[0]))
+        try:
+            self._write(rows, offsets)
+        except RowRefused as error:
+            at = None if error.row is None else int(numbers[error.row])
+            raise SinkError(error.reason, at, error.column) from None
+        self._records += len(offsets)
+        self._next = int(offsets[-1]) + 1
+
+    def _with_offsets(self, rows: pa.RecordBatch, numbers: object) -> pa.RecordBatch:
+        if "offset" not in rows.schema.names:
+            self._first = 0
+            offsets = np.arange(self._next, self._next + rows.num_rows)
+            return rows.append_column("offset", pa.array(offsets, pa.int64()))
+        self._given = True
+        offsets = rows.column("offset").to_numpy()
+        if self._first is None:
+            self._first = self._next = int(offsets[0])
+        before = np.append(self._next - 1, offsets[:-1])
+        wrong = np.flatnonzero(offsets <= before)
+        if len(wrong):
+            at = int(wrong[0])
+            told = f"{offsets[at]} is not after {before[at]}: offsets must rise in {self._topic}-{self._partition}"
+            raise SinkError(told, int(numbers[at]), "offset")  # type: ignore[index]
+        return rows
+
+    def _write(self, rows: pa.RecordBatch, offsets: object) -> None:
+        step = self._format.batch_records or rows.num_rows
+        for start in range(0, rows.num_rows, step):
+            self._encode(rows.slice(start, step), start)
+
+    def _encode(self, rows: pa.RecordBatch, start: int) -> None:
+        to = self._format
+        offsets = rows.column("offset")
+        first, last = offsets[0].as_py(), offsets[-1].as_py()
+        if self._is_old and last - first > MAX_RELATIVE:
+            half = rows.num_rows // 2
+            self._encode(rows.slice(0, half), start)
+            self._encode(rows.slice(half), start + half)
+            return
+        epoch: dict[str, object] = {"leader_epoch": 0} if to.magic >= MAGIC else {}
+        pieces = encode(
+            rows,
+            magic=to.magic,
+            codec=to.codec,
+            level=to.level,
+            batch_bytes=to.batch_bytes,
+            **epoch,
+        )
+        try:
+            if self._is_old:  # these do not say where they begin
+                self._out.put(b"".join(pieces), first, last)
+            else:
+                self._out.pieces(pieces, Columns(BOUNDS, os.fspath(self._directory)))
+        except RowRefused as error:
+            if error.row is not None:
+                error.row += start
+            raise
+
+    def finished(self) -> Staged:
+        """Write what is left, and the indexes."""
+        self.flush()
+        self.log.release()
+        paths = self.log.segments
+        segments = [
+            Segment(path, self._topic, self._partition, base, path.stat().st_size, rolled=True)
+            for path, base in paths
+        ]
+        if write_indexes(segments, self._directory):
+            raise OSError(f"{self._directory}: what was written there cannot be read again")
+        for path in self._directory.glob("*.snapshot"):
+            path.unlink()  # what they say depends on the log that these are added to
+        return Staged(
+            self._topic,
+            self._partition,
+            os.fspath(self._directory.relative_to(self._job_directory)),
+            self._first or 0,
+            self._next,
+            self._records,
+            sum(segment.size for segment in segments),
+            self._given,
+            tuple(base for _, base in paths),
+        )

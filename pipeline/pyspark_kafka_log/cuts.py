@@ -1,0 +1,94 @@
+"""Where segments are cut: splits that tasks read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from codecgen.runtime.errors import CodecError
+from kafka_log import Segment
+from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.tables.splits import Split
+
+
+def split(
+    segment: Segment,
+    split_bytes: int,
+    first: int | None = None,
+    end: int | None = None,
+    *,
+    by_index: bool = False,
+) -> list[Split]:
+    """Splits of a segment with about ``split_bytes`` bytes each, cut where batches begin.
+
+    Those are left out that lie before the offset ``first`` or from the offset ``end`` on as a whole.
+    """
+    cuts = [Cut(0, None)]
+    if segment.size > split_bytes:
+        cuts += boundaries(segment, split_bytes, by_index=by_index)
+    out = []
+    for i, cut in enumerate(cuts):
+        following = cuts[i + 1] if i + 1 < len(cuts) else None
+        if first is not None and following is not None and (following.offset or 0) <= first:
+            continue
+        if end is not None and cut.is_first_offset and (cut.offset or 0) >= end:
+            break
+        out.append(
+            Split(segment, cut.position, segment.size if following is None else following.position)
+        )
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A place where a batch begins, and the offset that stands there.
+
+    For a wrapper of the older formats that is its last offset, not the first.
+    """
+
+    position: int
+    offset: int | None
+    is_first_offset: bool = False
+
+
+def boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) -> list[Cut]:
+    """Places where batches begin, at least ``split_bytes`` bytes from each other.
+
+    Only lengths are read, and the headers in these places. What lies after the first one that cannot be is left to whoever reads the last
+    split. ``by_index``: where the segment's index file leads from place to place, what lies between is not looked at.
+    """
+    cuts: list[Cut] = []
+    offsets = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
+    index = None
+    if by_index and segment.is_named:
+        from kafka_log.disk.index_files import (
+            IndexedBatches,
+        )  # layouts of indexes: not for small files
+
+        index = IndexedBatches(segment)
+    wanted: int | None = split_bytes
+    start = 0
+    try:
+        while wanted is not None and wanted < segment.size:
+            found = None if index is None else index.at(wanted)
+            if found is None:
+                index = None  # it ends here, or says what is not so
+            else:
+                start = found
+            for entry in entries(segment.path, start=start):
+                if entry.position >= segment.size:
+                    return cuts
+                if entry.position >= wanted:
+                    first, last = offsets.of(entry)
+                    cuts.append(
+                        Cut(entry.position, last if first is None else first, first is not None)
+                    )
+                    wanted = entry.position + split_bytes
+                    start = entry.position
+                    if index is not None:
+                        break
+            else:
+                wanted = None
+    except CodecError:
+        pass
+    return cuts

@@ -1,0 +1,76 @@
+"""Records of log directories as tables of other formats: Parquet, Delta, Iceberg. Spark's tasks read segments and write files themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pyspark_kafka_log.export.job import Exported, run
+from pyspark_kafka_log.export.spark import Progress, SparkRunner
+from pyspark_kafka_log.export.state import ExportError, TaskError
+from pyspark_kafka_log.export.targets import Target
+from pyspark_kafka_log.options import parse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["FORMATS", "ExportError", "Exported", "TaskError", "export", "target_of"]
+
+Format = Literal["parquet", "delta", "iceberg"]
+FORMATS: tuple[Format, ...] = ("parquet", "delta", "iceberg")
+
+
+def export(
+    spark: SparkSession,
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    to: str | os.PathLike[str],
+    kind: Format = "parquet",
+    *,
+    partition_by: Sequence[str] = ("topic", "date"),
+    options: Mapping[str, str] | None = None,
+    catalog: str | Mapping[str, str] | None = None,
+    progress: Progress = lambda done, tasks: None,
+) -> Exported:
+    """Add to a table what logs have gained since the last export, or all that they have.
+
+    ``path`` is what ``load`` is given, ``options`` are those of ``spark.read.format("kafka-log")``: which records and columns.
+    ``to`` is a directory, or for ``iceberg`` a table, ``NAMESPACE.TABLE``, of a ``catalog``: a name in PyIceberg's configuration, or its
+    properties. Files are parted by any of ``topic``, ``partition`` and ``date`` (of the timestamp, in UTC). The table is added to as
+    a whole, or not at all: what was exported of each partition is kept with it, and the next export goes on there. It must ask for
+    the same columns, filters and partitions. ``progress`` is called with the tasks that are done and those there are.
+
+    Tasks write with pyarrow, which is faster than Spark's writer; they need no package of Spark's for Delta or Iceberg, but this process
+    the package deltalake, or pyiceberg. All machines see the directory.
+
+    Raises :class:`ExportError`, :class:`~pyspark_kafka_log.OptionError`, and errors of Spark.
+    """
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    given = dict(options or {})
+    parsed = parse(given | {"path": os.fspath(paths[0])} if len(paths) == 1 else given)
+    if len(paths) > 1:
+        parsed = replace(parsed, paths=tuple(os.fspath(one) for one in paths))
+    runner = SparkRunner(spark, progress)
+    target = target_of(to, kind, catalog)
+    return run(runner, parsed, target, partition_by, parallelism=runner.parallelism)
+
+
+def target_of(
+    to: str | os.PathLike[str], kind: str, catalog: str | Mapping[str, str] | None = None
+) -> Target:
+    """Where an export goes. Raises :class:`ExportError`, ModuleNotFoundError without the package that writes it."""
+    if kind == "parquet":
+        from pyspark_kafka_log.export.parquet import ParquetTarget
+
+        return ParquetTarget(Path(to))
+    if kind == "delta":
+        from pyspark_kafka_log.export.delta import DeltaTarget
+
+        return DeltaTarget(Path(to))
+    if kind == "iceberg":
+        from pyspark_kafka_log.export.iceberg import IcebergTarget
+
+        return IcebergTarget(os.fspath(to), catalog)
+    raise ExportError(os.fspath(to), f"no format is called {kind!r}; known: {', '.join(FORMATS)}")

@@ -1,0 +1,136 @@
+"""``kafka-log export --spark``: the same options, Spark's tasks, and tables of other formats. ``kafka_log.cli.export`` calls it by name."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from kafka_log.disk.directory import Partition
+from kafka_log.tables.selection import Selection
+from pyspark_kafka_log.export import Exported, ExportError, TaskError, target_of
+from pyspark_kafka_log.export.job import run
+from pyspark_kafka_log.export.spark import SparkRunner
+from pyspark_kafka_log.filters import Pushed
+from pyspark_kafka_log.java import JavaNotFound, find_java
+from pyspark_kafka_log.options import OptionError, Options
+
+QUIET = """\
+rootLogger.level = off
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+"""
+"""Spark's log of this process: nothing, as errors come as exceptions. Without an appender Spark takes its own settings."""
+
+GOOD, PROBLEMS, COULD_NOT_RUN = 0, 1, 2
+
+
+def export_by_spark(
+    options: argparse.Namespace, selection: Selection, found: Sequence[Partition]
+) -> int:
+    """Run the command. Returns the exit code."""
+    try:
+        target = target_of(options.out, options.format, options.catalog)
+        query = Pushed(offsets=selection.offsets, timestamps=selection.timestamps)
+        wanted = Options(
+            paths=tuple(options.paths),
+            assign=frozenset((one.topic, one.partition) for one in found),
+            selection=selection.but(
+                topics=None,
+                partitions=None,
+                offsets=None,
+                timestamps=None,
+                on_damage=selection.damage,
+            ),
+            columns=tuple(options.columns.split(",")) if options.columns else None,
+            include_headers=True,
+        )
+        by = [name for name in options.partition_by.split(",") if name]
+        with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings(), _bar() as bar:
+            warnings.simplefilter("ignore", FutureWarning)  # PySpark's, of packages that it knows
+            task = bar.add_task("starting Spark", total=None)
+
+            def told(done: int, tasks: int) -> None:
+                bar.update(task, description="tasks", completed=done, total=tasks)
+
+            runner = SparkRunner(_session(options.master, Path(scratch)), told)
+            done = run(runner, wanted, target, by, query=query, parallelism=runner.parallelism)
+    except KeyboardInterrupt:
+        print("kafka-log: interrupted: nothing was added", file=sys.stderr)
+        return COULD_NOT_RUN
+    except TaskError as error:
+        print(f"kafka-log: {error}", file=sys.stderr)
+        print(
+            "kafka-log: nothing was added; --policy salvage goes on after damage", file=sys.stderr
+        )
+        return PROBLEMS
+    except (ExportError, OptionError, JavaNotFound) as error:
+        print(f"kafka-log: {error}", file=sys.stderr)
+        return COULD_NOT_RUN
+    return _say(done)
+
+
+def _say(done: Exported) -> int:
+    for line in done.lost:
+        print(f"kafka-log: {line}", file=sys.stderr)
+    if done.lost_places:
+        print(
+            f"kafka-log: {done.lost_bytes:,} bytes in {done.lost_places:,} places could not be read whole",
+            file=sys.stderr,
+        )
+    if done.damaged:
+        print(
+            f"kafka-log: {done.damaged:,} of the rows are of damaged batches: add problem to --columns to see which",
+            file=sys.stderr,
+        )
+    since = f", since the last time {len(done.first):,} partitions" if done.first else ""
+    print(
+        f"{done.target}: {done.rows:,} rows in {done.files:,} files added{since}", file=sys.stderr
+    )
+    return PROBLEMS if done.lost_places or done.damaged else GOOD
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+
+
+def _session(master: str | None, scratch: Path) -> SparkSession:
+    """Spark as its configuration says, or one of this process on all its cores, which nobody else reaches."""
+    builder = SparkSession.builder.appName("kafka-log export")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master is not None:
+        return builder.master(master).getOrCreate()
+    if "SPARK_CONF_DIR" in os.environ or "SPARK_REMOTE" in os.environ:
+        return builder.getOrCreate()
+    os.environ["JAVA_HOME"] = str(find_java(os.environ, scratch).home)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    quiet = scratch / "log4j2.properties"
+    quiet.write_text(QUIET, "ascii")
+    return (
+        builder.master("local[*]")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet.as_uri()}")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )

@@ -1,0 +1,147 @@
+"""A Delta table, by delta-rs: tasks write its files, one commit adds them all, and keeps the state of the export."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pyspark_kafka_log.export.state import ExportError, State
+from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job
+
+APPLICATION = "kafka-log-export"
+"""What the number of exports is kept under in the table's log, where Delta compares it when commits meet."""
+
+STATE = "kafkaLog.state"
+"""What the state is kept under in the metadata of a commit."""
+
+
+class DeltaTarget:
+    """See :class:`~pyspark_kafka_log.export.targets.Target`."""
+
+    in_files = False
+
+    def __init__(self, out: Path) -> None:
+        import deltalake
+
+        self._delta = deltalake
+        self.name = os.fspath(out)
+        self._out = out.absolute()
+        self._table: Any = None
+
+    def state(self) -> State | None:
+        """What the newest commit of an export says."""
+        if not self._delta.DeltaTable.is_deltatable(os.fspath(self._out)):
+            if self._out.exists() and any(self._out.iterdir()):
+                raise ExportError(self.name, "there are files in it, and it is no Delta table")
+            return None
+        self._table = self._delta.DeltaTable(os.fspath(self._out))
+        number = self._table.transaction_version(APPLICATION)
+        if number is None:
+            raise ExportError(self.name, "it is a Delta table, and not of an export")
+        for commit in self._table.history():
+            if STATE in commit:
+                state = State.of_json(self.name, commit[STATE])
+                if state.number == number:
+                    return state
+        raise ExportError(
+            self.name,
+            "the table's log does not go back to the last export: how far it came is not known",
+        )
+
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> str:
+        """The table itself: its log says which files are part of it."""
+        self._out.mkdir(parents=True, exist_ok=True)
+        return os.fspath(self._out)
+
+    def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
+        """Add files by one commit."""
+        from deltalake.transaction import AddAction, create_table_with_add_actions
+
+        now = time.time_ns() // 1_000_000
+        actions = [
+            AddAction(
+                file.path,
+                file.size,
+                dict(zip(job.partition_by, file.values, strict=True)),
+                now,
+                True,
+                statistics(file),
+            )
+            for file in files
+        ]
+        schema = table_schema(job)
+        properties = self._delta.CommitProperties(
+            custom_metadata={STATE: after.json()},
+            app_transactions=[self._delta.Transaction(APPLICATION, after.number, now)],
+        )
+        try:
+            if before is None:
+                create_table_with_add_actions(
+                    os.fspath(self._out),
+                    schema,
+                    actions,
+                    partition_by=list(job.partition_by),
+                    commit_properties=properties,
+                )
+            else:
+                self._table.create_write_transaction(
+                    actions,
+                    "append",
+                    schema,
+                    partition_by=list(job.partition_by),
+                    commit_properties=properties,
+                )
+        except self._delta.exceptions.DeltaError as error:
+            raise ExportError(self.name, str(error)) from error
+
+    def clean(self, job_id: str) -> None:
+        """Remove the files of a job, but for those that are part of the table after all: a commit may fail when it is done."""
+        kept = set()
+        if self._delta.DeltaTable.is_deltatable(os.fspath(self._out)):
+            kept = set(
+                self._delta.DeltaTable(os.fspath(self._out)).get_add_actions()["path"].to_pylist()
+            )
+        for file in self._out.glob(f"**/part-{job_id}-*.parquet"):
+            if file.relative_to(self._out).as_posix() not in kept:
+                file.unlink(missing_ok=True)
+
+
+def table_schema(job: Job) -> Any:
+    """The columns of the table: those of the files, and those by which they are parted."""
+    from deltalake import Schema
+
+    fields = list(job.schema)
+    kinds: Mapping[str, Any] = {"topic": pa.string(), "partition": pa.int32(), "date": pa.date32()}
+    assert kinds.keys() == set(PARTITION_COLUMNS)
+    fields += [pa.field(name, kinds[name]) for name in job.partition_by]
+    return Schema.from_arrow(pa.schema(fields))
+
+
+def statistics(file: File) -> str:
+    """The statistics of a file as Delta has them, so that queries pass over it. Times are cut to milliseconds, as Delta asks."""
+    least: dict[str, Any] = dict(file.least)
+    greatest: dict[str, Any] = dict(file.greatest)
+    for name, values, up in (("timestamp", least, 0), ("timestamp", greatest, 999)):
+        if name in values:
+            text = _time((values[name] + up) // 1000)
+            if text is None:
+                del values[name]
+            else:
+                values[name] = text
+    return json.dumps({"numRecords": file.rows, "minValues": least, "maxValues": greatest})
+
+
+def _time(milliseconds: int) -> str | None:
+    from datetime import UTC, datetime, timedelta
+
+    try:
+        when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

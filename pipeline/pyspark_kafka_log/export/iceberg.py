@@ -1,0 +1,123 @@
+"""An Iceberg table, by PyIceberg: tasks write its files, one commit adds them all and keeps the state of the export among the table's
+properties."""
+
+from __future__ import annotations
+
+import os
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pyspark_kafka_log.export.state import CHANGED, ExportError, State
+from pyspark_kafka_log.export.writing import File, Job
+
+STATE = "kafka-log.export.state"
+"""The property that keeps the state."""
+
+
+class IcebergTarget:
+    """See :class:`~pyspark_kafka_log.export.targets.Target`. ``catalog`` is a name in PyIceberg's configuration, the properties of a
+    catalog (its ``name`` among them), or None for the configuration's default."""
+
+    in_files = True
+
+    def __init__(self, table: str, catalog: str | Mapping[str, str] | None) -> None:
+        from pyiceberg.catalog import load_catalog
+
+        self.name = table
+        if isinstance(catalog, Mapping):
+            properties = dict(catalog)
+            self._catalog = load_catalog(properties.pop("name", "default"), **properties)
+        else:
+            self._catalog = load_catalog(catalog)
+        if "." not in table:
+            raise ExportError(
+                table, "a table of Iceberg has a namespace: give it as NAMESPACE.TABLE"
+            )
+        self._table: Any = None
+
+    def state(self) -> State | None:
+        """What the table's properties say. A table without rows may be of an export that failed."""
+        if not self._catalog.table_exists(self.name):
+            return None
+        self._table = self._catalog.load_table(self.name)
+        text = self._table.properties.get(STATE)
+        if text is not None:
+            return State.of_json(self.name, text)
+        if self._table.current_snapshot() is not None:
+            raise ExportError(self.name, "it is a table of Iceberg, and not of an export")
+        return None
+
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> str:
+        """The place of the table's files. A table that is not there is made, without rows."""
+        from pyiceberg.transforms import DayTransform, IdentityTransform
+
+        if self._table is None:
+            self._catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
+            self._table = self._catalog.create_table(self.name, schema)
+            with self._table.update_spec() as spec:
+                for name in partition_by:
+                    if name == "date":
+                        spec.add_field("timestamp", DayTransform(), "date")
+                    else:
+                        spec.add_field(name, IdentityTransform(), name)
+        return os.fspath(self._root())
+
+    def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
+        """Add files by one commit, which fails when the table has changed since."""
+        from pyiceberg.exceptions import CommitFailedException
+
+        base = self._uri()
+        known = None if before is None else before.json()
+        refresh = self._table.refresh
+
+        def refresh_unless_exported() -> Any:
+            """PyIceberg tries again when the table has changed meanwhile: not when an export has changed it."""
+            table = refresh()
+            if table.properties.get(STATE) != known:
+                raise CommitFailedException("its state is another one")
+            return table
+
+        self._table.refresh = refresh_unless_exported
+        try:
+            with self._table.transaction() as change:
+                change.add_files(
+                    [f"{base}/{file.path}" for file in files],
+                    {"kafka-log.export.number": str(after.number)},
+                    check_duplicate_files=False,
+                )
+                change.set_properties({STATE: after.json()})
+        except CommitFailedException as error:
+            raise ExportError(self.name, f"{CHANGED} ({error})") from error
+        finally:
+            self._table.refresh = refresh
+
+    def clean(self, job_id: str) -> None:
+        """Remove the files of a job, but for those that are part of the table after all: a commit may fail when it is done."""
+        if self._table is None:
+            return
+        self._table.refresh()
+        kept = set()
+        if self._table.current_snapshot() is not None:
+            kept = {_path(name) for name in self._table.inspect.files()["file_path"].to_pylist()}
+        for file in self._root().glob(f"**/part-{job_id}-*.parquet"):
+            if file not in kept:
+                file.unlink(missing_ok=True)
+
+    def _uri(self) -> str:
+        return f"{self._table.location().rstrip('/')}/data"
+
+    def _root(self) -> Path:
+        return _path(self._uri())
+
+
+def _path(uri: str) -> Path:
+    """The local path of a URI. Raises :class:`ExportError` for any other."""
+    parts = urllib.parse.urlsplit(uri)
+    if parts.scheme not in ("", "file"):
+        raise ExportError(uri, "only tables whose files lie in local directories are written")
+    return Path(urllib.request.url2pathname(parts.path)) if parts.scheme else Path(uri)

@@ -1,0 +1,158 @@
+"""An export from planning to commit."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.tables.splits import Scan, Split
+from pyspark_kafka_log.export.state import ExportError, State
+from pyspark_kafka_log.export.targets import Target
+from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, Job, Told, read_columns
+from pyspark_kafka_log.filters import EVERY_ROW, Pushed
+from pyspark_kafka_log.logs import chosen, find_logs
+from pyspark_kafka_log.options import EARLIEST, Options, default_columns
+from pyspark_kafka_log.plan import plan
+
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export has added. ``first`` and ``ends`` are the offsets from which, and up to which, each partition was read;
+    ``damaged`` counts rows of damaged batches; ``lost`` names places that could not be read whole, the first few."""
+
+    target: str
+    rows: int
+    files: int
+    byte_count: int
+    first: Mapping[tuple[str, int], int]
+    ends: Mapping[tuple[str, int], int]
+    damaged: int = 0
+    lost_bytes: int = 0
+    lost_places: int = 0
+    lost: tuple[str, ...] = ()
+
+
+Runner = Callable[[Sequence[tuple[Split, ...]], Job], Iterable[Told]]
+"""Writes the files of tasks, and says what :func:`~pyspark_kafka_log.export.writing.write_task` told."""
+
+
+def run(
+    runner: Runner,
+    options: Options,
+    target: Target,
+    partition_by: Sequence[str],
+    *,
+    query: Pushed = EVERY_ROW,
+    parallelism: int | None = None,
+) -> Exported:
+    """Add to a target what it does not have. See :func:`pyspark_kafka_log.export.export`."""
+    columns = default_columns(options)
+    _check(target, options, columns, partition_by)
+    made = _made(options, query, columns, partition_by)
+    before = target.state()
+    if before is not None and before.made != made:
+        wrong = sorted(name for name in made if before.made.get(name) != made[name])
+        raise ExportError(
+            target.name,
+            f"it was made with another {', '.join(wrong)}: choose another place, or {_said(before.made, wrong)}",
+        )
+    logs = chosen(find_logs(options), options)
+    known = {} if before is None else before.ends
+    starts = {log.key: known.get(log.key, EARLIEST) for log in logs}
+    first = {key: at for key, at in starts.items() if at != EARLIEST}
+    tasks = plan(replace(options, starting_offsets=starts), query, parallelism)
+    scan = Scan(
+        columns=read_columns(columns, options.selection.damage),
+        policy=options.selection.policy,
+        on_damage=options.selection.damage,
+        batch_rows=BATCH_ROWS,
+        limits=Limits(decompressed=options.max_decompressed),
+        engine=options.engine,
+    )
+    job_id = uuid.uuid4().hex[:12]
+    job = Job(job_id, "", columns, tuple(partition_by), target.in_files, scan)
+    all_told = Told()
+    if tasks:
+        job = replace(job, root=target.begin(job_id, job.schema, partition_by))
+        try:
+            for told in runner(tasks, job):
+                all_told.add(told)
+            if all_told.files:
+                after = (before or State(0, {}, made)).after(all_told.next_offsets)
+                target.commit(job, all_told.files, before, after)
+        finally:
+            target.clean(job_id)  # of what is not part of it
+    return Exported(
+        target.name,
+        sum(file.rows for file in all_told.files),
+        len(all_told.files),
+        sum(file.size for file in all_told.files),
+        first,
+        {**known, **all_told.next_offsets},
+        all_told.damaged,
+        all_told.lost_bytes,
+        all_told.lost_places,
+        tuple(all_told.lost),
+    )
+
+
+def _check(
+    target: Target, options: Options, columns: Sequence[str], partition_by: Sequence[str]
+) -> None:
+    wrong = [name for name in partition_by if name not in PARTITION_COLUMNS]
+    if wrong:
+        raise ExportError(
+            target.name,
+            f"files cannot be parted by {wrong[0]!r}; known: {', '.join(PARTITION_COLUMNS)}",
+        )
+    if options.view is not None:
+        raise ExportError(
+            target.name, "records are exported: for a view, use kafka-log export without Spark"
+        )
+    if options.starting_offsets is not None:
+        raise ExportError(
+            target.name, "it goes on where the last export ended: startingOffsets is not taken"
+        )
+    if target.in_files:
+        absent = [n for n in partition_by if (n if n != "date" else "timestamp") not in columns]
+        if absent:
+            raise ExportError(
+                target.name, f"it is parted by {absent[0]}, which must be one of its columns"
+            )
+    elif not set(columns) - set(partition_by):
+        raise ExportError(target.name, "no column is left in the files")
+
+
+def _made(
+    options: Options, query: Pushed, columns: Sequence[str], partition_by: Sequence[str]
+) -> dict[str, Any]:
+    """What must stay as it is from one export to the next: rows, columns, partitions. How damage is met may change."""
+    rows = options.selection.plain()
+    for name in ("policy", "on_damage"):
+        rows.pop(name, None)
+    filters = rows | {
+        "offsets": query.offsets,
+        "timestamps": query.timestamps,
+        "ending_offsets": options.ending_offsets,
+    }
+    plain: dict[str, Any] = json.loads(
+        json.dumps(
+            {
+                "columns": list(columns),
+                "partition_by": list(partition_by),
+                "filters": {k: v for k, v in filters.items() if v not in (None, (None, None))},
+            },
+            default=str,
+        )
+    )
+    return plain
+
+
+def _said(made: Mapping[str, Any], names: Sequence[str]) -> str:
+    return "give " + ", ".join(f"{name} {json.dumps(made.get(name))}" for name in names)

@@ -1,0 +1,118 @@
+"""A directory of Parquet files, parted as Hive has it. What an export writes lies beside until it is whole.
+
+``_kafka_log_export`` holds ``state.json``, a directory for each export that goes on, and while files take their places ``commit.json``, which
+says which they are: an export that was ended there is finished by the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_log.write.beside import whole_file
+from pyspark_kafka_log.export.state import CHANGED, ExportError, State
+from pyspark_kafka_log.export.writing import File, Job
+
+OWN = "_kafka_log_export"
+"""Spark, Hive and Arrow pass over directories that begin so."""
+
+
+class ParquetTarget:
+    """See :class:`~pyspark_kafka_log.export.targets.Target`."""
+
+    in_files = False
+
+    def __init__(self, out: Path) -> None:
+        self.name = os.fspath(out)
+        self._out = out.absolute()
+        self._own = self._out / OWN
+        self._state = self._own / "state.json"
+        self._journal = self._own / "commit.json"
+        self._before = 0
+
+    def state(self) -> State | None:
+        """What is in the directory, after what an earlier export left half done."""
+        if not self._own.is_dir():
+            if self._out.exists() and any(self._out.iterdir()):
+                raise ExportError(
+                    self.name, "there are files in it, and not of an export: choose another place"
+                )
+            return None
+        self._finish()
+        found = self._read()
+        self._before = 0 if found is None else found.number
+        self._sweep()
+        return found
+
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> str:
+        """Beside the files that are there."""
+        root = self._own / f"{self._before}-{job_id}"
+        root.mkdir(parents=True)
+        return os.fspath(root)
+
+    def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
+        """Rename files into their places, all of them or, if it is ended there, the rest when the next export begins."""
+        journal = {
+            "root": Path(job.root).name,
+            "files": [file.path for file in files],
+            "state": after.json(),
+        }
+        partial = Path(job.root) / "commit.json"
+        with whole_file(partial) as file:
+            file.write(json.dumps(journal).encode("utf-8"))
+        try:
+            os.link(partial, self._journal)  # fails when there is one
+        except FileExistsError:
+            raise ExportError(self.name, CHANGED) from None
+        found = self._read()
+        if (0 if found is None else found.number) != after.number - 1:
+            self._journal.unlink()
+            raise ExportError(self.name, CHANGED)
+        self._finish()
+
+    def clean(self, job_id: str) -> None:
+        """Remove what a job has written, but for what the next export finishes."""
+        root = self._own / f"{self._before}-{job_id}"
+        if self._journal.exists() and json.loads(self._journal.read_bytes())["root"] == root.name:
+            return
+        shutil.rmtree(root, ignore_errors=True)
+
+    def _read(self) -> State | None:
+        try:
+            return State.of_json(self.name, self._state.read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+
+    def _finish(self) -> None:
+        """Do what the journal says, if there is one. It may have been done in part."""
+        try:
+            journal: dict[str, Any] = json.loads(self._journal.read_bytes())
+        except FileNotFoundError:
+            return
+        root = self._own / journal["root"]
+        state = State.of_json(self.name, journal["state"])
+        found = self._read()
+        if found is None or found.number < state.number:
+            for path in journal["files"]:
+                there = root / path
+                if there.exists():
+                    place = self._out / path
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    there.replace(place)
+            with whole_file(self._state) as file:
+                file.write(state.json().encode("utf-8"))
+        self._journal.unlink(missing_ok=True)
+        shutil.rmtree(root, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """Remove what exports have left that can be committed no more, as another one was."""
+        for child in self._own.iterdir():
+            number, dash, _ = child.name.partition("-")
+            if dash and number.isdecimal() and int(number) < self._before:
+                shutil.rmtree(child, ignore_errors=True)

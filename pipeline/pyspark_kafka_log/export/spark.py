@@ -1,0 +1,117 @@
+"""The tasks of an export in Spark: those of an RDD, or with Spark Connect, which has none, of ``mapInArrow``, which needs pandas as it does."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kafka_log.tables.splits import Split
+from pyspark_kafka_log.export.state import TaskError
+from pyspark_kafka_log.export.writing import Job, Told, write_task
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[int, int], None]
+"""Told how many tasks are done, and how many there are."""
+
+POLL_S = 0.5
+PATIENCE_S = 30
+
+
+class SparkRunner:
+    """Runs tasks in a session."""
+
+    def __init__(self, spark: SparkSession, progress: Progress) -> None:
+        self._spark = spark
+        self._context: Any = getattr(spark, "_sc", None)  # none with Spark Connect
+        self._progress = progress
+        self._group = f"kafka-log export {uuid.uuid4().hex[:8]}"
+
+    @property
+    def parallelism(self) -> int | None:
+        """How many tasks run at once, where that is known."""
+        return None if self._context is None else int(self._context.defaultParallelism)
+
+    def __call__(self, tasks: Sequence[tuple[Split, ...]], job: Job) -> Iterator[Told]:
+        """What the tasks tell. Raises :class:`TaskError` with what a task says."""
+        pieces = [pickle.dumps(task) for task in tasks]
+
+        def write(number: int, piece: bytes) -> str:
+            return json.dumps(write_task(number, pickle.loads(piece), job).plain())
+
+        def write_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield pa.RecordBatch.from_pydict({"told": [write(number, pieces[number])]})
+
+        def collect() -> list[str]:
+            if self._context is not None:
+                numbered = self._context.parallelize(list(enumerate(pieces)), len(pieces))
+                told: list[str] = numbered.map(lambda item: write(*item)).collect()
+                return told
+            frame = self._spark.range(0, len(pieces), 1, len(pieces))
+            return [row.told for row in frame.mapInArrow(write_all, "told string").collect()]
+
+        for text in self._collected(collect, len(tasks)):
+            yield Told.of_plain(json.loads(text))
+
+    def _collected(self, collect: Callable[[], list[str]], tasks: int) -> list[str]:
+        """What the tasks give; meanwhile progress is told."""
+        found: list[str] = []
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                if self._context is not None:
+                    self._context.setJobGroup(self._group, "kafka-log export", True)
+                found.extend(collect())
+            except BaseException as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(POLL_S)
+                self._tell(tasks)
+        except KeyboardInterrupt:
+            if self._context is not None:
+                self._context.cancelJobGroup(self._group)
+            thread.join(PATIENCE_S)
+            raise
+        if failed:
+            said = _said(str(failed[0]))
+            if said is not None:
+                raise TaskError("Spark", said) from failed[0]
+            raise failed[0]
+        self._progress(tasks, tasks)
+        return found
+
+    def _tell(self, tasks: int) -> None:
+        if self._context is None:
+            return
+        tracker = self._context.statusTracker()
+        done = 0
+        for number in tracker.getJobIdsForGroup(self._group):
+            job = tracker.getJobInfo(number)
+            for stage in job.stageIds if job else ():
+                info = tracker.getStageInfo(stage)
+                done += info.numCompletedTasks if info else 0
+        self._progress(done, tasks)
+
+
+def _said(text: str) -> str | None:
+    """What a Python task said last, without the name of its class; None where none has failed."""
+    _, mark, trace = text.rpartition("Traceback (most recent call last):\n")
+    if not mark:
+        return None
+    line = next((line for line in trace.splitlines() if line and not line[0].isspace()), "")
+    name, colon, said = line.partition(": ")
+    return said if colon and name.replace(".", "").isidentifier() else line

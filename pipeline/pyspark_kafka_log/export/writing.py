@@ -1,0 +1,339 @@
+"""What a task does: it reads its splits and writes Parquet files of its own, one for each value of the partition columns."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kafka_log.segment.model import OnDamage
+from kafka_log.tables.splits import Scan, Split, read_splits
+from pyspark_kafka_log.losses import Losses
+
+PARTITION_COLUMNS = ("topic", "partition", "date")
+"""By which files may be parted. ``date`` is that of the timestamp, in UTC."""
+
+NEEDED = ("topic", "partition", "offset", "timestamp")
+"""Columns that are read in any case: the state of an export, and its partitions, come from them."""
+
+ROW_GROUP = 1 << 20
+"""Rows of a row group, at most."""
+
+HELD_BYTES = 128 << 20
+"""What a task holds of rows that are not written yet, about."""
+
+OPEN_FILES = 64
+"""Files that a task has open at once, at most."""
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""What a directory is called whose rows have no value: the name that Hive, Spark and Arrow give it."""
+
+STATISTICS = ("partition", "offset", "timestamp")
+"""Columns whose least and greatest values are told."""
+
+Values = tuple[str | None, ...]
+"""A value, as text, for each partition column."""
+
+
+def read_columns(columns: Sequence[str], on_damage: OnDamage) -> tuple[str, ...]:
+    """The columns that tasks read to write these."""
+    told = ("problem",) if on_damage == "keep" else ()
+    return tuple(dict.fromkeys([*columns, *NEEDED, *told]))
+
+
+@dataclass(frozen=True)
+class Job:
+    """How files are written: below ``root``, with these ``columns``, parted by ``partition_by``. ``in_files``: partition columns are in
+    the files too, not only in the names of directories."""
+
+    id: str
+    root: str
+    columns: tuple[str, ...]
+    partition_by: tuple[str, ...]
+    in_files: bool
+    scan: Scan
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What the files have."""
+        return pa.schema([self.scan.schema.field(name) for name in self.written])
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The columns of the files."""
+        return tuple(n for n in self.columns if self.in_files or n not in self.partition_by)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that is whole. ``path`` is below the root of the job; ``least`` and ``greatest`` are of :data:`STATISTICS`,
+    times in microseconds since 1970."""
+
+    path: str
+    rows: int
+    size: int
+    values: Values
+    least: Mapping[str, int] = field(default_factory=dict)
+    greatest: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Told:
+    """What tasks tell when they are done. ``ends`` are [topic, partition, next offset]."""
+
+    files: list[File] = field(default_factory=list)
+    ends: list[tuple[str, int, int]] = field(default_factory=list)
+    damaged: int = 0
+    lost_bytes: int = 0
+    lost_places: int = 0
+    lost: list[str] = field(default_factory=list)
+
+    def add(self, other: Told) -> None:
+        """Take in what another task tells."""
+        for name in ("files", "ends", "damaged", "lost_bytes", "lost_places", "lost"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    @property
+    def next_offsets(self) -> dict[tuple[str, int], int]:
+        """The offset after the last row of each topic and partition."""
+        out: dict[tuple[str, int], int] = {}
+        for topic, partition, end in self.ends:
+            out[topic, partition] = max(out.get((topic, partition), 0), end)
+        return out
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+    @classmethod
+    def of_plain(cls, plain: Mapping[str, Any]) -> Told:
+        """What :meth:`plain` gave."""
+        files = [File(**one | {"values": tuple(one["values"])}) for one in plain["files"]]
+        ends = [(topic, partition, end) for topic, partition, end in plain["ends"]]
+        return cls(**dict(plain) | {"files": files, "ends": ends})
+
+
+def write_task(number: int, splits: tuple[Split, ...], job: Job) -> Told:
+    """Write the rows of splits. Files of a task that fails are gone; those of one that is killed have names that begin with the job's."""
+    losses = Losses()
+    # The same task may run twice at once, or again after it was lost.
+    files = Files(job, f"{number:05}-{uuid.uuid4().hex[:8]}")
+    ends: dict[tuple[str, int], int] = {}
+    damaged = 0
+    try:
+        for batch in read_splits(splits, job.scan, losses.add):
+            if "problem" in job.scan.columns:
+                is_record = batch.column("offset").is_valid()
+                told = pc.and_(is_record, batch.column("problem").is_valid())
+                damaged += pc.sum(told).as_py() or 0
+                if "problem" not in job.columns:
+                    batch = batch.filter(is_record)  # the others say where there is none
+            _note_ends(batch, ends)
+            for values, rows in parted(batch, job.partition_by):
+                files.write(values, rows)
+        files.close()
+    except BaseException:
+        files.remove()
+        raise
+    losses.warn()
+    return Told(
+        files.whole,
+        [(topic, partition, end) for (topic, partition), end in ends.items()],
+        damaged,
+        losses.byte_count,
+        losses.places,
+        losses.first,
+    )
+
+
+def _note_ends(batch: pa.RecordBatch, ends: dict[tuple[str, int], int]) -> None:
+    places = pa.Table.from_batches([batch.select(["topic", "partition", "offset"])])
+    last = places.group_by(["topic", "partition"]).aggregate([("offset", "max")])
+    for row in last.to_pylist():
+        if row["offset_max"] is not None:
+            key = row["topic"], row["partition"]
+            ends[key] = max(ends.get(key, 0), row["offset_max"] + 1)
+
+
+def parted(
+    batch: pa.RecordBatch, partition_by: tuple[str, ...]
+) -> Iterator[tuple[Values, pa.RecordBatch]]:
+    """The rows of a batch for each value of the partition columns, in their order."""
+    if not batch.num_rows:
+        return
+    codes = np.zeros(batch.num_rows, np.int64)
+    known: list[list[str | None]] = []
+    for name in partition_by:
+        encoded = _partition_column(batch, name).dictionary_encode(null_encoding="encode")
+        known.append(_texts(encoded.dictionary))
+        codes = codes * len(known[-1]) + encoded.indices.to_numpy(zero_copy_only=False)
+    if (codes == codes[0]).all():
+        yield _values(int(codes[0]), known), batch
+        return
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+    for start, end in zip(starts, [*starts[1:], len(ordered)], strict=True):
+        yield (
+            _values(int(ordered[start]), known),
+            batch.take(pa.array(order[start:end])),
+        )
+
+
+def _partition_column(batch: pa.RecordBatch, name: str) -> Any:
+    if name != "date":
+        return batch.column(name)
+    return pc.floor_temporal(batch.column("timestamp"), unit="day").cast(pa.date32(), safe=False)
+
+
+def _texts(values: Any) -> list[str | None]:
+    """Values of a partition column as text. A day of a year that calendars do not have is none."""
+    if pa.types.is_date(values.type):
+        days = values.cast(pa.int32()).to_pylist()
+        return [
+            date.fromordinal(day + _DAY_0).isoformat()
+            if day is not None and date.min.toordinal() <= day + _DAY_0 <= date.max.toordinal()
+            else None
+            for day in days
+        ]
+    return [None if value is None else str(value) for value in values.to_pylist()]
+
+
+_DAY_0 = date(1970, 1, 1).toordinal()
+
+
+def _values(code: int, known: list[list[str | None]]) -> Values:
+    out = []
+    for values in reversed(known):
+        code, at = divmod(code, len(values))
+        out.append(values[at])
+    return tuple(reversed(out))
+
+
+class Files:
+    """The files of one task. Rows are held until there are enough for a row group."""
+
+    def __init__(self, job: Job, name: str) -> None:
+        self.job = job
+        self.name = name
+        self.whole: list[File] = []
+        self._open: dict[Values, _File] = {}
+        self._count = 0
+        self._held = 0
+
+    def write(self, values: Values, rows: pa.RecordBatch) -> None:
+        """Add rows to the file of these values."""
+        file = self._open.pop(values, None)
+        if file is None:
+            if len(self._open) >= OPEN_FILES:
+                self._close(next(iter(self._open)))  # the one that had no rows for longest
+            file = _File(self.job, values, f"part-{self.job.id}-{self.name}-{self._count}.parquet")
+            self._count += 1
+        self._open[values] = file
+        self._held += file.hold(rows.select(list(self.job.written)))
+        if file.rows_held >= ROW_GROUP:
+            self._held -= file.flush()
+        while self._held > HELD_BYTES:
+            self._held -= max(self._open.values(), key=lambda f: f.bytes_held).flush()
+
+    def close(self) -> None:
+        """Finish all files."""
+        for values in list(self._open):
+            self._close(values)
+
+    def _close(self, values: Values) -> None:
+        file = self._open[values]
+        self._held -= file.bytes_held
+        self.whole.append(file.close())
+        del self._open[values]
+
+    def remove(self) -> None:
+        """Remove all files."""
+        for file in self._open.values():
+            file.discard()
+        for whole in self.whole:
+            (Path(self.job.root) / whole.path).unlink(missing_ok=True)
+
+
+class _File:
+    """One Parquet file."""
+
+    def __init__(self, job: Job, values: Values, name: str) -> None:
+        self.job = job
+        self.values = values
+        self.path = "/".join([*directories(job.partition_by, values), name])
+        self.place = Path(job.root) / self.path
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self.place.open("xb")
+        self._writer = pq.ParquetWriter(
+            self._file, job.schema, compression="zstd", compression_level=1
+        )
+        self._rows: list[pa.RecordBatch] = []
+        self.bytes_held = self.rows_held = 0
+
+    def hold(self, rows: pa.RecordBatch) -> int:
+        size = int(rows.nbytes)
+        self._rows.append(rows)
+        self.rows_held += rows.num_rows
+        self.bytes_held += size
+        return size
+
+    def flush(self) -> int:
+        """Write what is held. Returns how many bytes that were."""
+        if self._rows:
+            table = pa.Table.from_batches(self._rows, self.job.schema)
+            self._writer.write_table(table, row_group_size=ROW_GROUP)
+        size, self._rows, self.bytes_held, self.rows_held = self.bytes_held, [], 0, 0
+        return size
+
+    def close(self) -> File:
+        self.flush()
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        found = pq.read_metadata(self.place)
+        least, greatest = _statistics(found)
+        return File(
+            self.path, found.num_rows, self.place.stat().st_size, self.values, least, greatest
+        )
+
+    def discard(self) -> None:
+        self._file.close()
+        self.place.unlink(missing_ok=True)
+
+
+def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:
+    """The least and greatest values of columns, where all row groups have them."""
+    numbers = {found.schema.column(i).path: i for i in range(found.num_columns)}
+    least: dict[str, int] = {}
+    greatest: dict[str, int] = {}
+    for name in STATISTICS:
+        if name not in numbers:
+            continue
+        groups = [
+            found.row_group(i).column(numbers[name]).statistics for i in range(found.num_row_groups)
+        ]
+        if groups and all(group is not None and group.has_min_max for group in groups):
+            # As they are stored: a time may be one that Python's datetime does not know.
+            least[name] = min(int(group.min_raw) for group in groups)
+            greatest[name] = max(int(group.max_raw) for group in groups)
+    return least, greatest
+
+
+def directories(partition_by: tuple[str, ...], values: Values) -> list[str]:
+    """The directories of a file, as Hive names them."""
+    return [
+        f"{name}={NO_VALUE if value is None else quote(value, safe='-_.')}"
+        for name, value in zip(partition_by, values, strict=True)
+    ]

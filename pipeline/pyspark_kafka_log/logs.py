@@ -1,0 +1,150 @@
+"""From paths and topics to logs: which partitions there are, and which of them are read."""
+
+from __future__ import annotations
+
+import glob
+import re
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kafka_log import Partition, Segment, discover
+from kafka_log.disk.names import State
+from kafka_log.disk.replicas import one_of_each
+from kafka_log.disk.tiers import with_tiers
+from kafka_log.segment.places import is_url, place_of
+from pyspark_kafka_log.options import Bound, OptionError, Options
+from pyspark_kafka_log.storage import storage_options
+
+BROKERS_MARK = "meta.properties"
+
+
+Log = Partition
+"""One partition of a topic: its segments, lowest offsets first."""
+
+
+def find_logs(options: Options) -> list[Log]:
+    """The partitions below the paths, those too that are not chosen.
+
+    Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
+    """
+    if not options.paths:
+        raise OptionError(
+            "path",
+            "say what to read: load(path), or CREATE TEMPORARY VIEW ... OPTIONS (path '...')",
+        )
+    there = [p for path in options.paths for p in expand(path, options.storage)]
+    wanted, selection = [p for p in there if not _is_empty_log_directory(p)], options.selection
+    found = discover(wanted, selection.include, unreadable_raises=selection.raises)
+    return [log for partition in found for log in _logs(partition)]
+
+
+def expand(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
+    """The paths that a path, URL or pattern stands for, absolute."""
+    if is_url(path):
+        there: list[Path] = place_of(path, storage_options(path, storage or {})).matches()  # type: ignore[attr-defined]
+        if not there:
+            raise OptionError("path", f"{path}: nothing matches")
+        return there
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)  # two letters or more: C:\ is a path
+    if scheme is not None and not Path(path).exists():
+        if scheme[1].lower() != "file":
+            raise OptionError("path", f"{path}: a URL begins with {scheme[1]}://")
+        path = urllib.request.url2pathname(urllib.parse.urlsplit(path).path)
+    if not Path(path).exists() and glob.has_magic(path):
+        found = sorted(glob.glob(path))  # noqa: PTH207 (absolute patterns too)
+        if not found:
+            raise OptionError("path", f"{path}: nothing matches")
+        return [Path(p).absolute() for p in found]
+    return [Path(path).absolute()]
+
+
+def _is_empty_log_directory(path: Path) -> bool:
+    """Whether it is a directory without any logs yet: empty, or a broker's that has no topics."""
+    if not path.is_dir():
+        return False
+    inside = list(path.iterdir())
+    if any(child.suffix == ".log" or child.is_dir() for child in inside):
+        return False
+    return not inside or any(child.name == BROKERS_MARK for child in inside)
+
+
+def _logs(partition: Partition) -> Iterator[Log]:
+    """A partition directory is one log; files that lie together without being one are a log each."""
+    by_topic: dict[tuple[str, int], list[Segment]] = {}
+    for segment in partition.segments:
+        by_topic.setdefault((segment.topic, segment.partition), []).append(segment)
+    for (topic, number), segments in by_topic.items():
+        yield replace(partition, topic=topic, partition=number, segments=tuple(segments))
+
+
+# ---------------------------------------------------------------- topics, partitions, offsets
+
+
+def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
+    """The logs that the options name. Raises :class:`OptionError` for names that are not there, and for those that are there twice."""
+    topics = sorted({log.topic for log in logs})
+    if options.subscribe is not None:
+        missing = sorted(set(options.subscribe) - set(topics))
+        if missing:
+            raise OptionError("subscribe", _not_there("topic", missing, topics))
+    elif options.assign is not None:
+        absent = sorted(options.assign - {log.key for log in logs})
+        if absent:
+            names = [f"{topic}-{number}" for topic, number in absent]
+            known = [f"{log.topic}-{log.partition}" for log in logs]
+            raise OptionError("assign", _not_there("partition", names, known))
+    found = matching(logs, options)
+    _check_offsets("startingOffsets", options.starting_offsets, found)
+    _check_offsets("endingOffsets", options.ending_offsets, found)
+    return found
+
+
+def matching(logs: Sequence[Log], options: Options) -> list[Log]:
+    """Those of the logs that the options name, which need not all be there. Raises :class:`OptionError` for one that is there twice."""
+    found = list(logs)
+    if options.subscribe is not None:
+        found = [log for log in found if log.topic in options.subscribe]
+    elif options.subscribe_pattern is not None:
+        pattern = re.compile(options.subscribe_pattern)
+        found = [log for log in found if pattern.fullmatch(log.topic)]
+    elif options.assign is not None:
+        found = [log for log in found if log.key in options.assign]
+    replicas = options.selection.replicas
+    if replicas == "error":
+        _check_replicas(found)
+    return with_tiers(one_of_each(found, "newest" if replicas == "newest" else "keep"))
+
+
+def _not_there(what: str, missing: Sequence[str], known: Sequence[str]) -> str:
+    there = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+    return f"no {what} {', '.join(missing)} in the path; there are: {there or 'none'}"
+
+
+def _check_replicas(logs: Sequence[Log]) -> None:
+    seen: dict[tuple[str, int, State], Log] = {}
+    for log in logs:
+        other = seen.setdefault((*log.key, log.state), log)
+        if other is not log:
+            raise OptionError(
+                "replicas",
+                f"partition {log.partition} of topic {log.topic} lies in {other.directory} and in"
+                f" {log.directory}: its records would come twice. Load one of them, or set replicas to newest or keep",
+            )
+
+
+def _check_offsets(name: str, offsets: Bound | None, logs: Sequence[Log]) -> None:
+    """As Spark's Kafka source has it: all partitions that are read, and no others, have an offset."""
+    if offsets is None or isinstance(offsets, int):
+        return
+    there = {log.key for log in logs}
+    wrong = sorted(offsets.keys() ^ there)
+    if wrong:
+        listed = ", ".join(f"{topic}-{number}" for topic, number in wrong[:20])
+        raise OptionError(
+            name,
+            "it must have an offset for each partition that is read, and for no other;"
+            f" these are in one of the two only: {listed}",
+        )

@@ -1,0 +1,63 @@
+"""The options of ``kafka-log``, checked. Names and JSON forms are those of Spark's own Kafka source.
+
+| option | values | default |
+| --- | --- | --- |
+| ``path``, ``paths`` | what ``load`` is given: broker directories, partition directories, segment files, ``*`` patterns | |
+| ``subscribe`` | topics, with commas between | all topics |
+| ``subscribePattern`` | a regular expression that matches the whole name of a topic | |
+| ``assign`` | ``{"topicA":[0,1],"topicB":[2]}`` | |
+| ``startingOffsets`` | ``earliest``, or ``{"topicA":{"0":23,"1":-2}}`` (-2: earliest) | ``earliest`` |
+| ``endingOffsets`` | ``latest``, or ``{"topicA":{"0":50,"1":-1}}`` (-1: latest); the offset itself is not read | ``latest`` |
+| ``isolationLevel`` | ``read_uncommitted``, ``read_committed``; also as ``kafka.isolation.level`` | ``read_uncommitted`` |
+| ``includeHeaders`` | ``true`` adds the column ``headers`` | ``false`` |
+| ``includeMetadata`` | ``true`` adds all columns that say where a record comes from | ``false`` |
+| ``columns`` | exactly these columns, with commas between | |
+| ``view`` | ``offsets``, ``groups``, ...: what the records of one of Kafka's own topics say, in the place of these | |
+| ``includeControlRecords`` | ``true`` reads transaction markers and the like as rows too | ``false`` |
+| ``includeDeletedRecords`` | ``true`` reads records before the log start offset too, which DeleteRecords has cut off | ``false`` |
+| ``mode`` | ``FAILFAST``, ``PERMISSIVE``, ``DROPMALFORMED`` | ``FAILFAST`` |
+| ``policy`` | ``kafka``, ``strict``, ``salvage`` | by ``mode`` |
+| ``columnNameOfCorruptRecord`` | the column of a schema of your own, a string, that gets what ``problem`` says | ``_corrupt_record`` |
+| ``replicas`` | ``error``, ``newest``, ``keep``: what to do when two directories hold one partition | ``error`` |
+| ``include`` | ``remote``, ``deleted``, ...: segments that are not live too; of remote ones what is not in live ones | |
+| ``storage.NAME`` | what fsspec opens a store with; for S3 also Hadoop's ``fs.s3a.NAME`` | |
+| ``splitBytes`` | larger segments are read by more than one task | 128 MiB |
+| ``batchRows`` | rows in one Arrow batch, at most | 16384 |
+| ``maxDecompressedBytes`` | bytes that one compressed batch may hold | 256 MiB |
+| ``engine`` | ``auto``, ``arrow``, ``construct``: the codecs that read; the rows are the same | ``auto`` |
+| ``minPartitions`` | tasks that there are at least, as far as segments can be cut | |
+| ``failOnDataLoss`` | ``true``, ``false``: nothing here; what brokers deleted is not missed | |
+
+Options of Spark's Kafka source that mean nothing where no broker is asked are taken, with a warning: all others that begin with ``kafka.``,
+``groupIdPrefix``, ``kafkaConsumer.pollTimeoutMs``, ``fetchOffset.numRetries``, ``fetchOffset.retryIntervalMs``.
+
+``FAILFAST`` fails the query at the first damage, naming file, byte and field: a record that cannot be read, a wrong checksum,
+a timestamp that microseconds cannot hold. An unfinished batch at the end of a file is no damage: a broker that is writing
+leaves it so. ``PERMISSIVE`` keeps every row that can be read, goes on after damage, gives null for a timestamp that does
+not fit, and says in the column ``problem`` (if asked for) what was wrong. ``DROPMALFORMED`` leaves out damaged batches as a whole,
+and records whose timestamp does not fit, and goes on after damage.
+
+``policy`` says what damage is: ``kafka`` takes what Apache Kafka's own reader takes, ``strict`` only what the formats
+allow (it needs FAILFAST), ``salvage`` is ``kafka``, gives the whole records of torn batches and looks for the next batch after damage.
+FAILFAST goes with ``kafka``, the other modes with ``salvage``; with ``kafka`` they read a segment up to where Apache Kafka's
+reader stops.
+"""
+
+from pyspark_kafka_log.options.checked import KAFKA_COLUMNS, Options, default_columns, parse
+from pyspark_kafka_log.options.table import IGNORED, KNOWN, REFUSED
+from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
+
+__all__ = [
+    "EARLIEST",
+    "IGNORED",
+    "KAFKA_COLUMNS",
+    "KNOWN",
+    "LATEST",
+    "REFUSED",
+    "Bound",
+    "Offsets",
+    "OptionError",
+    "Options",
+    "default_columns",
+    "parse",
+]

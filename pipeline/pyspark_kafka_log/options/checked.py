@@ -1,0 +1,169 @@
+"""All options together, checked against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka_log import Policy
+from kafka_log.segment.kernels import Engine
+from kafka_log.segment.model import OnDamage
+from kafka_log.tables.own_topics import VIEWS
+from kafka_log.tables.selection import Isolation, Selection
+from kafka_log.tables.splits import METADATA_COLUMNS
+from pyspark_kafka_log.options import table
+from pyspark_kafka_log.options.table import Given
+from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, OptionError
+
+KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+"""The columns of Spark's own Kafka source."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """All options, checked. Without topics all are read."""
+
+    paths: tuple[str, ...] = ()
+    subscribe: tuple[str, ...] | None = None
+    subscribe_pattern: str | None = None
+    assign: frozenset[tuple[str, int]] | None = None
+    starting_offsets: Bound | None = None
+    ending_offsets: Bound | None = None
+    selection: Selection = field(default_factory=lambda: Selection(on_damage="raise"))
+    """Which records are wanted, but for their offsets and topics, and what becomes of damage."""
+    columns: tuple[str, ...] | None = None
+    corrupt_record: str = table.CORRUPT_RECORD.default
+    view: str | None = None
+    include_headers: bool = False
+    include_metadata: bool = False
+    split_bytes: int = table.SPLIT_BYTES.default
+    min_partitions: int | None = None
+    batch_rows: int = table.BATCH_ROWS.default
+    max_decompressed: int | None = None
+    engine: Engine = table.ENGINE.default
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What stores are opened with (:mod:`pyspark_kafka_log.storage`). There are secrets among it."""
+    ignored: tuple[str, ...] = ()
+    """Options that mean nothing here."""
+
+
+def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
+    """The options, checked. Raises :class:`OptionError` for the first that cannot be taken, also for unknown ones.
+
+    ``batch``: as a batch query has them, which has offsets to begin and to end with.
+    """
+    of = Given(given)
+    view = of[table.VIEW]
+    columns, headers, metadata = _columns(of, view)
+    subscribe, pattern, assign = _topics(of, view)
+    on_damage, policy = _damage(of)
+    starting, ending = of[table.STARTING_OFFSETS], of[table.ENDING_OFFSETS]
+    if batch:
+        _check_bound(table.STARTING_OFFSETS.name, "start", starting, LATEST)
+        _check_bound(table.ENDING_OFFSETS.name, "end", ending, EARLIEST)
+    _ = of[table.FAIL_ON_DATA_LOSS]
+    return Options(
+        paths=of[table.PATH] + of[table.PATHS],
+        subscribe=subscribe,
+        subscribe_pattern=pattern,
+        assign=assign,
+        starting_offsets=starting,
+        ending_offsets=ending,
+        selection=Selection(
+            isolation=_isolation(of),
+            control_records=of[table.INCLUDE_CONTROL_RECORDS],
+            deleted_records=of[table.INCLUDE_DELETED_RECORDS],
+            include=of[table.INCLUDE],
+            replicas=of[table.REPLICAS],
+            policy=policy,
+            on_damage=on_damage,
+        ),
+        columns=columns,
+        corrupt_record=of[table.CORRUPT_RECORD],
+        view=view,
+        include_headers=headers,
+        include_metadata=metadata,
+        split_bytes=of[table.SPLIT_BYTES],
+        min_partitions=of[table.MIN_PARTITIONS],
+        batch_rows=of[table.BATCH_ROWS],
+        max_decompressed=of[table.MAX_DECOMPRESSED],
+        engine=of[table.ENGINE],
+        storage=of.storage,
+        ignored=of.ignored,
+    )
+
+
+def _damage(of: Given) -> tuple[OnDamage, Policy]:
+    on_damage, by_mode = of[table.MODE]
+    policy: Policy = of[table.POLICY] or by_mode
+    if policy is Policy.STRICT and on_damage != "raise":
+        raise OptionError("policy", "strict stops at the first problem: the mode must be FAILFAST")
+    if policy is Policy.SALVAGE and on_damage == "raise":
+        raise OptionError(
+            "policy", "salvage goes on after damage: the mode must be PERMISSIVE or DROPMALFORMED"
+        )
+    return on_damage, policy
+
+
+def _isolation(of: Given) -> Isolation | None:
+    one, other = of[table.ISOLATION], of[table.KAFKA_ISOLATION]
+    if one is not None and other is not None and one != other:
+        raise OptionError("isolationLevel", "kafka.isolation.level says something else")
+    return one or other
+
+
+def _topics(
+    of: Given, view: str | None
+) -> tuple[tuple[str, ...] | None, str | None, frozenset[tuple[str, int]] | None]:
+    subscribe, pattern, assign = of[table.SUBSCRIBE], of[table.SUBSCRIBE_PATTERN], of[table.ASSIGN]
+    chosen = {"subscribe": subscribe, "subscribePattern": pattern, "assign": assign}
+    given = [name for name, value in chosen.items() if value is not None]
+    if len(given) > 1:
+        raise OptionError(given[1], f"only one of {', '.join(chosen)} may be given")
+    if view is not None and not given:
+        subscribe = (VIEWS[view],)
+    return subscribe, pattern, assign
+
+
+def _columns(of: Given, view: str | None) -> tuple[tuple[str, ...] | None, bool, bool]:
+    columns = of[table.COLUMNS]
+    headers, metadata = of[table.INCLUDE_HEADERS], of[table.INCLUDE_METADATA]
+    if columns is not None and (headers or metadata):
+        raise OptionError(
+            "columns", "it names all columns: leave out includeHeaders and includeMetadata"
+        )
+    if view is not None and headers:
+        raise OptionError("includeHeaders", "the rows of a view have no headers")
+    return columns, headers, metadata
+
+
+def _check_bound(name: str, verb: str, given: Bound | None, never: int) -> None:
+    """A batch query neither starts at the end nor ends at the start."""
+    word = {EARLIEST: "earliest", LATEST: "latest"}[never]
+    if given == never:
+        raise OptionError(name, f"a batch query cannot {verb} at {word}: nothing would be read")
+    if isinstance(given, Mapping):
+        for (topic, partition), offset in given.items():
+            if offset == never:
+                raise OptionError(
+                    name,
+                    f"{word} ({never}) is not possible here ({topic}, partition {partition})",
+                )
+
+
+def default_columns(options: Options) -> tuple[str, ...]:
+    """The columns when the reader asks for no schema of its own."""
+    if options.columns is not None:
+        return options.columns
+    if options.view is not None:
+        from kafka_log.tables.topic_views import RECORD_COLUMNS, topic_view
+
+        return topic_view(options.view, None).columns + (
+            RECORD_COLUMNS if options.include_metadata else ()
+        )
+    names: tuple[str, ...] = KAFKA_COLUMNS
+    if options.include_headers:
+        names += ("headers",)
+    if options.include_metadata:
+        names += METADATA_COLUMNS
+    return names

@@ -1,0 +1,156 @@
+"""Which options there are: their names, how they are read, and what they are when they are not given."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, get_args
+
+from kafka_log.disk.names import State
+from kafka_log.disk.replicas import Replicas
+from kafka_log.segment.kernels import ENGINES, Engine
+from kafka_log.tables.own_topics import VIEWS
+from kafka_log.tables.selection import ISOLATIONS, Isolation
+from pyspark_kafka_log.options import values
+from pyspark_kafka_log.options.values import MODES, Bound, OptionError
+
+T = TypeVar("T", covariant=True)
+
+
+@dataclass(frozen=True)
+class Option(Generic[T]):
+    """An option: ``read`` makes of its name and a text what it stands for."""
+
+    name: str
+    read: Callable[[str, str], T]
+    default: T
+
+
+_NO_PATHS: tuple[str, ...] = ()
+
+PATH = Option("path", values.path, _NO_PATHS)
+PATHS = Option("paths", values.paths, _NO_PATHS)
+SUBSCRIBE: Option[tuple[str, ...] | None] = Option("subscribe", values.names, None)
+SUBSCRIBE_PATTERN: Option[str | None] = Option("subscribePattern", values.pattern, None)
+ASSIGN: Option[frozenset[tuple[str, int]] | None] = Option("assign", values.assign, None)
+STARTING_OFFSETS: Option[Bound | None] = Option("startingOffsets", values.bound, None)
+ENDING_OFFSETS: Option[Bound | None] = Option("endingOffsets", values.bound, None)
+ISOLATION: Option[Isolation | None] = Option("isolationLevel", values.one_of(*ISOLATIONS), None)
+KAFKA_ISOLATION: Option[Isolation | None] = Option(
+    "kafka.isolation.level", values.one_of(*ISOLATIONS), None
+)
+INCLUDE_HEADERS = Option("includeHeaders", values.boolean, False)
+INCLUDE_METADATA = Option("includeMetadata", values.boolean, False)
+COLUMNS: Option[tuple[str, ...] | None] = Option("columns", values.names, None)
+VIEW: Option[str | None] = Option("view", values.one_of(*VIEWS), None)
+INCLUDE_CONTROL_RECORDS = Option("includeControlRecords", values.boolean, False)
+INCLUDE_DELETED_RECORDS = Option("includeDeletedRecords", values.boolean, False)
+MODE = Option("mode", values.mode, MODES["FAILFAST"])
+POLICY: Option[Any] = Option("policy", values.policy, None)
+CORRUPT_RECORD = Option("columnNameOfCorruptRecord", values.column, "_corrupt_record")
+REPLICAS: Option[Replicas] = Option("replicas", values.one_of(*get_args(Replicas)), "error")
+INCLUDE: Option[tuple[State, ...]] = Option("include", values.states, ())
+SPLIT_BYTES = Option("splitBytes", values.number, 128 << 20)
+MIN_PARTITIONS: Option[int | None] = Option("minPartitions", values.number, None)
+BATCH_ROWS = Option("batchRows", values.number, 16_384)
+MAX_DECOMPRESSED: Option[int | None] = Option("maxDecompressedBytes", values.number, None)
+ENGINE: Option[Engine] = Option("engine", values.one_of(*ENGINES), "auto")
+FAIL_ON_DATA_LOSS = Option("failOnDataLoss", values.boolean, False)
+
+READING: tuple[Option[Any], ...] = (
+    PATH,
+    PATHS,
+    SUBSCRIBE,
+    SUBSCRIBE_PATTERN,
+    ASSIGN,
+    STARTING_OFFSETS,
+    ENDING_OFFSETS,
+    ISOLATION,
+    KAFKA_ISOLATION,
+    INCLUDE_HEADERS,
+    INCLUDE_METADATA,
+    COLUMNS,
+    VIEW,
+    INCLUDE_CONTROL_RECORDS,
+    INCLUDE_DELETED_RECORDS,
+    MODE,
+    POLICY,
+    CORRUPT_RECORD,
+    REPLICAS,
+    INCLUDE,
+    SPLIT_BYTES,
+    MIN_PARTITIONS,
+    BATCH_ROWS,
+    MAX_DECOMPRESSED,
+    ENGINE,
+    FAIL_ON_DATA_LOSS,
+)
+"""The options of batch queries, and of streams as well."""
+
+EVERY: tuple[Option[Any], ...] = READING
+KNOWN = tuple(option.name for option in EVERY)
+
+LIMITS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+"""Options of streams that mean nothing in a batch query."""
+
+IGNORED = (
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    *LIMITS,
+)
+"""Options of Spark's Kafka source that mean nothing where no broker is asked, as do all that begin with ``kafka.``."""
+
+_BY_TIME = "offsets are not looked up by time; filter on the column timestamp instead"
+REFUSED = {
+    "startingTimestamp": _BY_TIME,
+    "endingTimestamp": _BY_TIME,
+    "startingOffsetsByTimestamp": _BY_TIME,
+    "endingOffsetsByTimestamp": _BY_TIME,
+    "startingOffsetsByTimestampStrategy": _BY_TIME,
+    "maxRecordsPerPartition": "set splitBytes: segments larger than that are read by more than one task",
+}
+
+
+OF_STORES = ("storage.", "fs.s3a.")
+"""How the names of options begin that stores are opened with."""
+
+
+class Given:
+    """What was given of some options, whose names are taken in any case.
+
+    Raises :class:`OptionError` for an option that there is not. ``ignored`` are those that mean nothing here,
+    ``storage`` those of stores.
+    """
+
+    def __init__(self, given: Mapping[str, str], known: tuple[Option[Any], ...] = EVERY) -> None:
+        self._texts = {str(name).lower(): str(value) for name, value in given.items()}
+        stored = [name for name in self._texts if name.startswith(OF_STORES)]
+        self.storage = {name: self._texts.pop(name) for name in stored}
+        nothing = {name.lower() for name in IGNORED}
+        names = {option.name.lower(): option.name for option in known}
+        self.ignored = tuple(
+            name
+            for name in self._texts
+            if name in nothing or (name.startswith("kafka.") and name not in names)
+        )
+        for name in self._texts:
+            if name not in names and name not in self.ignored:
+                raise OptionError(*_unknown(name, names))
+
+    def __getitem__(self, option: Option[T]) -> T:
+        """What an option stands for. Raises :class:`OptionError` for a value that it cannot have."""
+        text = self._texts.get(option.name.lower())
+        return option.default if text is None else option.read(option.name, text)
+
+
+def _unknown(name: str, names: Mapping[str, str]) -> tuple[str, str]:
+    """The name of an option that there is not, and what is to be said of it."""
+    refused = {one.lower(): one for one in REFUSED}
+    if name in refused:
+        return refused[name], f"not supported: {REFUSED[refused[name]]}"
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {names[near[0]]}? " if near else ""
+    return name, f"there is no such option; {hint}known: {', '.join(names.values())}"

@@ -1,0 +1,194 @@
+"""How the values of options are written, and read. Each reader takes the name of an option and what was given for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from kafka_log import Policy
+from kafka_log.disk.names import STATES, State
+from kafka_log.segment.model import OnDamage
+from kafka_log.segment.places import has_password
+from kafka_log.tables.columns import COLUMNS
+
+S = TypeVar("S", bound=str)
+
+EARLIEST, LATEST = -2, -1
+
+Offsets = Mapping[tuple[str, int], int]
+"""An offset for each topic and partition; EARLIEST and LATEST stand for the ends."""
+
+Bound = Offsets | int
+"""Offsets, or EARLIEST or LATEST for all partitions."""
+
+MODES: Mapping[str, tuple[OnDamage, Policy]] = {
+    "FAILFAST": ("raise", Policy.KAFKA),
+    "PERMISSIVE": ("keep", Policy.SALVAGE),
+    "DROPMALFORMED": ("drop", Policy.SALVAGE),
+}
+"""What becomes of damage, and the policy that goes with it."""
+
+
+class OptionError(ValueError):
+    """An option that cannot be taken as it is. ``option`` is its name."""
+
+    def __init__(self, option: str, reason: str) -> None:
+        super().__init__(option, reason)
+        self.option = option
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"kafka-log: option {self.option}: {self.reason}"
+
+
+def boolean(name: str, value: str) -> bool:
+    """true or false."""
+    if value.lower() not in ("true", "false"):
+        raise OptionError(name, f"true or false is expected, not {value!r}")
+    return value.lower() == "true"
+
+
+def number(name: str, value: str) -> int:
+    """A number from 1 on."""
+    if not re.fullmatch(r"[0-9]{1,18}", value, re.ASCII) or int(value) < 1:
+        raise OptionError(name, f"a number from 1 on is expected, not {value!r}")
+    return int(value)
+
+
+def one_of(*allowed: S) -> Callable[[str, str], S]:
+    """One of some words, in any case."""
+
+    def read(name: str, value: str) -> S:
+        for one in allowed:
+            if one == value.lower():
+                return one
+        raise OptionError(name, f"one of {', '.join(allowed)} is expected, not {value!r}")
+
+    return read
+
+
+def states(name: str, value: str) -> tuple[State, ...]:
+    """States of segments, with commas between, or all of them."""
+    others = STATES[1:]
+    given = set(others) if value.lower() == "all" else {part.strip() for part in value.split(",")}
+    if not given <= set(others):
+        listed = ", ".join(others)
+        raise OptionError(name, f"some of {listed}, or all, are expected, not {value!r}")
+    return tuple(state for state in others if state in given)
+
+
+def mode(name: str, value: str) -> tuple[OnDamage, Policy]:
+    """One of Spark's modes."""
+    if value.upper() not in MODES:
+        raise OptionError(name, f"one of {', '.join(MODES)} is expected, not {value!r}")
+    return MODES[value.upper()]
+
+
+def policy(name: str, value: str) -> Policy:
+    """One of the policies."""
+    return Policy(one_of(*Policy)(name, value))
+
+
+def names(name: str, value: str) -> tuple[str, ...]:
+    """Names with commas between."""
+    found = tuple(part.strip() for part in value.split(","))
+    if not all(found):
+        raise OptionError(name, f"names with commas between are expected, not {value!r}")
+    twice = sorted({n for n in found if found.count(n) > 1})
+    if twice:
+        raise OptionError(name, f"{', '.join(twice)} is named twice")
+    return found
+
+
+def pattern(name: str, value: str) -> str:
+    """A regular expression."""
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise OptionError(name, f"{value!r} is no regular expression: {error}") from None
+    return value
+
+
+def column(name: str, value: str) -> str:
+    """The name of a column that there is not yet."""
+    if not value.strip() or value.lower() in {known.lower() for known in COLUMNS}:
+        raise OptionError(name, f"a name that no other column has is expected, not {value!r}")
+    return value
+
+
+def path(name: str, value: str) -> tuple[str, ...]:
+    """One path."""
+    if has_password(value):
+        raise OptionError(name, "no password may be in a URL: it is shown wherever the path is")
+    return (value,)
+
+
+def paths(name: str, value: str) -> tuple[str, ...]:
+    """A JSON list of paths."""
+    found = read_json(name, value, '["/data/kafka-1", "/data/kafka-2"]')
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise OptionError(name, f"a JSON list of paths is expected, not {value!r}")
+    return tuple(one for text in found for one in path(name, text))
+
+
+def read_json(name: str, value: str, example: str) -> object:
+    """JSON in which no key stands twice."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        if len(dict(pairs)) < len(pairs):
+            raise OptionError(name, f"a key stands there twice in {value!r}")
+        return dict(pairs)
+
+    try:
+        return json.loads(value, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, OptionError):
+            raise
+        raise OptionError(name, f"JSON such as {example} is expected, not {value!r}") from None
+
+
+def assign(name: str, value: str) -> frozenset[tuple[str, int]]:
+    """Topics with lists of their partitions."""
+    example = '{"topicA":[0,1],"topicB":[0,1]}'
+    wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
+    found = read_json(name, value, example)
+    if not isinstance(found, dict) or not found:
+        raise wrong
+    out = set()
+    for topic, partitions in found.items():
+        if not isinstance(partitions, list):
+            raise wrong
+        for partition in partitions:
+            if type(partition) is not int or partition < 0:
+                raise wrong
+            out.add((topic, partition))
+    return frozenset(out)
+
+
+def bound(name: str, value: str) -> Bound:
+    """``earliest``, ``latest``, or offsets."""
+    ends = {"earliest": EARLIEST, "latest": LATEST}
+    end = ends.get(value.strip().lower())
+    return by_partition(name, value, EARLIEST, "-1") if end is None else end
+
+
+def by_partition(name: str, value: str, least: int, shown: str) -> Offsets:
+    """Topics with a number from ``least`` on for each of their partitions. ``shown`` is one of an example."""
+    example = f'{{"topicA":{{"0":23,"1":{shown}}},"topicB":{{"0":-2}}}}'
+    wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
+    found = read_json(name, value, example)
+    if not isinstance(found, dict):
+        raise wrong
+    out: dict[tuple[str, int], int] = {}
+    for topic, partitions in found.items():
+        if not isinstance(partitions, dict):
+            raise wrong
+        for partition, offset in partitions.items():
+            if not re.fullmatch(r"[0-9]{1,9}", partition, re.ASCII):
+                raise wrong
+            if type(offset) is not int or not least <= offset < 1 << 63:
+                raise wrong
+            out[topic, int(partition)] = offset
+    return out

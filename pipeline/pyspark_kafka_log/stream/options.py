@@ -1,0 +1,119 @@
+"""The options of streams, checked: those of Spark's Kafka source that batch queries have not, or have with another meaning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark_kafka_log.options import LATEST, Bound, Offsets, OptionError, Options, parse, values
+from pyspark_kafka_log.options.table import LIMITS
+from pyspark_kafka_log.stream.admission import Limits
+from pyspark_kafka_log.stream.offsets import EPOCHS
+
+_TIMES = (
+    "startingTimestamp",
+    "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+)
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """All options of a stream, checked. ``starting`` is where a query without a checkpoint begins; ``starting_times`` (milliseconds, by
+    partition, or for all) take its place. ``latest_if_none``: where nothing is as late, at the end."""
+
+    reading: Options
+    limits: Limits
+    fails: bool = True
+    starting: Bound = LATEST
+    starting_times: Offsets | int | None = None
+    latest_if_none: bool = False
+
+
+def without_limits(given: Mapping[str, str]) -> dict[str, str]:
+    """Options without those that only streams have."""
+    alone = {name.lower() for name in (*LIMITS, *_TIMES)}
+    return {name: value for name, value in given.items() if name.lower() not in alone}
+
+
+def parse_stream(given: Mapping[str, str]) -> StreamOptions:
+    """The options, checked. Raises :class:`OptionError`."""
+    texts = {name.lower(): str(value) for name, value in given.items()}
+    plain = without_limits(given)
+    for name in [name for name in plain if name.lower() == "startingoffsets"]:
+        plain[name] = _without_epochs(plain[name])
+    reading = parse(plain, batch=False)
+    for name, there in (
+        ("endingOffsets", reading.ending_offsets is not None),
+        ("endingTimestamp", "endingtimestamp" in texts),
+        ("endingOffsetsByTimestamp", "endingoffsetsbytimestamp" in texts),
+    ):
+        if there:
+            raise OptionError(name, "a stream has no end")
+    if reading.selection.include:
+        raise OptionError("include", "a stream reads live segments")
+    if reading.selection.replicas != "error":
+        raise OptionError("replicas", "a stream reads one replica of a partition: load one of them")
+    if reading.view is not None and reading.selection.isolation is None:
+        # What is undecided is held back: later nobody would look at it again.
+        selection = reading.selection.but(isolation="read_committed")
+        reading = replace(reading, selection=selection)
+    starting = reading.starting_offsets
+    return StreamOptions(
+        reading=replace(reading, starting_offsets=None),
+        limits=_limits(texts),
+        fails=values.boolean("failOnDataLoss", texts.get("failondataloss", "true")),
+        starting=LATEST if starting is None else starting,
+        starting_times=_times(texts),
+        latest_if_none=_strategy(texts) == "latest",
+    )
+
+
+def _without_epochs(text: str) -> str:
+    """Offsets as the progress of a stream shows them are those to begin with."""
+    import json
+
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(found, dict) and EPOCHS in found:
+        return json.dumps({topic: inner for topic, inner in found.items() if topic != EPOCHS})
+    return text
+
+
+def _limits(texts: Mapping[str, str]) -> Limits:
+    most, least = (
+        None if (text := texts.get(name.lower())) is None else values.number(name, text)
+        for name in LIMITS[:2]
+    )
+    if most is not None and least is not None and least > most:
+        raise OptionError("minOffsetsPerTrigger", "it is more than maxOffsetsPerTrigger")
+    delay = texts.get("maxtriggerdelay")
+    given = Limits(most, least)
+    return given if delay is None else replace(given, delay_ms=_duration(delay))
+
+
+def _duration(text: str) -> int:
+    """Milliseconds of ``15m`` and the like."""
+    found = re.fullmatch(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", text.lower(), re.ASCII)
+    unit = None if found is None else _UNITS_MS.get(found[2] or "ms")
+    if found is None or unit is None:
+        raise OptionError("maxTriggerDelay", f"a duration such as 15m is expected, not {text!r}")
+    return int(found[1]) * unit
+
+
+def _times(texts: Mapping[str, str]) -> Offsets | int | None:
+    one, several = texts.get(_TIMES[0].lower()), texts.get(_TIMES[1].lower())
+    if one is not None:
+        if not re.fullmatch(r"[0-9]{1,18}", one, re.ASCII):
+            raise OptionError(_TIMES[0], f"milliseconds since 1970 are expected, not {one!r}")
+        return int(one)
+    return None if several is None else values.by_partition(_TIMES[1], several, 0, "1700000000000")
+
+
+def _strategy(texts: Mapping[str, str]) -> str:
+    text = texts.get(_TIMES[2].lower(), "error")
+    return values.one_of("error", "latest")(_TIMES[2], text)

@@ -1,0 +1,89 @@
+"""From two offsets to the tasks of a micro-batch. The same offsets give the same rows, however often and however late."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+from kafka_log.tables.batch_places import around, place
+from kafka_log.tables.committed import PartitionRows
+from kafka_log.tables.progress import Key
+from kafka_log.tables.splits import Split
+from kafka_log.tables.steady import steady
+from pyspark_kafka_log.cuts import split
+from pyspark_kafka_log.logs import Log
+from pyspark_kafka_log.options import Options
+from pyspark_kafka_log.plan import packed, task_bytes
+
+Ranges = Mapping[Key, tuple[int, int]]
+"""For each partition the first offset that is read, and the one after the last."""
+
+
+def plan_between(
+    logs: Mapping[Key, Log], ranges: Ranges, options: Options, parallelism: int | None = None
+) -> list[tuple[Split, ...]]:
+    """The splits of each task, in the order of topics, partitions and offsets."""
+    parts = [
+        part
+        for key, (start, end) in sorted(ranges.items())
+        if start < end
+        for part in _parts(logs[key], start, end, options)
+    ]
+    enough = task_bytes(sum(part.size for part in parts), options, parallelism)
+    return list(packed((one for part in parts for one in _cut(part, enough, options)), enough))
+
+
+def _parts(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
+    """What is read of each segment: from where the first offset lies to where the last batch before the end does."""
+    # Where the log starts, the range says.
+    wanted = options.selection.but(offsets=(start, end), deleted_records=True)
+    near = replace(
+        log,
+        segments=around(
+            log.segments, start, end, transactions=wanted.isolation == "read_committed"
+        ),
+    )
+    of_log = PartitionRows(wanted, options.engine)
+    rows = steady(log.segments[-1].path, lambda: of_log.of(near))
+    read = around(near.segments, start, end, transactions=False)
+    following = dict(pairwise(near.segments))
+    for i, segment in enumerate(read):
+        first, stop = 0, segment.size
+        if i == 0:
+            first = place(segment, start, wanted)[0]
+        if i == len(read) - 1:
+            stop = place(segment, end, wanted)[1]
+        if first < stop:
+            after = following[segment].base_offset if segment in following else 1 << 63
+            here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))
+            yield Split(segment, first, stop, here)
+
+
+def _cut(part: Split, enough: int, options: Options) -> Iterator[Split]:
+    if part.size <= enough:
+        yield part
+        return
+    assert part.stop is not None
+    for one in split(part.segment, enough, by_index=options.selection.raises):
+        assert one.stop is not None
+        start, stop = max(one.start, part.start), min(one.stop, part.stop)
+        if start < stop:
+            yield replace(part, start=start, stop=stop)
+
+
+def there_still(splits: Iterable[Split], *, fails: bool) -> tuple[Split, ...]:
+    """The splits of a task where its files are by now: brokers rename what they delete, and delete it a minute later. What is gone is left out
+    with a warning, unless that ``fails`` a stream: then whoever reads it meets it."""
+    out = []
+    for part in splits:
+        path = part.segment.path
+        deleted = path.with_name(path.name + ".deleted")
+        if not path.exists() and deleted.exists():
+            part = replace(part, segment=replace(part.segment, path=deleted))
+        elif not (fails or path.exists()):
+            warnings.warn(f"kafka-log: data is lost: {path} is gone", stacklevel=2)
+            continue
+        out.append(part)
+    return tuple(out)

@@ -1,0 +1,78 @@
+"""The Python source as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from pyspark_kafka_log.losses import Losses
+from pyspark_kafka_log.source import KafkaLogReader, Task
+from pyspark_kafka_log.stream.options import parse_stream
+from pyspark_kafka_log.stream.planning import there_still
+from pyspark_kafka_log.stream.polling import LogStream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+try:
+    from pyspark.sql.streaming import datasource as limits
+
+    class _AvailableNow(limits.SupportsTriggerAvailableNow):
+        """Spark 4.2 and newer ask for limits, and for where a query with the trigger AvailableNow ends."""
+except ImportError:  # pragma: no cover (Spark 4.1)
+    limits = None  # type: ignore[assignment]
+
+    class _AvailableNow:  # type: ignore[no-redef]
+        """Spark 4.1 knows neither."""
+
+
+class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
+    """Micro-batches of logs. It is sent to every task, so it keeps what it has seen in a part that is made where offsets are asked for."""
+
+    def __init__(self, options: Mapping[str, str], columns: tuple[str, ...]) -> None:
+        self._options = parse_stream(options)
+        self._reads = KafkaLogReader(self._options.reading, columns)
+        self._made: LogStream | None = None
+        self._start: dict[str, Any] | None = None
+
+    @property
+    def _stream(self) -> LogStream:
+        if self._made is None:
+            self._made = LogStream(self._options)
+        return self._made
+
+    def initialOffset(self) -> dict[str, Any]:
+        self._start = self._stream.initial()
+        return self._start
+
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: Any = None
+    ) -> dict[str, Any]:
+        limited = limits is None or not isinstance(limit, limits.ReadAllAvailable)
+        return self._stream.latest(self._start if start is None else start, limited=limited)
+
+    def getDefaultReadLimit(self) -> Any:
+        given = self._options.limits
+        if given.most is not None:
+            return limits.ReadMaxRows(given.most)
+        # The delay is ours to keep: this one has no word for it.
+        return limits.ReadAllAvailable() if given.least is None else limits.ReadMinRows(given.least)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._stream.prepare()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return self._stream.report()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        self._start = end
+        return [Task(splits) for splits in self._stream.tasks(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        losses = Losses()
+        splits = partition.splits if isinstance(partition, Task) else ()
+        there = Task(there_still(splits, fails=self._options.fails))
+        yield from self._reads.rows(there, losses)
+        losses.warn()

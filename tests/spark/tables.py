@@ -1,0 +1,85 @@
+"""Tables of other formats that records are exported to, for tests: made, and read by the formats' own packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from kafka_log.tables.splits import Split
+from pyspark_kafka_log.export import Exported, target_of
+from pyspark_kafka_log.export.job import run
+from pyspark_kafka_log.export.targets import Target
+from pyspark_kafka_log.export.writing import Job, Told, write_task
+from pyspark_kafka_log.options import parse
+
+KINDS = ("parquet", "delta", "iceberg")
+COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value"]
+
+
+def here(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[Told]:
+    """Runs tasks in this process, as Spark runs them in its own."""
+    told = [write_task(number, task, job) for number, task in enumerate(tasks)]
+    return [Told.of_plain(one.plain()) for one in told]
+
+
+@dataclass
+class Table:
+    """A table that is not there yet."""
+
+    kind: str
+    scratch: Path
+    catalog: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        warehouse = self.scratch / "warehouse"
+        warehouse.mkdir()
+        self.catalog |= {
+            "type": "sql",
+            "uri": f"sqlite:///{self.scratch / 'catalog.db'}",
+            "warehouse": warehouse.as_uri(),
+        }
+
+    @property
+    def place(self) -> str:
+        return "logs.records" if self.kind == "iceberg" else str(self.scratch / "table")
+
+    def target(self) -> Target:
+        return target_of(self.place, self.kind, self.catalog)
+
+    def export(
+        self,
+        logs: Path,
+        runner: Callable[..., Any] = here,
+        by: Sequence[str] = ("topic", "date"),
+        **options: str,
+    ) -> Exported:
+        """Add what the logs have gained."""
+        return run(runner, parse({"path": str(logs)} | options), self.target(), by)
+
+    def read(self) -> pa.Table:
+        """Its rows, in the order of offsets, as the format's own package reads them."""
+        if self.kind == "parquet":
+            table = ds.dataset(self.place, partitioning="hive", format="parquet").to_table()
+        elif self.kind == "delta":
+            from deltalake import DeltaTable
+
+            table = DeltaTable(self.place).to_pyarrow_table()
+        else:
+            from pyiceberg.catalog import load_catalog
+
+            table = load_catalog("default", **self.catalog).load_table(self.place).scan().to_arrow()
+        return table.sort_by([(name, "ascending") for name in COLUMNS[:3]])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The same as Python has them."""
+        rows = self.read().select(COLUMNS).to_pylist()
+        return [row | {"topic": str(row["topic"])} for row in rows]
+
+    def files(self) -> list[Path]:
+        """All files of rows below its directory, whether they are part of it or not."""
+        return sorted(self.scratch.rglob("part-*.parquet"))

@@ -1,0 +1,226 @@
+"""Records as tables of other formats: each once, all or none, whatever ends an export."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_log import scan
+from kafka_log.tables.splits import Split
+from pyspark_kafka_log.export import ExportError, TaskError, export
+from pyspark_kafka_log.export.writing import Job, Told
+from tests.paths import ROOT
+
+from .logs import TIME, batch, build, flipped, numbered, write
+from .tables import COLUMNS, KINDS, Table, here
+
+SAMPLES = ROOT / "samples" / "kafka-4.x"
+
+
+@pytest.fixture(params=KINDS)
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
+    """One of each format, which is not there yet."""
+    if request.param != "parquet":
+        pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[request.param])
+    return Table(request.param, tmp_path)
+
+
+def expected(logs: Path) -> list[dict[str, Any]]:
+    """What a scan gives, in the order of a table."""
+    rows = scan(logs, COLUMNS).read_all().to_pylist()
+    rows = [row | {"topic": str(row["topic"])} for row in rows]
+    return sorted(rows, key=lambda row: (row["topic"], row["partition"], row["offset"]))
+
+
+def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows whose times are numbers, whatever their unit and zone."""
+    return [row | {"timestamp": round(row["timestamp"].timestamp() * 1000)} for row in rows]
+
+
+def test_what_brokers_wrote(table: Table) -> None:
+    done = table.export(SAMPLES)
+    assert plain(table.rows()) == plain(expected(SAMPLES))
+    assert done.rows == len(expected(SAMPLES)) and done.files == len(table.files())
+    again = table.export(SAMPLES)
+    assert (again.rows, again.files, again.ends) == (0, 0, done.ends)
+
+
+def test_a_log_that_grows(table: Table, directory: Path) -> None:
+    """The rest of a partition, new segments, new partitions and new topics come; nothing comes twice."""
+    write(directory, "t", 0, 0, numbered(5, 2))
+    assert table.export(directory).rows == 10
+    write(directory, "t", 0, 0, numbered(5, 3))
+    write(directory, "t", 0, 15, build(batch(15, [b"15", b"16"])))
+    write(directory, "t", 1, 0, numbered(3, 1))
+    write(directory, "u", 0, 0, numbered(2, 1))
+    done = table.export(directory)
+    assert (done.rows, done.first) == (12, {("t", 0): 10})
+    assert done.ends == {("t", 0): 17, ("t", 1): 3, ("u", 0): 2}
+    assert plain(table.rows()) == plain(expected(directory))
+
+
+def test_an_export_that_asks_for_something_else(table: Table, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table.export(directory)
+    before = table.rows()
+    others: list[tuple[tuple[str, ...], dict[str, str], str]] = [
+        (("topic",), {}, "partition_by"),
+        (("topic", "date"), {"includeHeaders": "true"}, "columns"),
+        (("topic", "date"), {"isolationLevel": "read_committed"}, "filters"),
+    ]
+    for by, options, word in others:
+        with pytest.raises(ExportError, match=f"made with another {word}: choose another place"):
+            table.export(directory, here, by, **options)
+    assert table.rows() == before
+
+
+def test_a_task_that_fails_adds_nothing(table: Table, directory: Path) -> None:
+    write(directory, "a", 0, 0, numbered(5, 2))
+    data = numbered(5, 2)
+    write(directory, "b", 0, 0, flipped(data, len(data) - 3))
+    with pytest.raises(Exception, match="stored checksum"):
+        table.export(directory)
+    assert table.files() == []
+    write(directory, "b", 0, 0, data)
+    table.export(directory)
+    assert plain(table.rows()) == plain(expected(directory))
+
+
+def test_two_exports_at_once(table: Table, directory: Path) -> None:
+    """The one that is done first is the one that counts."""
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table.export(directory)
+    write(directory, "t", 0, 0, numbered(5, 2))
+
+    def interrupted(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[Told]:
+        told = here(tasks, job)
+        assert table.export(directory).rows == 5
+        return told
+
+    with pytest.raises(ExportError):
+        table.export(directory, interrupted)
+    assert plain(table.rows()) == plain(expected(directory))
+    assert len(table.files()) == 2
+
+
+def test_damaged_batches_are_counted(table: Table, directory: Path) -> None:
+    data = numbered(5, 3)
+    write(directory, "t", 0, 0, flipped(data, len(numbered(5, 2)) - 2))
+    done = table.export(directory, mode="PERMISSIVE")
+    assert (done.rows, done.damaged) == (15, 5)
+    assert len(table.rows()) == 15
+
+
+def test_a_place_that_is_something_else(table: Table, tmp_path: Path, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 1))
+    if table.kind == "iceberg":
+        import pyarrow as pa
+        from pyiceberg.catalog import load_catalog
+
+        catalog = load_catalog("default", **table.catalog)
+        catalog.create_namespace("logs")
+        rows = pa.table({"a": [1]})
+        catalog.create_table("logs.records", rows.schema).append(rows)
+    else:
+        (tmp_path / "table").mkdir()
+        (tmp_path / "table" / "mine.txt").write_text("mine")
+    with pytest.raises(ExportError, match=r"not of an export|no Delta table"):
+        table.export(directory)
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_parquet_that_is_ended_while_files_take_their_places(
+    tmp_path: Path, directory: Path, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a kill after so many renames: the next export finishes it."""
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    write(directory, "u", 0, 0, numbered(5, 1))
+    table.export(directory)
+    for topic in "tu":
+        write(directory, topic, 0, 0, numbered(5, 2))
+    left = steps
+    real = Path.replace
+
+    def replace(path: Path, to: Path) -> Path:
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        return real(path, to)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "replace", replace)
+        table.export(directory)
+        raise KeyboardInterrupt  # more steps than there are
+    table.export(directory)
+    assert plain(table.rows()) == plain(expected(directory))
+    assert {child.name for child in (tmp_path / "table").iterdir()} == {
+        "_kafka_log_export",
+        "topic=t",
+        "topic=u",
+    }
+    assert [child.name for child in (tmp_path / "table/_kafka_log_export").iterdir()] == [
+        "state.json"
+    ]
+
+
+def test_what_was_left_by_one_that_was_killed_is_removed(tmp_path: Path, directory: Path) -> None:
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table.export(directory)
+    left = tmp_path / "table/_kafka_log_export/0-abc/topic=t"
+    going_on = tmp_path / "table/_kafka_log_export/1-def/topic=t"
+    for path in (left, going_on):
+        path.mkdir(parents=True)
+        (path / "part-0.parquet").write_bytes(b"")
+    table.export(directory)
+    assert not left.exists() and going_on.exists()
+
+
+def test_days(tmp_path: Path, directory: Path) -> None:
+    """Files go by the day of the timestamp in UTC; records without a day that calendars have lie together."""
+    day = 86_400_000
+    times = [0, day - 1, day, -2, 253_402_300_799_999, 253_402_300_800_000]
+    entries = [
+        batch(i, [b"%d" % i], base_timestamp=time, max_timestamp=time)
+        for i, time in enumerate(times)
+    ]
+    write(directory, "t", 0, 0, build(*entries))
+    table = Table("parquet", tmp_path)
+    table.export(directory, by=("date",))
+    names = sorted(path.parent.name for path in table.files())
+    assert names == [
+        "date=1969-12-31",
+        "date=1970-01-01",
+        "date=1970-01-02",
+        "date=9999-12-31",
+        "date=__HIVE_DEFAULT_PARTITION__",
+    ]
+
+
+def test_spark_runs_it(session: SparkSession, tmp_path: Path, directory: Path) -> None:
+    """Tasks of Spark write what tasks of this process do, tell how far they are, and say what is wrong with a log."""
+    write(directory, "t", 0, 0, numbered(50, 4))
+    write(directory, "u", 0, 0, numbered(50, 4))
+    seen: list[tuple[int, int]] = []
+    out = tmp_path / "table"
+    options = {"minPartitions": "4"}
+    done = export(
+        session, directory, out, options=options, progress=lambda *told: seen.append(told)
+    )
+    assert (done.rows, seen[-1][0]) == (400, seen[-1][1])
+    frame = session.read.parquet(str(out))
+    assert frame.where("topic = 'u'").count() == 200
+    assert frame.selectExpr("min(timestamp)").first()[0].timestamp() * 1000 == TIME  # type: ignore[index]
+    data = numbered(50, 5)
+    write(directory, "t", 0, 0, flipped(data, len(data) - 3))
+    with pytest.raises(TaskError, match=r"^stored checksum \d+, computed .*t-0/0+\.log"):
+        export(session, directory, out, options=options)
+    shutil.rmtree(directory / "t-0")
+    assert export(session, directory, out, options=options).rows == 0

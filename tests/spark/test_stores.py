@@ -1,0 +1,182 @@
+"""Logs in stores, read by Spark: the same rows as from this machine, and no secret is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+pytest.importorskip("s3fs")
+pytest.importorskip("moto")
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from pyspark_kafka_log.logs import find_logs
+from pyspark_kafka_log.options import OptionError, parse
+from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.storage import storage_options
+from tests import s3
+from tests.paths import SAMPLES
+
+LOGS = SAMPLES / "kafka-4.x"
+BUCKET = "s3a://logs/broker-1"
+
+
+def load(spark: SparkSession, path: str, **options: str) -> DataFrame:
+    """With ``__`` in the place of dots in the names of options."""
+    given = {name.replace("__", "."): value for name, value in options.items()}
+    return spark.read.format(spark.conf.get("spark.tests.format")).options(**given).load(path)
+
+
+def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted(
+        map(tuple, frame.select("topic", "partition", "offset", "key", "value").collect())
+    )
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[dict[str, Any]]:
+    with s3.served() as options:
+        s3.put(LOGS, BUCKET, options)
+        yield options
+
+
+def of_storage(server: Mapping[str, Any]) -> dict[str, str]:
+    names = ("key", "secret", "endpoint_url")
+    return {f"storage__{name}": server[name] for name in names}
+
+
+def of_hadoop(server: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "fs.s3a.access.key": server["key"],
+        "fs.s3a.secret.key": server["secret"],
+        "fs.s3a.endpoint": server["endpoint_url"].removeprefix("http://"),
+        "fs.s3a.connection.ssl.enabled": "false",
+        "fs.s3a.path.style.access": "true",
+    }
+
+
+def test_a_url_that_fsspec_reads(spark: SparkSession) -> None:
+    assert rows(load(spark, f"local://{LOGS}")) == rows(load(spark, str(LOGS)))
+    chosen = load(spark, f"local://{LOGS}/codecs-[12]").select("topic", "partition").distinct()
+    assert sorted(map(tuple, chosen.collect())) == [("codecs", 1), ("codecs", 2)]
+    with pytest.raises(PySparkException, match=r"option path: .*/nothing-.*: nothing matches"):
+        load(spark, f"local://{LOGS}/nothing-*").count()
+
+
+@pytest.mark.slow
+def test_a_bucket(spark: SparkSession, server: dict[str, Any]) -> None:
+    here = rows(load(spark, str(LOGS)))
+    given = of_storage(server)
+    assert rows(load(spark, BUCKET, **given)) == here
+    assert rows(load(spark, BUCKET, **given, splitBytes="100000")) == here
+    assert rows(load(spark, BUCKET.replace("s3a", "s3") + "/*-[0-9]", **given)) == here
+    committed = {"isolationLevel": "read_committed", "subscribe": "transactions"}
+    there = load(spark, BUCKET, **given, **committed)
+    assert rows(there) == rows(load(spark, str(LOGS), **committed))
+    of_hadoop_options = {k.replace(".", "__"): v for k, v in of_hadoop(server).items()}
+    assert rows(load(spark, BUCKET, **of_hadoop_options)) == here
+
+
+@pytest.mark.slow
+def test_no_secret_is_shown(
+    spark: SparkSession, server: dict[str, Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    frame = load(spark, BUCKET, **of_storage(server)).where("offset > 3")
+    shown = [str(frame._jdf.queryExecution()), str(frame), repr(frame.schema)]
+    frame.explain("extended")
+    frame.createOrReplaceTempView("of_bucket")
+    shown.append(str(spark.sql("select count(*) from of_bucket")._jdf.queryExecution()))
+    for wrong in ({"storage__key": "other"}, {"storage__endpoint_url": "http://127.0.0.1:9"}):
+        quick = '{"retries": {"max_attempts": 1}, "connect_timeout": 1}'
+        given = {**of_storage(server), "storage__config_kwargs": quick, **wrong}
+        try:
+            load(spark, BUCKET + "/nothing", **given).count()
+        except PySparkException as error:
+            shown.append(str(error))
+    assert len(shown) == 6
+    shown += capfd.readouterr()
+    assert "kafka-log" in shown[0]
+    assert not [text for text in shown if s3.SECRET in text]
+
+
+@pytest.mark.slow
+def test_credentials_of_hadoop(session: SparkSession, server: dict[str, Any]) -> None:
+    """The connector sees what Hadoop's own s3a would be opened with."""
+    configuration = session.sparkContext._jsc.hadoopConfiguration()
+    here = rows(session.read.format("kafka-log").load(str(LOGS)))
+    try:
+        for name, value in of_hadoop(server).items():
+            configuration.set(name, value)
+        assert rows(session.read.format("kafka-log").load(BUCKET)) == here
+    finally:
+        for name in of_hadoop(server):
+            configuration.unset(name)
+    try:
+        for name, value in of_hadoop(server).items():
+            session.conf.set(name, value)
+        assert rows(session.read.format("kafka-log").load(BUCKET)) == here
+    finally:
+        for name in of_hadoop(server):
+            session.conf.unset(name)
+
+
+# ---------------------------------------------------------------- without Spark
+
+
+def test_options_of_stores() -> None:
+    given = {
+        "storage.anon": "True",
+        "storage.client_kwargs": '{"region_name": "eu-1"}',
+        "storage.key": "0123",
+        "fs.s3a.access.key": "x",
+    }
+    own = {"anon": True, "client_kwargs": {"region_name": "eu-1"}, "key": "0123"}
+    assert storage_options("gs://b/c", given) == storage_options("s3://b/c", given) == own
+    with pytest.raises(OptionError) as caught:
+        storage_options("gs://b", {"storage.token": "{secret"})
+    assert "secret" not in str(caught.value)
+
+
+def test_options_of_hadoop() -> None:
+    given = {
+        "fs.s3a.access.key": "one",
+        "fs.s3a.bucket.mine.access.key": "two",
+        "fs.s3a.endpoint": "host:9000",
+        "fs.s3a.endpoint.region": "eu-1",
+        "fs.s3a.path.style.access": "TRUE",
+        "fs.s3a.aws.credentials.provider": "a.B, org.apache.x.AnonymousAWSCredentialsProvider",
+    }
+    found = storage_options("s3a://mine/logs", given)
+    assert found == {
+        "key": "two",
+        "endpoint_url": "https://host:9000",
+        "client_kwargs": {"region_name": "eu-1"},
+        "config_kwargs": {"s3": {"addressing_style": "path"}},
+        "anon": True,
+    }
+    assert storage_options("s3://other", given)["key"] == "one"
+    assert storage_options("gs://mine", given) == {}
+    assert storage_options("s3://b", {"fs.s3a.endpoint": "s3.amazonaws.com"}) == {}
+
+
+def test_secrets_are_not_in_texts_of_options_or_plans() -> None:
+    options = parse({"path": f"local://{LOGS}/codecs-1", "storage.secret": s3.SECRET})
+    assert options.storage == {"storage.secret": s3.SECRET}
+    assert s3.SECRET not in repr(options)
+    with pytest.raises(OptionError, match="no such option") as caught:
+        parse({"storag.secret": s3.SECRET})
+    assert s3.SECRET not in str(caught.value)
+    assert find_logs(parse({"path": f"local://{LOGS}/codecs-1"}))[0].key == ("codecs", 1)
+    splits = plan(parse({"path": f"local://{LOGS}/codecs-1", "storage.auto_mkdir": "true"}))
+    assert splits
+    assert "auto_mkdir" not in repr(splits)
+
+
+def test_a_password_in_a_url_is_refused() -> None:
+    for given in ({"path": "sftp://me:hidden@host/x"}, {"paths": '["sftp://me:hidden@host/x"]'}):
+        with pytest.raises(OptionError, match="no password may be in a URL") as caught:
+            parse(given)
+        assert "hidden" not in str(caught.value)
