@@ -19,6 +19,7 @@ FILTERS = {
     "producer": "1",
     "isolation": "read_committed",
     "control-records": None,
+    "deleted-records": None,
     "include": "all",
 }
 

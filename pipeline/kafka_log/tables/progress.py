@@ -13,7 +13,12 @@ from kafka_log.disk.log_start import Log
 from kafka_log.segment import tails
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Tail
-from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_what_there_is
+from kafka_log.segment.positioned_reads import (
+    UnreadableError,
+    open_segment,
+    read_what_there_is,
+    size_of,
+)
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.tables.batch_places import (
     NO_EPOCH,
@@ -140,7 +145,7 @@ class Ends:
 
     def _refreshed(self, key: Key, log: Log) -> _Known:
         last = log.segments[-1]
-        said = os.stat(last.path)  # noqa: PTH116
+        said = last.path.stat()
         known = self._known.get(key)
         name = os.fspath(last.path)
         if known is not None and (known.path, known.size, known.mtime_ns) == (
@@ -213,7 +218,7 @@ def _is_there_still(log: Log, known: _Known) -> bool:
         if os.fspath(segment.path) == known.path:
             return (
                 last is not None
-                and last.end <= os.stat(segment.path).st_size  # noqa: PTH116
+                and last.end <= segment.path.stat().st_size
                 and _fingerprint(segment, last) == known.fingerprint
             )
     return False
@@ -230,7 +235,7 @@ def _is_whole(segment: Segment, batch: Placed) -> bool:
     if segment.tail is not Tail.ACTIVE:
         return True
     with open_segment(segment.path) as file:
-        size = os.fstat(file.fileno()).st_size
+        size = size_of(file)
 
         def read(position: int, n: int) -> bytes:
             return read_what_there_is(file, position, min(n, size - position), 0xFF)

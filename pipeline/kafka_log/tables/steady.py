@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +34,7 @@ def steady(path: Path, read: Callable[[], T]) -> T:
 
 def _state(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116
+        found = path.stat()
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns
