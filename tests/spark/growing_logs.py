@@ -14,6 +14,7 @@ from kafka_codecs import (
     LOG_ENTRY,
     OFFSET_INDEX_ENTRY,
     PRODUCER_SNAPSHOT,
+    TRANSACTION_INDEX_ENTRY,
 )
 
 TIME = 1_700_000_000_000
@@ -40,6 +41,7 @@ class File:
     batches: list[Batch] = field(default_factory=list)
     rest: bytes = b""
     snapshot: bytes = b""
+    aborted: bytes = b""
 
 
 class Growing:
@@ -54,6 +56,7 @@ class Growing:
         self.epoch = 0
         self.serial = 0
         self.started: dict[int, int] = {}
+        self.ended: set[int] = set()
         directory.mkdir(parents=True)
         self._write(self.files[-1])
 
@@ -110,8 +113,19 @@ class Growing:
         if not self.transactions or (not begun and r.random() < 0.5):
             self._add(0, "plain", r.randrange(1, 5))
         elif begun and r.random() < 0.5:
-            self._add(producer, r.choice(["commit", "abort"]), 1)
-            del self.started[producer]
+            first, marker = self.started.pop(producer), self.end
+            kind = r.choice(["commit", "abort"])
+            self.ended.add(producer)
+            if kind == "abort":
+                entry = {
+                    "version": 0,
+                    "producer_id": producer,
+                    "first_offset": first,
+                    "last_offset": marker,
+                    "last_stable_offset": min(self.started.values(), default=marker + 1),
+                }
+                self.files[-1].aborted += TRANSACTION_INDEX_ENTRY.build(entry)
+            self._add(producer, kind, 1)
         else:
             self.started.setdefault(producer, self.end)
             self._add(producer, "data", r.randrange(1, 4))
@@ -200,6 +214,7 @@ class Growing:
                 "producer_id": producer,
                 "producer_epoch": 0,
                 "timestamp": TIME,
+                "coordinator_epoch": 1 if producer in self.ended else -1,
                 "current_txn_first_offset": self.started.get(producer, -1),
             }
             for producer in range(1, 4)
@@ -217,6 +232,8 @@ class Growing:
                 entries.append(OFFSET_INDEX_ENTRY.build(entry))
             position += len(batch.data)
         path.with_suffix(".index").write_bytes(b"".join(entries) + b"\0" * 80)
+        if file.aborted:
+            path.with_suffix(".txnindex").write_bytes(file.aborted)
         if file.snapshot:
             path.with_suffix(".snapshot").write_bytes(file.snapshot)
 

@@ -92,6 +92,7 @@ def test_what_is_gone_fails_the_query(spark: SparkSession, directory: Path, tmp_
     assert offsets(spark, tmp_path) == [*range(6), 10]
 
 
+@pytest.mark.slow
 def test_samples_as_a_batch_query_has_them(spark: SparkSession, tmp_path: Path) -> None:
     path = SAMPLES / "kafka-4.x"
     options = {"isolationLevel": "read_committed", "subscribePattern": "transactions|codecs|empty"}
@@ -102,6 +103,7 @@ def test_samples_as_a_batch_query_has_them(spark: SparkSession, tmp_path: Path) 
     assert sorted(map(tuple, found.collect())) == sorted(map(tuple, wanted.collect()))
 
 
+@pytest.mark.slow
 def test_lag_is_told(spark: SparkSession, directory: Path, tmp_path: Path) -> None:
     write(directory, "t", 0, 0, numbered(3, 4))
     (source,) = ran(spark, directory, tmp_path, maxOffsetsPerTrigger=5)[0]["sources"]
@@ -114,6 +116,7 @@ def test_lag_is_told(spark: SparkSession, directory: Path, tmp_path: Path) -> No
         }
 
 
+@pytest.mark.slow
 def test_options_of_streams(spark: SparkSession, directory: Path, tmp_path: Path) -> None:
     write(directory, "t", 0, 0, numbered(3, 4))
     for options, message in (

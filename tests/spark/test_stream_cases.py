@@ -104,24 +104,23 @@ def test_a_directory_that_vanishes(directory: Path) -> None:
 
 
 def test_where_queries_begin(directory: Path) -> None:
-    write(directory, "t", 0, 0, numbered(3, 2))
-    write(
-        directory,
-        "t",
-        1,
-        5,
-        build(batch(5, [b"5"], base_timestamp=TIME + 10, max_timestamp=TIME + 10)),
-    )
+    late = {"base_timestamp": TIME + 10, "max_timestamp": TIME + 10}
+    batches: list[tuple[int, int, list[bytes | None], dict[str, int]]] = [
+        (0, 0, [b"0", b"1", b"2"], {"max_timestamp": TIME + 2}),
+        (1, 5, [b"5"], late),
+    ]
+    for partition, offset, values, times in batches:
+        write(directory, "t", partition, offset, build(batch(offset, values, **times)))
     wanted = {
         "earliest": {"0": 0, "1": 5},
-        "latest": {"0": 6, "1": 6},
+        "latest": {"0": 3, "1": 6},
         '{"t":{"0":2,"1":-1},"@leaderEpochs":{"t":{"0":0}}}': {"0": 2, "1": 6},
         '{"t":{"0":-2,"1":-2}}': {"0": 0, "1": 5},
     }
     for starting, offsets in wanted.items():
         assert stream(directory, startingOffsets=starting).initial()["t"] == offsets
-    late = {"startingTimestamp": TIME + 1, "startingOffsetsByTimestampStrategy": "latest"}
-    assert stream(directory, **late).initial()["t"] == {"0": 1, "1": 5}
+    by_time = {"startingTimestamp": TIME + 1, "startingOffsetsByTimestampStrategy": "latest"}
+    assert stream(directory, **by_time).initial()["t"] == {"0": 1, "1": 5}
     by_partition = f'{{"t":{{"0":{TIME + 3},"1":{TIME}}}}}'
     with pytest.raises(OptionError, match="partition t-0 has no record"):
         stream(directory, startingOffsetsByTimestamp=by_partition).initial()

@@ -86,7 +86,7 @@ class Ends:
         except FileNotFoundError:
             return None
         except UnreadableError:
-            if os.path.lexists(log.segments[-1].path):
+            if log.segments[-1].path.exists():
                 raise
             return None
 

@@ -245,7 +245,11 @@ class StreamAnswers:
         if self._stream is None:
             options = parse_stream(_given(request))
             self._stream = LogStream(options, request["parallelism"])
-        stream, start, end = self._stream, request["start"], request["end"]
+        stream = self._stream
+        start, end = (
+            None if text is None else json.loads(text)
+            for text in (request["start"], request["end"])
+        )
         if request["do"] == "tasks":
             _send_tasks(stream.tasks(start, end), out)
             return

@@ -29,7 +29,8 @@
 | ``failOnDataLoss`` | ``true``, ``false``: nothing here; what brokers deleted is not missed | |
 
 Options of Spark's Kafka source that mean nothing where no broker is asked are taken, with a warning: all others that begin with ``kafka.``,
-``groupIdPrefix``, ``kafkaConsumer.pollTimeoutMs``, ``fetchOffset.numRetries``, ``fetchOffset.retryIntervalMs``.
+``groupIdPrefix``, ``kafkaConsumer.pollTimeoutMs``, ``fetchOffset.numRetries``, ``fetchOffset.retryIntervalMs``; and in a batch query
+those of streams alone: ``maxOffsetsPerTrigger``, ``minOffsetsPerTrigger``, ``maxTriggerDelay`` (:mod:`pyspark_kafka_log.stream.options`).
 
 ``FAILFAST`` fails the query at the first damage, naming file, byte and field: a record that cannot be read, a wrong checksum,
 a timestamp that microseconds cannot hold. An unfinished batch at the end of a file is no damage: a broker that is writing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,9 @@ _TIMES = (
     "startingOffsetsByTimestamp",
     "startingOffsetsByTimestampStrategy",
 )
+ENDS = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
+"""Options of batch queries that a stream cannot have."""
+
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -41,17 +45,13 @@ def without_limits(given: Mapping[str, str]) -> dict[str, str]:
 def parse_stream(given: Mapping[str, str]) -> StreamOptions:
     """The options, checked. Raises :class:`OptionError`."""
     texts = {name.lower(): str(value) for name, value in given.items()}
+    for name in ENDS:
+        if name.lower() in texts:
+            raise OptionError(name, "a stream has no end")
     plain = without_limits(given)
     for name in [name for name in plain if name.lower() == "startingoffsets"]:
         plain[name] = _without_epochs(plain[name])
     reading = parse(plain, batch=False)
-    for name, there in (
-        ("endingOffsets", reading.ending_offsets is not None),
-        ("endingTimestamp", "endingtimestamp" in texts),
-        ("endingOffsetsByTimestamp", "endingoffsetsbytimestamp" in texts),
-    ):
-        if there:
-            raise OptionError(name, "a stream has no end")
     if reading.selection.include:
         raise OptionError("include", "a stream reads live segments")
     if reading.selection.replicas != "error":
@@ -73,8 +73,6 @@ def parse_stream(given: Mapping[str, str]) -> StreamOptions:
 
 def _without_epochs(text: str) -> str:
     """Offsets as the progress of a stream shows them are those to begin with."""
-    import json
-
     try:
         found = json.loads(text)
     except ValueError:

@@ -234,7 +234,8 @@ class LogStream:
 
     def _log_start(self, log: Log) -> int:
         """The first offset that is there: that of the first file, or later, where records were deleted."""
-        first = log.segments[0].base_offset if log.segments[0].is_named else 0
+        lowest = log.segments[0]
+        first = lowest.base_offset if lowest.is_named or lowest.state == "remote" else 0
         deleted = not self._reading.selection.deleted_records
         return max(first, (self._starts.of(log) or 0) if deleted else 0)
 
