@@ -27,7 +27,7 @@ BUCKET = "s3a://logs/broker-1"
 def load(spark: SparkSession, path: str, **options: str) -> DataFrame:
     """With ``__`` in the place of dots in the names of options."""
     given = {name.replace("__", "."): value for name, value in options.items()}
-    return spark.read.format(spark.conf.get("spark.tests.format")).options(**given).load(path)
+    return spark.read.format(str(spark.conf.get("spark.tests.format"))).options(**given).load(path)
 
 
 def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
