@@ -124,7 +124,10 @@ def _thing(name: str, thing: Any) -> str:
 
 def members(thing: Any) -> Iterator[tuple[str, Any]]:
     """The public methods and properties of a class, in the order of the source."""
-    for label, member in vars(thing).items():
+    found = dict(vars(thing))
+    for label in MEMBERS.get(thing, ()):
+        found.setdefault(label, inspect.getattr_static(thing, label))
+    for label, member in found.items():
         if label.startswith("_") or (thing in MEMBERS and label not in MEMBERS[thing]):
             continue
         if isinstance(member, staticmethod | classmethod):

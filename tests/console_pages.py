@@ -42,8 +42,11 @@ _BLOCK = re.compile(r"(?<=```console\n).*?(?=^```$)", re.M | re.S)
 
 
 _MAINS: dict[str, Callable[[], int]] = {"codecgen": codecgen, "kafka-log": kafka_log}
-_PLAIN = re.compile(r"(codecgen|kafka-log) [^|;&<>$`\"'*?{}()\\~#\n]*")
+_PLAIN = re.compile(r"(?:codecgen|kafka-log) [^|;&<>$`\"'*?{}()\\~#\n]*")
 """A command of ours alone, in which a shell has nothing to do."""
+_PIPED = re.compile(rf"({_PLAIN.pattern})\| ([^&;<>]*)")
+_CODE = re.compile(rf'({_PLAIN.pattern}); echo "exit code \$\?"')
+"""The same with its output given to a program, or with its exit code."""
 WIDTH = "100"
 _TABLE = re.compile(r"(?<=\| command \| what it does \|\n\| --- \| --- \|\n)(?:\|.*\n)*")
 
@@ -87,31 +90,50 @@ def _block(root: Path, block: str, run: Callable[[Path, str], str]) -> str:
 
 def _printed(root: Path, command: str) -> str:
     plain = command.replace("\\\n", " ")
-    return _here(root, plain) if _PLAIN.fullmatch(plain) else _by_bash(root, command)
+    if _PLAIN.fullmatch(plain):
+        return _here(root, plain)[1]
+    if found := _CODE.fullmatch(plain):
+        code, text = _here(root, found[1])
+        return f"{text}exit code {code}\n"
+    if found := _PIPED.fullmatch(plain):
+        errors = io.BytesIO()
+        _, text = _here(root, found[1], errors)
+        if not errors.getvalue():  # they would stand somewhere among the lines
+            return _by_bash(root, found[2], text)
+    return _by_bash(root, command)
 
 
-def _here(root: Path, command: str) -> str:
-    """What a command of ours prints, run in this process."""
+def _here(root: Path, command: str, errors: io.BytesIO | None = None) -> tuple[int, str]:
+    """The exit code of a command of ours that is run in this process, and what it prints; ``errors`` takes its errors apart."""
     name, *arguments = shlex.split(command)
     printed = io.BytesIO()
-    screen = io.TextIOWrapper(printed, encoding="utf-8", newline="\n", write_through=True)
+    screen, other = (
+        io.TextIOWrapper(to, encoding="utf-8", newline="\n", write_through=True)
+        for to in (printed, printed if errors is None else errors)
+    )
+    code = 0
     with (
         contextlib.chdir(root),
         contextlib.redirect_stdout(screen),
-        contextlib.redirect_stderr(screen),
+        contextlib.redirect_stderr(screen if errors is None else other),
         patch.dict(os.environ, {"COLUMNS": WIDTH}),
         patch.object(sys, "argv", [name, *arguments]),
-        contextlib.suppress(SystemExit),
     ):
-        _MAINS[name]()
-    return printed.getvalue().decode("utf-8").replace("\r\n", "\n")
+        try:
+            code = _MAINS[name]()
+        except SystemExit as stopped:
+            code = stopped.code if isinstance(stopped.code, int) else 0
+    text = printed.getvalue().decode("utf-8").replace("\r\n", "\n")
+    other.detach()
+    return code, text
 
 
-def _by_bash(root: Path, command: str) -> str:
+def _by_bash(root: Path, command: str, given: str | None = None) -> str:
     paths = [str(root / ".bin"), os.environ["PATH"]]
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=root,
+        input=given,
         env=os.environ
         | {
             "PATH": os.pathsep.join(paths),

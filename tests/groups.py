@@ -13,6 +13,12 @@ LONG = (
     "tests/brokers/",
     "tests/mutants/test_mutants.py",
     "tests/spark/",
+    "tests/test_console_pages.py",
+    "tests/arrow/test_encode.py",
+    "tests/arrow/test_encode_layouts.py",
+    "tests/codecgen/test_html.py",
+    "tests/codecs/test_readme.py",
+    "tests/arrow/test_kept_code.py",
 )
 """Groups of few tests that take long: one that begins last would leave the other processes idle."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ def served() -> Iterator[dict[str, Any]]:
     """The server. What it gives are the options with which s3fs opens it."""
     from moto.server import ThreadedMotoServer
 
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

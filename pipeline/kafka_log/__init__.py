@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_log.disk.directory import DirectoryError, Partition, Segment, discover
 from kafka_log.segment.model import Batch, Control, End, Lost, Policy, Problem, Record
+from kafka_log.segment.places import place_of
 from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
     "SinkError",
     "discover",
     "encode",
+    "place_of",
     "read_table",
     "scan",
     "scan_batches",

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from kafka_log.disk.directory import Partition, Segment, State, chosen, is_partition, survey
+from kafka_log.disk.replicas import Replicas, one_of_each
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path, place_of
 
 if TYPE_CHECKING:
-    from codecgen.runtime.located_bytes import Limits
     from kafka_log.report.export import Exported, Format
     from kafka_log.report.partition_headers import OnDamage
+    from kafka_log.report.stat_asked import StatOptions
     from kafka_log.report.stat_columns import By
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
@@ -31,7 +32,8 @@ class LogDirectory:
     """The partitions below a path: a segment, a partition's directory, a broker's log directory, or several of these.
 
     ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live (see
-    :data:`~kafka_log.disk.directory.State`). Each method answers one question with an Arrow table, and reads the
+    :data:`~kafka_log.disk.directory.State`). Of partitions that lie in several of the directories all ``replicas`` are read (``keep``), the one
+    whose log goes furthest (``newest``), or (``error``) that is a DirectoryError. Each method answers one question with an Arrow table, and reads the
     files anew. Raises :class:`~kafka_log.disk.directory.DirectoryError` when there is no log, NotThere (a ValueError) for a topic or a
     partition that is not there.
     """
@@ -43,9 +45,11 @@ class LogDirectory:
         topics: str | Iterable[str] | None = None,
         partitions: int | Iterable[int] | None = None,
         include: Collection[State] = (),
+        replicas: Replicas = "keep",
     ) -> None:
         self.path = [path] if isinstance(path, str | os.PathLike) else list(path)
         self.include = include
+        self.replicas = replicas
         self._topics = [topics] if isinstance(topics, str) else topics
         self._numbers = partitions
 
@@ -56,7 +60,7 @@ class LogDirectory:
     @cached_property
     def found(self) -> list[Partition]:
         """The partitions, by topic and number, also those that cannot be read: these say so."""
-        return chosen(self._there[0], self._topics, self._numbers)
+        return one_of_each(chosen(self._there[0], self._topics, self._numbers), self.replicas)
 
     @property
     def partitions(self) -> list[Partition]:
@@ -80,16 +84,8 @@ class LogDirectory:
         *,
         by: By | Iterable[By] = "partition",
         top: int | None = None,
-        deep: bool = False,
         now: int | None = None,
-        policy: Policy | str = Policy.KAFKA,
-        offsets: Range | None = None,
-        timestamps: Range | None = None,
-        producers: int | Iterable[int] | None = None,
-        engine: Engine = "auto",
-        limits: Limits | None = None,
-        on_problem: Callable[[str], None] = lambda _: None,
-        advance: Callable[[int], None] = lambda _: None,
+        **options: Unpack[StatOptions],
     ) -> pa.Table:
         """Numbers of batches and records: a row for each partition, or for each of what ``by`` says: ``topic``, ``partition``,
         ``producer``, ``codec``, ``hour``, or several of these. See :func:`kafka_log.report.stat_columns.stat_schema` for the columns.
@@ -97,45 +93,24 @@ class LogDirectory:
         Headers and checksums are read, with ``deep`` every record: then counts and timestamps are those of the records that are
         there, and ``ratio`` says how much compression saves. ``top``: the rows with the most bytes only, the largest first.
         ``now`` (milliseconds since 1970; None: the present) is what ``future`` counts from. ``offsets``, ``timestamps`` and
-        ``producers`` choose batches, as in :class:`~kafka_log.tables.selection.Selection`. ``on_problem`` is told of each problem in a
-        line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
+        ``producers`` choose batches, as in :class:`~kafka_log.tables.selection.Selection`, and ``policy`` says what damage is (default
+        ``kafka``); ``engine`` and ``limits`` are as of :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is told of
+        each problem in a line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
         """
-        from kafka_log.report.stat import Asked, stat_table
-        from kafka_log.tables.selection import Selection
+        from kafka_log.report.stat import stat_table
+        from kafka_log.report.stat_asked import Asked
 
-        chosen_batches = Selection(
-            offsets=offsets, timestamps=timestamps, producers=producers, policy=policy
-        )
-        asked = Asked(deep, _present(now), chosen_batches, engine, limits, on_problem, advance)
-        return stat_table(self.found, by, top=top, asked=asked)
+        return stat_table(self.found, by, top=top, asked=Asked.of(_present(now), **options))
 
-    def largest(
-        self,
-        count: int = 10,
-        *,
-        deep: bool = False,
-        policy: Policy | str = Policy.KAFKA,
-        offsets: Range | None = None,
-        timestamps: Range | None = None,
-        producers: int | Iterable[int] | None = None,
-        engine: Engine = "auto",
-        limits: Limits | None = None,
-        on_problem: Callable[[str], None] = lambda _: None,
-        advance: Callable[[int], None] = lambda _: None,
-    ) -> pa.Table:
+    def largest(self, count: int = 10, **options: Unpack[StatOptions]) -> pa.Table:
         """The largest batches (:data:`kafka_log.report.stat_largest.LARGEST_BATCHES`) or, with ``deep``, the largest records by the bytes of
         their keys, values and headers (:data:`~kafka_log.report.stat_largest.LARGEST_RECORDS`). The rest, and what it raises, is as in
         :meth:`stat`.
         """
-        from kafka_log.report.stat import Asked
+        from kafka_log.report.stat_asked import Asked
         from kafka_log.report.stat_largest import largest_table
-        from kafka_log.tables.selection import Selection
 
-        chosen_batches = Selection(
-            offsets=offsets, timestamps=timestamps, producers=producers, policy=policy
-        )
-        asked = Asked(deep, _present(None), chosen_batches, engine, limits, on_problem, advance)
-        return largest_table(self.found, count, asked)
+        return largest_table(self.found, count, Asked.of(_present(None), **options))
 
     def export(
         self,
@@ -178,7 +153,8 @@ class LogDirectory:
         Batches that are good keep their bytes, in segments that begin where they did. Of others the records that can be read are
         written anew; those whose checksum is wrong are lost, unless ``keep_damaged``. With ``flatten`` only committed data is
         written: no markers, no producers, nothing of transactions that were aborted or have not ended. What is lost or left out is
-        said: a row of :data:`kafka_log.write.said.SAID` for each. What the same call has written is kept.
+        said: a row of :data:`kafka_log.write.said.SAID` for each. Log start offsets inside of first segments, as the broker has written
+        them down, stand in ``log-start-offset-checkpoint`` beside the directories. What the same call has written is kept.
 
         ``advance`` is told of bytes of segments that are done. Raises :class:`~kafka_log.write.beside.OutError` (a DirectoryError)
         for a place that is inside of what is read or holds anything else, OSError.
@@ -209,7 +185,7 @@ class LogDirectory:
         from kafka_log.write.choice import Wanted
 
         wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
-        return jobs.cut(self.partitions, local_path(out), self._paths, wanted, advance)
+        return jobs.cut(self.found, local_path(out), self._paths, wanted, advance)
 
     def convert(
         self,
@@ -224,15 +200,14 @@ class LogDirectory:
         (None: the usual one; with one, what has the codec already is compressed anew). Records keep all that they have. Headers of
         record batches too, but for what says how they are compressed; those that stay as they are keep their bytes.
 
-        A row of :data:`kafka_log.write.conversion.CONVERTED` for each segment, with its bytes before and after. What the same call has
-        written is kept. Raises CodecError for damage, ValueError for a codec or a level that there is not, and as :meth:`salvage`.
+        A row of :data:`kafka_log.write.conversion.CONVERTED` for each segment, with its bytes before and after. A partition that is
+        damaged, or cannot be read, is refused: a row says why, nothing of it is written, and the others are. What the same call has
+        written is kept. Raises ValueError for a codec or a level that there is not, and as :meth:`salvage`.
         """
         from kafka_log.write import jobs
         from kafka_log.write.recompression import target
 
-        return jobs.convert(
-            self.partitions, local_path(out), self._paths, target(codec, level), advance
-        )
+        return jobs.convert(self.found, local_path(out), self._paths, target(codec, level), advance)
 
     def reindex(
         self,
@@ -247,7 +222,7 @@ class LogDirectory:
         from kafka_log.write import jobs
 
         options: dict[str, Any] = {"interval_bytes": interval_bytes, "advance": advance}
-        return jobs.reindex(self.partitions, local_path(out), self._paths, **options)
+        return jobs.reindex(self.found, local_path(out), self._paths, **options)
 
     @property
     def _paths(self) -> list[Path]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import glob
-import os
 import re
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from kafka_log import Partition, Segment, discover
+from kafka_log.disk.names import State
+from kafka_log.disk.replicas import one_of_each
+from kafka_log.disk.tiers import with_tiers
 from kafka_log.segment.places import is_url, place_of
 from pyspark_kafka_log.options import Bound, OptionError, Options
 from pyspark_kafka_log.storage import storage_options
@@ -17,50 +21,38 @@ from pyspark_kafka_log.storage import storage_options
 BROKERS_MARK = "meta.properties"
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
-    """One partition of a topic: its segments, lowest offsets first."""
-
-    topic: str
-    partition: int
-    directory: Path
-    segments: tuple[Segment, ...]
-
-    @property
-    def key(self) -> tuple[str, int]:
-        return self.topic, self.partition
+Log = Partition
+"""One partition of a topic: its segments, lowest offsets first."""
 
 
-def find_logs(
-    paths: Sequence[str],
-    storage: Mapping[str, str] | None = None,
-    *,
-    unreadable_raises: bool = True,
-) -> list[Log]:
-    """The partitions below the paths. ``storage`` are the options of stores.
+def find_logs(options: Options) -> list[Log]:
+    """The partitions below the paths, those too that are not chosen.
 
     Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
     """
-    if not paths:
+    if not options.paths:
         raise OptionError(
             "path",
             "say what to read: load(path), or CREATE TEMPORARY VIEW ... OPTIONS (path '...')",
         )
-    wanted = [
-        p for path in paths for p in expand(path, storage or {}) if not _is_empty_log_directory(p)
-    ]
-    found = discover(wanted, unreadable_raises=unreadable_raises)
+    there = [p for path in options.paths for p in expand(path, options.storage)]
+    wanted, selection = [p for p in there if not _is_empty_log_directory(p)], options.selection
+    found = discover(wanted, selection.include, unreadable_raises=selection.raises)
     return [log for partition in found for log in _logs(partition)]
 
 
-def expand(path: str, storage: Mapping[str, str]) -> list[Path]:
+def expand(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
     """The paths that a path, URL or pattern stands for, absolute."""
     if is_url(path):
-        there: list[Path] = place_of(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined]
+        there: list[Path] = place_of(path, storage_options(path, storage or {})).matches()  # type: ignore[attr-defined]
         if not there:
             raise OptionError("path", f"{path}: nothing matches")
         return there
-    path = os.fspath(place_of(path))
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)  # two letters or more: C:\ is a path
+    if scheme is not None and not Path(path).exists():
+        if scheme[1].lower() != "file":
+            raise OptionError("path", f"{path}: a URL begins with {scheme[1]}://")
+        path = urllib.request.url2pathname(urllib.parse.urlsplit(path).path)
     if not Path(path).exists() and glob.has_magic(path):
         found = sorted(glob.glob(path))  # noqa: PTH207 (absolute patterns too)
         if not found:
@@ -85,7 +77,7 @@ def _logs(partition: Partition) -> Iterator[Log]:
     for segment in partition.segments:
         by_topic.setdefault((segment.topic, segment.partition), []).append(segment)
     for (topic, number), segments in by_topic.items():
-        yield Log(topic, number, partition.directory, tuple(segments))
+        yield replace(partition, topic=topic, partition=number, segments=tuple(segments))
 
 
 # ---------------------------------------------------------------- topics, partitions, offsets
@@ -120,9 +112,10 @@ def matching(logs: Sequence[Log], options: Options) -> list[Log]:
         found = [log for log in found if pattern.fullmatch(log.topic)]
     elif options.assign is not None:
         found = [log for log in found if log.key in options.assign]
-    if not options.keep_replicas:
+    replicas = options.selection.replicas
+    if replicas == "error":
         _check_replicas(found)
-    return found
+    return with_tiers(one_of_each(found, "newest" if replicas == "newest" else "keep"))
 
 
 def _not_there(what: str, missing: Sequence[str], known: Sequence[str]) -> str:
@@ -131,14 +124,14 @@ def _not_there(what: str, missing: Sequence[str], known: Sequence[str]) -> str:
 
 
 def _check_replicas(logs: Sequence[Log]) -> None:
-    seen: dict[tuple[str, int], Log] = {}
+    seen: dict[tuple[str, int, State], Log] = {}
     for log in logs:
-        other = seen.setdefault(log.key, log)
+        other = seen.setdefault((*log.key, log.state), log)
         if other is not log:
             raise OptionError(
                 "replicas",
                 f"partition {log.partition} of topic {log.topic} lies in {other.directory} and in"
-                f" {log.directory}: its records would come twice. Load one of them, or set replicas to keep",
+                f" {log.directory}: its records would come twice. Load one of them, or set replicas to newest or keep",
             )
 
 

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 
+from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.tables.committed import PartitionRows
-from kafka_log.tables.selection import within_offsets
+from kafka_log.tables.selection import within, within_offsets
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.cuts import split
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed, narrowed
 from pyspark_kafka_log.logs import Log, chosen, find_logs
 from pyspark_kafka_log.options import EARLIEST, LATEST, Bound, Options
+from pyspark_kafka_log.plans import Plans, Tasks, key_of
 
 LEAST_TASK_BYTES = 4 << 20
 """A task has at least so many bytes to read, if there are as many: starting one costs as much as reading some of them."""
 
 OPEN_COST_BYTES = 256 << 10
 """What opening a file costs, in bytes that are read in that time."""
+
+THREADS = 8
+"""Partitions that are planned at a time: their files are waited for together."""
+
+PLANS = Plans()
+"""What this process has planned: the next action on a DataFrame asks for the same."""
 
 
 def plan(
@@ -32,13 +41,35 @@ def plan(
     processor), as long as none is too small, and none has more than ``splitBytes`` unless a single batch has.
 
     All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same.
+    A plan is kept, and given again as long as the files have the same sizes and times.
     """
-    raises = options.selection.raises
-    logs = chosen(find_logs(options.paths, options.storage, unreadable_raises=raises), options)
+    logs = chosen(find_logs(options), options)
     wanted = [log for log in logs if query.takes(*log.key)]
-    total = sum(segment.size for log in wanted for segment in log.segments)
+    starts = LogStarts()
+    asked = options, query, parallelism, [starts.of(log) for log in wanted]
+    return PLANS.get(
+        key_of(wanted, asked), lambda: _planned(wanted, options, query, parallelism, starts)
+    )
+
+
+def _planned(
+    logs: Sequence[Log],
+    options: Options,
+    query: Pushed,
+    parallelism: int | None,
+    starts: LogStarts,
+) -> Tasks:
+    total = sum(segment.size for log in logs for segment in log.segments)
     enough = task_bytes(total, options, parallelism)
-    splits = [part for log in wanted for part in _splits(log, options, query, enough)]
+
+    def of(log: Log) -> list[Split]:
+        return list(_splits(log, options, query, enough, starts))
+
+    if len(logs) < 2:
+        splits = [part for log in logs for part in of(log)]
+    else:
+        with ThreadPoolExecutor(min(THREADS, len(logs))) as threads:
+            splits = [part for parts in threads.map(of, logs) for part in parts]
     return list(packed(splits, enough))
 
 
@@ -68,7 +99,9 @@ def packed(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
         yield tuple(held)
 
 
-def _splits(log: Log, options: Options, query: Pushed, split_bytes: int) -> Iterator[Split]:
+def _splits(
+    log: Log, options: Options, query: Pushed, split_bytes: int, starts: LogStarts
+) -> Iterator[Split]:
     first = _offset(options.starting_offsets, log, EARLIEST)
     end = _offset(options.ending_offsets, log, LATEST)
     of_options = narrowed((first, end), EVERYTHING)
@@ -79,10 +112,10 @@ def _splits(log: Log, options: Options, query: Pushed, split_bytes: int) -> Iter
         )
     else:
         wanted = wanted.but(offsets=of_options)  # columns of a view have these names too
-    of_log = PartitionRows(wanted, options.engine, of_view=options.view is not None)
+    of_log = PartitionRows(wanted, options.engine, of_view=options.view is not None, starts=starts)
     following = dict(pairwise(log.segments))
     for segment in of_log.segments(log):
-        rows = of_log.of(log, segment.state)
+        rows = within(of_log.of(log, segment.state), segment)
         first, end = rows.offsets
         if not within_offsets([segment], rows.offsets):
             continue  # it lies behind the last stable offset

@@ -31,8 +31,11 @@ BATCH_ID = "streaming.sql.batchId"
 """Properties that Spark gives the tasks of a stream."""
 
 
-def job_of(options: Mapping[str, str], schema: StructType, overwrite: bool) -> WriteJob:
-    """The job of a query that writes rows of a schema. Raises OptionError, SinkError, DirectoryError."""
+def job_of(
+    options: Mapping[str, str], schema: StructType, overwrite: bool, query: str | None = None
+) -> WriteJob:
+    """The job of a query that writes rows of a schema, named after the ``query`` where that is known: a stream that begins again goes
+    on in the same place. Raises OptionError, SinkError, DirectoryError."""
     wanted = parse_write(options)
     if wanted.ignored:
         told = ", ".join(wanted.ignored)
@@ -41,7 +44,7 @@ def job_of(options: Mapping[str, str], schema: StructType, overwrite: bool) -> W
         )
     job = new_job(wanted.path, wanted.format, overwrite=overwrite, passed=METADATA_COLUMNS)
     check_columns(to_arrow_schema(schema, timezone="UTC"), job)
-    return job
+    return job if query is None else replace(job, id=query)
 
 
 def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.RecordBatch]) -> str:
@@ -87,28 +90,45 @@ class KafkaLogWriter(DataSourceArrowWriter):
         return Written(write_rows(self.job, _context().partitionId(), None, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        commit_rows(self.job, [one.staged for one in messages if isinstance(one, Written)])
+        commit_rows(self.job, [one.staged for one in _all(messages)])
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         abort_rows(self.job)
 
 
 class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
-    """Writes the micro-batches of a stream."""
+    """Writes the micro-batches of a stream. Spark makes one for tasks and another one for the driver: the job is known by the query."""
 
     def __init__(self, job: WriteJob) -> None:
         self.job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         context = _context()
+        query = context.getLocalProperty(QUERY_ID)
         batch = int(context.getLocalProperty(BATCH_ID))
-        told = write_rows(self.job, context.partitionId(), batch, iterator)
-        return Written(told, context.getLocalProperty(QUERY_ID))
+        told = write_rows(replace(self.job, id=query), context.partitionId(), batch, iterator)
+        return Written(told, query)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        written = [one for one in messages if isinstance(one, Written)]
-        for query in {one.query for one in written if one.query is not None}:
-            commit_rows(self.job, [one.staged for one in written], Micro(query, batchId))
+        for query, told in _by_query(_all(messages)).items():
+            commit_rows(replace(self.job, id=query), told, Micro(query, batchId))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        abort_rows(self.job, batchId)
+        for query in _by_query([one for one in messages if isinstance(one, Written)]):
+            abort_rows(replace(self.job, id=query), batchId)
+
+
+def _all(messages: list[WriterCommitMessage | None]) -> list[Written]:
+    """What all tasks wrote. Rows would be lost in silence if one of them had not told."""
+    found = [one for one in messages if isinstance(one, Written)]
+    if len(found) < len(messages):
+        raise RuntimeError("a task has not told what it wrote: nothing is committed")
+    return found
+
+
+def _by_query(messages: list[Written]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in messages:
+        if one.query is not None:
+            found.setdefault(one.query, []).append(one.staged)
+    return found

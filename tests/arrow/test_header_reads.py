@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.arrow import header_reads
 from tests.arrow.guards import AVAILABLE, Guarded
 from tests.paths import ROOT
+from tests.shares import examples
 
 pytestmark = pytest.mark.skipif(header_reads.pread() is None, reason="the system has no pread")
 
@@ -139,7 +140,7 @@ def test_an_unsigned_length_above_what_is_signed(folder: Path) -> None:
     assert found == (0, 0)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(data=st.data())
 def test_heads_come_to_their_places(folder: Path, data: st.DataObject) -> None:
     layout = data.draw(layouts())

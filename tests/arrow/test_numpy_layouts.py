@@ -159,7 +159,7 @@ def pairs(codecs: ModuleType, r: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 6))]
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 6))]
 )
 def test_they_read_and_refuse_what_the_kernels_do(codecs: ModuleType, seed: int) -> None:
     r = random.Random(seed)

@@ -115,14 +115,15 @@ def test_ranges_are_filters_of_everything(
             assert read(log.path, offsets, timestamps, **options) == expected
 
 
+@pytest.mark.parametrize("count", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("policy", list(Policy))
-def test_ranges_of_what_brokers_wrote(policy: Policy) -> None:
+def test_ranges_of_what_brokers_wrote(policy: Policy, count: int) -> None:
     r = random.Random(7)
     for partition in discover([SAMPLES / "kafka-4.x"]) + discover([SAMPLES / "kafka-2.8"]):
         log = Log(partition.directory, rows_of(partition.directory))
         if not log.rows:
             continue
-        for _ in range(4):
+        for _ in range(count):
             (a, b), (c, d) = (
                 sorted(r.choice(log.rows)[column] for _ in range(2)) for column in (0, 1)
             )

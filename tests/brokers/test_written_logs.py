@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import shutil
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka_codecs import OFFSET_CHECKPOINT
 from kafka_log import LogDirectory, SegmentReader, discover, read_table
 from tests.log.sums import blob
 from tests.paths import SAMPLES
@@ -22,6 +24,7 @@ pytestmark = pytest.mark.broker
 
 INDEXES = (".index", ".timeindex", ".txnindex")
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
+LOG_START = "log-start-offset-checkpoint"
 
 
 def flip(path: Path, at: float) -> None:
@@ -82,11 +85,10 @@ def written(tmp: Path) -> dict[str, Path]:
     return found
 
 
-def digest(path: Path, isolation: str) -> dict[str, Any]:
-    """What a consumer says of a partition, from our rows."""
-    table = read_table(
-        path, ["offset", "timestamp", "key", "value", "headers"], isolation=isolation
-    )
+def digest(path: Path, isolation: str, start: int = 0) -> dict[str, Any]:
+    """What a consumer says of a partition whose log starts at an offset, from our rows."""
+    columns = ["offset", "timestamp", "key", "value", "headers"]
+    table = read_table(path, columns, isolation=isolation, offsets=(start, None))
     table = table.set_column(1, "timestamp", table["timestamp"].cast("int64"))
     out = hashlib.sha256()
     for row in table.to_pylist():
@@ -142,3 +144,44 @@ def test_a_broker_takes_what_is_written(tmp_path: Path) -> None:
                 theirs = path.read_bytes() if path.exists() else b""
                 assert theirs == data, (names[name], file)
         broker.start()
+
+
+def test_a_log_starts_where_it_did(tmp_path: Path) -> None:
+    """The file beside the partitions is what a broker wants: without it the records come back that were deleted."""
+    four = SAMPLES / "kafka-4.x"
+    made: dict[str, Callable[[LogDirectory, Path], Any]] = {
+        "salvaged": lambda log, out: log.salvage(out),
+        "flat": lambda log, out: log.salvage(out, flatten=True),
+        "part": lambda log, out: log.cut(out, (0, 12)),
+        "other": lambda log, out: log.convert(out, codec="lz4"),
+    }
+    sources: dict[str, Path] = {}
+    written: dict[str, int] = {}
+
+    def starts(path: Path) -> dict[str, int]:
+        found = OFFSET_CHECKPOINT.parse(path.read_bytes())
+        return {entry.topic: entry.offset for entry in found.entries or ()}
+
+    for topic, make in made.items():
+        source = tmp_path / "disk" / topic
+        shutil.copytree(four / "trimmed-0", source / f"{topic}-0")
+        entries = [{"topic": topic, "partition": 0, "offset": 7}]
+        (source / LOG_START).write_bytes(OFFSET_CHECKPOINT.build({"entries": entries}))
+        make(LogDirectory(source), tmp_path / topic)
+        sources[f"{topic}-0"] = tmp_path / topic / f"{topic}-0"
+        written |= starts(tmp_path / topic / LOG_START)
+    with load_into_broker(tmp_path / "broker", sources, recover=False) as broker:
+        for start in (0, 7):
+            found = consume(broker)
+            for name, source in sources.items():
+                for isolation in ("read_uncommitted", "read_committed"):
+                    theirs, ours = found[name][isolation], digest(source, isolation, start)
+                    assert ours["count"] > 3
+                    assert {key: theirs[key] for key in ours} == ours, (name, start)
+            broker.stop()
+            path = broker.log_dir / LOG_START
+            assert starts(path) == (written if start else {})
+            entries = [{"topic": t, "partition": 0, "offset": at} for t, at in written.items()]
+            path.write_bytes(OFFSET_CHECKPOINT.build({"entries": entries}))
+            broker.start()
+        no_errors(broker)

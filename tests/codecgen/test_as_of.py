@@ -13,6 +13,7 @@ from codecgen.schema.model import Model
 from codecgen.schema.types import Since
 from codecgen.targets.registry import TARGETS
 from tests.codecgen.schemas import model_of, our_model
+from tests.shares import share
 
 OURS = our_model()
 
@@ -119,13 +120,7 @@ def test_every_release_is_sound_and_can_be_generated(release: str) -> None:
                 compile(text, path, "exec")
 
 
-@pytest.mark.parametrize(
-    "release",
-    [
-        pytest.param(release, marks=[pytest.mark.slow] * (i % 9 > 0))
-        for i, release in enumerate(OURS.manifest.releases)
-    ],
-)
+@pytest.mark.parametrize("release", share(OURS.manifest.releases, 9))
 def test_every_release_has_its_pages(release: str) -> None:
     emitted = TARGETS["docs"](make_plan(as_of(OURS, release), release))
     assert emitted.files and not emitted.diagnostics

@@ -1,7 +1,4 @@
-"""The documents: golden pages of an invented format, links, completeness, examples, pictures.
-
-``python -m tests.codecgen.test_docs`` writes the golden pages anew: read what changed before you keep it.
-"""
+"""The documents: golden pages of an invented format, links, completeness."""
 
 from __future__ import annotations
 
@@ -11,56 +8,28 @@ import posixpath
 import re
 import subprocess
 import sys
-import threading
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from markdown_it import MarkdownIt
 
-from codecgen.diagnostics import Diagnostic
-from codecgen.examples import live
 from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load, read_files
-from codecgen.schema.model import Layout, Model
+from codecgen.schema.model import Layout
 from codecgen.schema.types import BitsType
 from codecgen.targets import docs
-from codecgen.targets.docs.examples import Worked, work
-from codecgen.targets.docs.svg import bit_picture, byte_picture, svg_file
 from codecgen.targets.registry import TARGETS
+from tests.codecgen.doc_pages import (
+    BOTH,
+    EXPECTED,
+    MAIL,
+    MARKDOWN,
+    emitted,
+    model_of,
+    page,
+)
 from tests.paths import ROOT, SCHEMAS
-
-DATA = ROOT / "tests" / "data" / "docs"
-MAIL = DATA / "schemas"
-EXPECTED = DATA / "expected"
-BOTH = pytest.mark.parametrize("directory", [MAIL, SCHEMAS], ids=["mail", "schemas"])
-MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
-
-
-@cache
-def model_of(directory: Path) -> Model:
-    model, diagnostics = load(read_files(directory))
-    assert model is not None and not diagnostics
-    return model
-
-
-@cache
-def emitted(directory: Path) -> dict[str, str]:
-    found = docs.emit(make_plan(model_of(directory)))
-    assert not found.diagnostics
-    return dict(found.files)
-
-
-def findings(text: str, name: str = "case.yaml") -> list[Diagnostic]:
-    manifest = "language: 1\npackage: case_codecs\ntitle: Case\n"
-    model, diagnostics = load({"codecgen.yaml": manifest, name: text})
-    assert model is not None and not diagnostics
-    return list(docs.emit(make_plan(model)).diagnostics)
-
 
 # ---------------------------------------------------------------- golden pages
 
@@ -210,10 +179,6 @@ def test_folders_in_the_order_of_their_age_and_size() -> None:
     assert headings[:9] == [*shipped, "Views", "Wire", "Drafts"]
 
 
-def page(directory: Path, name: str) -> str:
-    return emitted(directory)[f"docs/{name}.md"]
-
-
 def test_a_page_as_of_a_release() -> None:
     now, then = page(MAIL, "mail/letter"), page(MAIL, "as-of-1.0/mail/letter")
     assert "Named `pageOne` before Post 1.1" in now and "text: bytes" in now
@@ -234,297 +199,3 @@ def test_documents_of_an_old_release_alone() -> None:
     files = docs.emit(then).files
     assert not [path for path in files if "as-of" in path]
     assert "as of Post 1.0" in files["docs/README.md"]
-
-
-# ---------------------------------------------------------------- examples
-
-
-ENVELOPE = """
-enums: {colour: {values: {red: 0, green: {value: 1, spelled: GREEN}}}}
----
-layout: envelope
-fields:
-  size: {type: u8, measures: rest}
-  colour: {type: u8, enum: colour}
-  flags: {bits: u8, members: {wet: {at: 0}, rest_: {reserved: keep}}}
-  name: {string: u8}
-  data: {bytes: varint, null: -1}
-  inner: {array: part, count: u8}
-examples:
-  - {name: one, hex: %s, values: %s}
----
-layout: part
-fields: {n: i16, id: uuid}
-"""
-GOOD = "1b 01 01 02 c3a9 04 0102 01 fffe 00000000000000000000000000000007"
-
-
-@pytest.mark.parametrize(
-    ("data", "value", "message"),
-    [
-        (GOOD, "{name: é, colour: GREEN, data: {hex: '0102'}}", None),
-        (GOOD, "{inner: [{n: -2, id: 00000000-0000-0000-0000-000000000007}]}", None),
-        (GOOD, "{flags: {wet: true}}", None),
-        (GOOD, "{name: e}", "name is 'é', not 'e'"),
-        (GOOD, "{colour: red}", "colour is 'GREEN', not 0"),
-        (GOOD, "{colour: blue}", "colour: colour has no value 'blue'"),
-        (GOOD, "{flags: {wet: false}}", "flags.wet is True, not False"),
-        (GOOD, "{flags: {dry: false}}", "flags has no bits 'dry'"),
-        (GOOD, "{data: null}", "data is b'\\x01\\x02', not None"),
-        (GOOD, "{name: 5}", "name: text is needed, not 5; put it into quotes"),
-        (GOOD, "{nam: x}", "envelope has no field 'nam' here"),
-        (GOOD, "{inner: []}", "inner has 1 elements, not 0"),
-        (GOOD, "{inner: 1}", "inner: a list is needed, not 1"),
-        (GOOD, "{inner: [{n: 2}]}", "inner[0].n is -2, not 2"),
-        (GOOD, "{inner: [{m: 2}]}", "part has no field 'm' here"),
-        (GOOD, "{inner: [{id: seven}]}", "inner[0].id: a uuid is needed, not 'seven'"),
-        (GOOD, "[1]", "a mapping of fields is needed"),
-        (GOOD + "00", "{}", "1 bytes follow the envelope"),
-        ("1a" + GOOD[2:], "{}", "count is 1, but 17 bytes are left"),
-        ("1b 02" + GOOD[5:], "{}", "2 is not a Colour"),
-        ("", "{}", "1 bytes are needed, 0 are left"),
-    ],
-)
-def test_examples_are_checked(data: str, value: str, message: str | None) -> None:
-    found = findings(ENVELOPE % (data or "''", value))
-    if message is None:
-        assert not found
-        return
-    (one,) = found
-    assert one.code == "C024"
-    assert one.message.startswith('example "one" of envelope: ')
-    assert message in one.message
-    assert one.span.line == 13
-
-
-def test_a_diagnostic_points_at_the_value() -> None:
-    text = ENVELOPE % (GOOD, "{size: 27, inner: [{n: 2}]}")
-    (one,) = findings(text)
-    line = text.splitlines()[one.span.line - 1]
-    assert line[one.span.column - 1 : one.span.end_column - 1] == "n"
-
-
-def test_an_example_that_cannot_be_built() -> None:
-    text = ENVELOPE.replace("hex: %s", "build: true") % "{colour: red}"
-    (one,) = findings(text)
-    assert one.code == "C024" and "a value is needed (name" in one.message
-
-
-def test_a_compressed_example_needs_its_bytes() -> None:
-    text = """
-enums: {codec: {values: {none: 0, gzip: 1}}}
----
-layout: box
-fields:
-  codec: {type: u8, enum: codec}
-  parts: {array: u8, until: end, compressed: {by: codec, limit: 100}}
-examples:
-  - {name: one, build: true, values: {codec: gzip, parts: [1]}}
----
-layout: crate
-fields:
-  codec: {type: u8, enum: codec}
-  parts: {array: box_part, until: end, compressed: {by: codec, limit: 100}}
-examples:
-  - {name: two, build: true, values: {codec: gzip, parts: [{n: 1}]}}
-  - {name: three, build: true, values: {codec: none, parts: [{n: 1}]}}
----
-layout: box_part
-fields: {n: u8}
-"""
-    assert [d.span.line for d in findings(text)] == [9, 16]
-    assert all("give the bytes (hex)" in d.message for d in findings(text))
-
-
-def test_an_overhead_that_cannot_be_worked_out() -> None:
-    text = """
-layout: box
-fields: {n: varint}
-overhead: {sizes: [1], columns: [{title: Box, layout: box, each: {}}]}
-"""
-    (one,) = findings(text)
-    assert one.code == "C023" and one.span.line == 4
-    assert "the overhead table of box cannot be worked out: box: a number is needed" in one.message
-
-
-@pytest.mark.parametrize(
-    "name", ["README.yaml", "readme.yaml", "pictures/box.yaml", "as-of-1/box.yaml"]
-)
-def test_pages_that_would_be_one_file(name: str) -> None:
-    found = findings("layout: box\nfields: {n: u8}\n", name)
-    assert [d.code for d in found] == ["C023"]
-    assert "would take the place of another document" in found[0].message
-
-
-def worked(directory: Path) -> Iterator[Worked]:
-    plan = make_plan(model_of(directory))
-    codecs, _ = live.load(plan)
-    assert codecs is not None
-    for layout in plan.model.layouts.values():
-        for example in layout.examples:
-            found = work(plan, codecs, layout, example)
-            assert isinstance(found, Worked)
-            yield found
-
-
-@BOTH
-def test_a_dump_has_every_byte_once(directory: Path) -> None:
-    count = 0
-    for one in worked(directory):
-        assert one.example.data in (None, one.streams[0].data)
-        for stream in one.streams:
-            at = 0
-            for piece in stream.pieces:
-                assert piece.start == at and piece.end >= at, (one.example.name, piece)
-                at = piece.end
-            assert at == len(stream.data)
-            digits = [
-                line.split("  ")[1] for line in (s.strip() for s in stream.text().splitlines())
-            ]
-            assert bytes.fromhex("".join(digits)) == stream.data
-            count += 1
-    assert count > 3
-
-
-def test_a_dump_shows_what_is_compressed() -> None:
-    (two,) = (one for one in worked(MAIL) if one.example.name == "two letters")
-    outer, inner = two.streams
-    assert (inner.path, inner.codec) == ("letters", "gzip")
-    assert [p.path for p in inner.pieces if p.value == '"a|b"'] == ["letters[0].text"]
-    assert outer.pieces[-1].value == "41 bytes, compressed with gzip"
-
-
-def test_a_long_field_is_shown_in_part() -> None:
-    text = "layout: box\nfields: {data: {bytes: i16}}\nexamples:\n  - {name: x, build: true, values: {data: %s}}\n"
-    model, _ = load(
-        {"codecgen.yaml": "language: 1\npackage: a_b\ntitle: T\n", "box.yaml": text % ("y" * 900)}
-    )
-    assert model is not None
-    (one,) = (t for p, t in docs.emit(make_plan(model)).files.items() if p == "docs/box.md")
-    assert ".. 644 bytes more" in one
-    assert len(one) < 5000
-
-
-def test_codecs_are_loaded_from_memory_by_many_threads() -> None:
-    plan = make_plan(model_of(MAIL))
-    before, finders = set(sys.modules), list(sys.meta_path)
-    out: list[object] = []
-
-    def one() -> None:
-        codecs, _ = live.load(plan)
-        assert codecs is not None
-        for layout in plan.versions["letter"]:
-            out.append(codecs.layout(layout).build({"text": b"x"}))
-
-    threads = [threading.Thread(target=one) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(out) == 6 and len(set(out)) == 1
-    assert not [name for name in set(sys.modules) - before if name.startswith("_codecgen_")]
-    assert sys.meta_path == finders
-
-
-# ---------------------------------------------------------------- pictures
-
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-@BOTH
-def test_pictures_are_whole(directory: Path) -> None:
-    pictures = {p: t for p, t in emitted(directory).items() if p.endswith(".svg")}
-    assert pictures
-    for path, text in pictures.items():
-        assert len(text) < 20_000, path
-        root = ET.fromstring(text)
-        assert root.get("role") == "img"
-        title, description = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
-        assert title is not None and title.text and description is not None and description.text
-        assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
-        assert "prefers-color-scheme:dark" in text
-        width, height = float(root.get("width", 0)), float(root.get("height", 0))
-        for rect in root.iter(f"{SVG}rect"):
-            x, y = float(rect.get("x", 0)), float(rect.get("y", 0))
-            assert x >= 0 and x + float(rect.get("width", 0)) <= width, path
-            assert y >= 0 and y + float(rect.get("height", 0)) <= height, path
-        for words in root.iter(f"{SVG}text"):
-            assert 0 <= float(words.get("x", -1)) <= width, path
-            assert 0 <= float(words.get("y", -1)) <= height, path
-
-
-@BOTH
-def test_pictures_show_every_field_and_bit(directory: Path) -> None:
-    plan = make_plan(model_of(directory))
-    for plans in plan.versions.values():
-        for layout in plans:
-            root = ET.fromstring(svg_file(byte_picture(layout, "bytes"), "mark"))
-            drawn = "".join(t.text or "" for t in root.iter(f"{SVG}text"))
-            for fp in layout.in_order:
-                assert fp.name in drawn, layout.name
-            for fp in layout.fields:
-                if isinstance(fp.field.type, BitsType):
-                    members = fp.field.type.members
-                    text = svg_file(
-                        bit_picture(fp.field.type.base, members, "bits", "words"), "mark"
-                    )
-                    lines = [t.text or "" for t in ET.fromstring(text).iter(f"{SVG}text")]
-                    for m in members:
-                        assert any(line.endswith(f" {m.name}") for line in lines)
-
-
-def boxes(text: str) -> list[tuple[str, float, float, float]]:
-    """(class, x, y, width) of the boxes of a picture."""
-    return [
-        (str(r.get("class")), float(r.get("x", 0)), float(r.get("y", 0)), float(r.get("width", 0)))
-        for r in ET.fromstring(text).iter(f"{SVG}rect")
-    ]
-
-
-def test_bytes_are_drawn_in_scale() -> None:
-    plan = make_plan(model_of(MAIL))
-    layout = plan.versions["capsule"][0]
-    found = boxes(svg_file(byte_picture(layout, "bytes"), "mark"))
-    solid = [box for box in found if box[0] == "box"]
-    cell = 84.0
-    # edition 1, size 4, crc 3 | crc 1, packing 2, sent 5 | sent 3, letter_count 2
-    assert [width / cell for _, _, _, width in solid] == [1, 4, 3, 1, 2, 5, 3, 2]
-    (letters,) = (box for box in found if box[0] == "soft")
-    assert letters[3] == 8 * cell
-    # What `size` measures begins at the checksum, what the checksum covers after it; both reach to the end.
-    measured = [box for box in found if box[0] == "s0"][:-1]
-    covered = [box for box in found if box[0] == "s1"][:-1]
-    assert [box[3] / cell for box in measured] == [3, 1, 2, 5, 3, 2, 8]
-    assert [box[3] / cell for box in covered] == [2, 5, 3, 2, 8]
-
-
-def test_bits_are_drawn_in_scale() -> None:
-    layout = make_plan(model_of(MAIL)).versions["letter"][0]
-    fp = layout.field("flags")
-    assert fp is not None and isinstance(fp.field.type, BitsType)
-    found = boxes(svg_file(bit_picture("u8", fp.field.type.members, "bits", "words"), "mark"))
-    drawn = sorted((x, css, width) for css, x, _, width in found if css in ("box", "soft"))
-    assert [(css, width / 40) for _, css, width in drawn] == [
-        ("soft", 3),
-        ("box", 1),
-        ("box", 3),
-        ("box", 1),
-    ]
-
-
-def test_a_picture_of_many_bits_stays_small() -> None:
-    layout = make_plan(model_of(MAIL)).versions["letter"][0]
-    fp = layout.field("flags")
-    assert fp is not None and isinstance(fp.field.type, BitsType)
-    unused = next(m for m in fp.field.type.members if m.reserved)
-    wide = svg_file(bit_picture("u64", (replace(unused, low=0, high=63),), "bits", "words"), "mark")
-    assert float(ET.fromstring(wide).get("width", 0)) < 900
-
-
-if __name__ == "__main__":
-    for old in [p for p in EXPECTED.rglob("*") if p.is_file()]:
-        old.unlink()
-    for name, content in emitted(MAIL).items():
-        place = EXPECTED / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(content, encoding="utf-8", newline="\n")

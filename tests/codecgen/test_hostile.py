@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.check import run
@@ -18,6 +18,7 @@ from codecgen.schema import loader, yaml_tree
 from codecgen.targets.registry import ON_REQUEST, TARGETS
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import SCHEMAS
+from tests.shares import examples
 
 
 def findings(text: str, **more: str) -> list[Diagnostic]:
@@ -258,7 +259,7 @@ TOKENS = sorted({token for text in FILES.values() for token in text.replace(",",
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=300)
+@examples(300)
 def test_mangled_schemas_give_findings_or_work(data: st.DataObject) -> None:
     mangled(data)
 

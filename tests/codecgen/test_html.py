@@ -29,8 +29,8 @@ from codecgen.targets.docs.html_site import template_names
 from codecgen.targets.docs.site import make_site
 from codecgen.targets.docs.text import code, link, outside, said
 from codecgen.targets.escaping import printable
+from tests.codecgen.doc_pages import MAIL
 from tests.codecgen.schemas import our_model
-from tests.codecgen.test_docs import MAIL
 from tests.codecgen.test_docs_text import EVIL, NASTY, hostile, words_of
 from tests.paths import SCHEMAS
 

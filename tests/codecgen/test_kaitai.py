@@ -32,8 +32,8 @@ from codecgen.targets.target_output import Emitted
 from codecgen.targets.template import emit_kaitai
 from codecgen.targets.template.build import build
 from kafka_codecs import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
+from tests.codecgen.doc_pages import MAIL
 from tests.codecgen.schemas import model_of, our_model
-from tests.codecgen.test_docs import MAIL
 from tests.codecgen.test_docs_text import hostile
 from tests.codecgen.test_language_page import BLOCKS, model_of_block
 from tests.paths import ROOT, SAMPLES, SCHEMAS

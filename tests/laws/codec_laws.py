@@ -16,6 +16,7 @@ from tests.laws.bytes_of import Unfit
 from tests.laws.made import Generated
 from tests.laws.memory import Broken
 from tests.laws.mutations import mutated
+from tests.laws.stub_types import Stubs
 from tests.laws.values import Full, NoValue, Values, given
 
 LIMITS = Limits(decompressed=1 << 16, elements=2000, findings=200)
@@ -27,18 +28,36 @@ def codec_laws(
     made: Generated, package: ModuleType, r: random.Random, values: int = 3, mutants: int = 6
 ) -> None:
     """Every layout builds what it parses, parses what it builds, and refuses with a CodecError. Raises Broken."""
+    stubs = Stubs(made.files)
     for name in made.facts.layouts:
         for version in made.facts.versions(name):
             codec = codec_of(package, name, version)
             for full, data in samples(made, name, version, r, values):
                 one_value(made, codec, name, version, full, data)
                 if data is not None:
+                    typed(stubs, symbol_of(name, version), codec, data)
+                if data is not None:
                     for bad in mutated(data, r, mutants):
                         parse_or_refuse(codec, bad)
+                        typed(stubs, symbol_of(name, version), codec, bad)
 
 
 def codec_of(package: ModuleType, name: str, version: int | None) -> Any:
-    return getattr(package, name.upper() if version is None else f"{name.upper()}_V{version}")
+    return getattr(package, symbol_of(name, version))
+
+
+def symbol_of(name: str, version: int | None = None) -> str:
+    return name.upper() if version is None else f"{name.upper()}_V{version}"
+
+
+def typed(stubs: Stubs, symbol: str, codec: Any, data: bytes, strict: bool = True) -> None:
+    """What is parsed is what the stub says. Raises Broken."""
+    try:
+        parsed = codec.parse(data, strict=strict, limits=LIMITS)
+    except CodecError:
+        return
+    if wrong := stubs.wrong(symbol, parsed):
+        raise Broken(f"{symbol}: {data.hex()} is not of its type: {wrong}")
 
 
 def samples(

@@ -9,10 +9,11 @@ from types import ModuleType
 from typing import Any
 
 from codecgen.runtime.errors import BuildError, CodecError
-from tests.laws.codec_laws import LIMITS, parse_or_refuse
+from tests.laws.codec_laws import LIMITS, parse_or_refuse, symbol_of, typed
 from tests.laws.made import Generated
 from tests.laws.memory import Broken
 from tests.laws.mutations import mutated
+from tests.laws.stub_types import Stubs
 from tests.laws.values import NoValue
 from tests.laws.world import Tree, World, reach
 
@@ -38,6 +39,7 @@ _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", "\\": "\\\\"}
 
 def text_laws(made: Generated, package: ModuleType, r: random.Random, values: int = 3) -> None:
     """Every text builds what it parses, parses what it builds, and refuses with a CodecError. Raises Broken."""
+    stubs = Stubs(made.files)
     for name, tree in made.world.of("text").items():
         codec = getattr(package, name.upper())
         for _ in range(values):
@@ -47,8 +49,11 @@ def text_laws(made: Generated, package: ModuleType, r: random.Random, values: in
                 continue
             data = built(tree, value)
             one_text(codec, name, value, data)
+            typed(stubs, symbol_of(name), codec, data)
             for bad in edited(data, r, 8):
                 parse_or_refuse(codec, bad)
+                typed(stubs, symbol_of(name), codec, bad)
+                typed(stubs, symbol_of(name), codec, bad, strict=False)
                 built_again(codec, name, bad)
 
 

@@ -13,6 +13,7 @@ from kafka_codecs import (
     END_TXN_MARKER,
     LOG_ENTRY,
     PRODUCER_SNAPSHOT,
+    TRANSACTION_INDEX_ENTRY,
 )
 
 TIME = 1_700_000_000_000
@@ -61,13 +62,18 @@ class History:
         return [o for o in there if end is None or o < end]
 
 
-def history(directory: Path, seed: int, *, snapshots: bool = True) -> History:
+def history(
+    directory: Path, seed: int, *, snapshots: bool = True, indexes: bool = False
+) -> History:
     """A history, written into a partition directory. Without ``snapshots`` no producer snapshot lies beside a log whose
-    first segments were deleted."""
+    first segments were deleted. With ``indexes`` there are transaction indexes, and sometimes the snapshot of a broker that was stopped,
+    after which it may have gone on."""
     r = random.Random(seed)
     made = History(directory)
     producers = {number: r.randrange(3) for number in range(1, r.randrange(2, 6))}
     started: dict[int, Open] = {}
+    ended: set[int] = set()
+    aborts: dict[int, list[bytes]] = {}
     snapshot_of: dict[int, bytes] = {}
     segments: dict[int, list[bytes]] = {0: []}
     base = offset = 0
@@ -75,7 +81,9 @@ def history(directory: Path, seed: int, *, snapshots: bool = True) -> History:
         if r.random() < 0.15 and segments[base]:
             base = offset
             segments[base] = []
-            snapshot_of[base] = _snapshot(producers, started)
+            snapshot_of[base] = _snapshot(producers, started, ended)
+        elif indexes and r.random() < 0.1:
+            snapshot_of[offset] = _snapshot(producers, started, ended)
         producer = r.choice([0, *producers])
         transaction = started.get(producer)
         if producer == 0 or (transaction is None and r.random() < 0.2):
@@ -92,6 +100,20 @@ def history(directory: Path, seed: int, *, snapshots: bool = True) -> History:
             if not commit:
                 made.aborted |= set(transaction.offsets)
             del started[producer]
+            ended.add(producer)
+            if not commit:
+                first = min((t.first for t in started.values()), default=offset + 1)
+                aborts.setdefault(base, []).append(
+                    TRANSACTION_INDEX_ENTRY.build(
+                        {
+                            "version": 0,
+                            "producer_id": producer,
+                            "first_offset": transaction.first,
+                            "last_offset": offset,
+                            "last_stable_offset": first,
+                        }
+                    )
+                )
         else:
             data = _batch(offset, r, producer, producers[producer], transactional=True)
             count, kind = data["last"] + 1, "data"
@@ -104,6 +126,16 @@ def history(directory: Path, seed: int, *, snapshots: bool = True) -> History:
         offset += count + (r.randrange(3) if r.random() < 0.1 else 0)  # compaction leaves gaps
     made.last_stable_offset = min((t.first for t in started.values()), default=None)
     _write(made, segments, snapshot_of, r, snapshots)
+    if indexes:
+        if r.random() < 0.3:
+            stopped = made.directory / f"{offset:020}.snapshot"
+            stopped.write_bytes(_snapshot(producers, started, ended))
+        for at, snapshot in snapshot_of.items():
+            if at > base:
+                (made.directory / f"{at:020}.snapshot").write_bytes(snapshot)
+        for at, entries in aborts.items():
+            if at >= made.log_start:
+                (made.directory / f"{at:020}.txnindex").write_bytes(b"".join(entries))
     return made
 
 
@@ -165,12 +197,13 @@ def _marker(offset: int, producer: int, epoch: int, commit: bool) -> dict[str, A
     return {"batch": batch, "last": 0}
 
 
-def _snapshot(producers: dict[int, int], started: dict[int, Open]) -> bytes:
+def _snapshot(producers: dict[int, int], started: dict[int, Open], ended: set[int]) -> bytes:
     entries = [
         {
             "producer_id": producer,
             "producer_epoch": epoch,
             "timestamp": TIME,
+            "coordinator_epoch": 1 if producer in ended else -1,
             "current_txn_first_offset": started[producer].first if producer in started else -1,
         }
         for producer, epoch in producers.items()

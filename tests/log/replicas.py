@@ -124,9 +124,10 @@ def _marker(offset: int, epoch: int, producer: int, kind: str) -> Entry:
 
 
 def compacted(log: Log, clean_to: int) -> Log:
-    """What a cleaner leaves, which looks at all records before an offset: no record without a key, as topics that are compacted
-    have none; nothing that a later record of its key follows, nothing that was aborted, no tombstone, no marker of a
-    transaction that has no records. Batches that are empty stay if they are the last."""
+    """What a cleaner leaves, which looks at all batches before an offset: nothing that a later record of its key follows, nothing that
+    was aborted, no tombstone, no marker of a transaction that has no records. Records without a key stay: topics that are compacted have
+    none. Batches that are empty stay if they are the last."""
+    clean_to = next((entry.base for entry in log if entry.last >= clean_to), clean_to)
     aborted: set[int] = set()
     going: dict[int, list[int]] = {}
     for entry in log:
@@ -152,8 +153,8 @@ def compacted(log: Log, clean_to: int) -> Log:
         kept = tuple(
             r
             for r in entry.records
-            if entry.base not in aborted
-            and (r.key is None or (newest[r.key] == r.offset and r.value is not None))
+            if r.key is None
+            or (entry.base not in aborted and newest[r.key] == r.offset and r.value is not None)
         )
         left[entry.producer] = left.get(entry.producer, False) or bool(kept)
         if kept:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from kafka_log import LogDirectory, discover
 from kafka_log.disk.placement import in_order
-from kafka_log.report.stat import Asked, Stat
+from kafka_log.report.stat import Stat
+from kafka_log.report.stat_asked import Asked
 from kafka_log.tables.selection import Selection
 from tests.log.check_plants import ACTIVE, FIRST, PLAIN, SECOND, THIRD, TX
 from tests.paths import SAMPLES, VECTORS

@@ -6,9 +6,10 @@ import shutil
 import struct
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from kafka_log import LogDirectory
+from kafka_log import LogDirectory, encode
 from tests.log.check_plants import ACTIVE, PLAIN, THIRD
 from tests.paths import SAMPLES
 
@@ -40,3 +41,42 @@ def test_stale_entries(
     assert (severity, kind, str(path)) in found
     if severity == "note":
         assert found == {("note", kind, str(path))}
+
+
+@pytest.mark.parametrize(
+    ("time", "base", "entries", "codes"),
+    [
+        (0, 0, 1, []),
+        (0, 7, 1, []),
+        (0, 0, 2, ["timeindex_zero_tail"]),
+        (0, 0, 0, []),
+        # No other record has an entry like this.
+        (5, 0, 1, ["timeindex_zero_tail"]),
+        (-1, 0, 1, ["timeindex_zero_tail"]),
+    ],
+)
+def test_an_entry_of_zeros(
+    time: int, base: int, entries: int, codes: list[str], tmp_path: Path
+) -> None:
+    """A segment whose only record has the first offset and a time of 1970 has one, which a broker writes when it rolls it."""
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    for offset in (base, base + 1):
+        rows = pa.table({"offset": [offset], "timestamp": [time], "value": [b"x"]})
+        path = directory / f"{offset:020d}.log"
+        path.write_bytes(b"".join(encode(rows)))
+        path.with_suffix(".index").write_bytes(b"")
+        path.with_suffix(".timeindex").write_bytes(bytes(12 * entries) if offset == base else b"")
+    assert LogDirectory(directory).check().column("code").to_pylist() == codes
+
+
+def test_the_entry_is_the_one_that_is_written(tmp_path: Path) -> None:
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    for offset in range(3):
+        rows = pa.table({"offset": [offset], "timestamp": [0], "value": [b"x"]})
+        (directory / f"{offset:020d}.log").write_bytes(b"".join(encode(rows)))
+    LogDirectory(directory).salvage(tmp_path / "out")
+    made = tmp_path / "out" / "t-0"
+    assert {path.read_bytes() for path in made.glob("*.timeindex")} >= {bytes(12)}
+    assert LogDirectory(made).check().num_rows == 0

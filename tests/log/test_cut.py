@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log import LogDirectory, SegmentReader, discover, read_table
@@ -14,6 +14,7 @@ from tests.log.salvage_rows import GAPS, files, problems, rows, said
 from tests.log.test_reader import batch, message
 from tests.log.test_salvage_verb import put
 from tests.paths import SAMPLES
+from tests.shares import examples
 
 SMALL = SAMPLES / "kafka-4.x" / "segments.small-1"
 BATCHES = [b for s in discover(SMALL)[0].segments for b in SegmentReader(s.path)]
@@ -25,7 +26,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(st.integers(0, 120), st.integers(0, 60), st.integers())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_batches_of_a_range_of_offsets(scratch: Path, low: int, count: int, n: int) -> None:
     out = scratch / f"{low}-{count}-{n}"
     LogDirectory(SMALL).cut(out, offsets=(low, low + count))

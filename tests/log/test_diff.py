@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kafka_codecs import Compression
@@ -29,6 +29,7 @@ from tests.log.replicas import (
     write,
 )
 from tests.paths import SAMPLES
+from tests.shares import examples
 
 side = import_module("kafka_log.report.diff.side")
 walk = import_module("kafka_log.report.diff.walk")  # the package has a function of this name
@@ -63,7 +64,7 @@ def difference(a: Path, b: Path) -> dict[str, Any]:
 
 
 @given(logs(), ROLLS)
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_a_copy_is_the_same(log: Log, rolls: list[int]) -> None:
     with both(log, log, rolls) as (a, b):
         row = difference(a, b)
@@ -71,7 +72,7 @@ def test_a_copy_is_the_same(log: Log, rolls: list[int]) -> None:
 
 
 @given(logs(least=2), ROLLS, st.data())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_a_follower_that_lags(log: Log, rolls: list[int], data: st.DataObject) -> None:
     kept = data.draw(st.integers(1, len(log) - 1))
     with both(log, log[:kept], rolls) as (a, b):
@@ -82,7 +83,7 @@ def test_a_follower_that_lags(log: Log, rolls: list[int], data: st.DataObject) -
 
 
 @given(logs(least=2), st.data())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_retention(log: Log, data: st.DataObject) -> None:
     begin = data.draw(st.integers(1, len(log) - 1))
     with both(log, log[begin:], [begin]) as (a, b):
@@ -92,7 +93,7 @@ def test_retention(log: Log, data: st.DataObject) -> None:
 
 
 @given(logs(least=2), ROLLS, ROLLS)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_other_segments(log: Log, rolls: list[int], others: list[int]) -> None:
     with both(log, log, rolls, others) as (a, b):
         row = difference(a, b)
@@ -102,7 +103,7 @@ def test_other_segments(log: Log, rolls: list[int], others: list[int]) -> None:
 
 
 @given(logs(), ROLLS, st.sampled_from(list(Compression)))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_other_batches_and_codecs(log: Log, rolls: list[int], codec: Compression) -> None:
     other = rebatched(log, codec)
     with both(log, other, rolls) as (a, b):
@@ -112,7 +113,7 @@ def test_other_batches_and_codecs(log: Log, rolls: list[int], codec: Compression
 
 
 @given(logs(), ROLLS, st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_compaction(log: Log, rolls: list[int], data: st.DataObject) -> None:
     clean_to = data.draw(st.integers(log[0].base, end(log)))
     left = compacted(log, clean_to)
@@ -125,7 +126,7 @@ def test_compaction(log: Log, rolls: list[int], data: st.DataObject) -> None:
 
 
 @given(logs(), ROLLS, st.data())
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_two_compactions(log: Log, rolls: list[int], data: st.DataObject) -> None:
     """The second one goes further: what the first kept and it did not is gone from it."""
     first, second = sorted(data.draw(st.tuples(*[st.integers(0, end(log))] * 2)))
@@ -139,7 +140,7 @@ def test_two_compactions(log: Log, rolls: list[int], data: st.DataObject) -> Non
 
 
 @given(logs(least=2), ROLLS, st.data())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_an_unclean_election(log: Log, rolls: list[int], data: st.DataObject) -> None:
     """B goes on with other records in a later epoch; A has as many, more or fewer of its own."""
     kept = data.draw(st.integers(0, len(log) - 1))
@@ -166,7 +167,7 @@ def test_an_unclean_election(log: Log, rolls: list[int], data: st.DataObject) ->
 
 
 @given(logs(), st.data())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_the_same_records_of_another_epoch(log: Log, data: st.DataObject) -> None:
     i = data.draw(st.integers(0, len(log) - 1))
     other = [replace(e, epoch=e.epoch + 1) if j >= i else e for j, e in enumerate(log)]
@@ -178,7 +179,7 @@ def test_the_same_records_of_another_epoch(log: Log, data: st.DataObject) -> Non
 
 
 @given(logs(least=3, keys=st.none() | st.binary(min_size=8, max_size=8)), st.data())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_a_hole(log: Log, data: st.DataObject) -> None:
     """A batch is gone whose keys do not come again: no cleaner did that, unless all are tombstones or were aborted."""
     i = data.draw(st.integers(1, len(log) - 2))
@@ -201,6 +202,71 @@ def test_a_hole_in_a_topic_whose_keys_come_again(tmp_path: Path) -> None:
     assert (row["findings"], row["missing_b"], row["first_offset"]) == (["missing_b"], 1, 2)
 
 
+UNIQUE = st.integers(0, 1 << 62).map(lambda n: b"%d" % n)
+
+
+@given(logs(least=4, keys=st.none() | UNIQUE), st.data())
+@examples(15)
+def test_a_hole_in_a_log_whose_keys_do_not_repeat(log: Log, data: st.DataObject) -> None:
+    """Whatever is in it: tombstones, transactions with their markers. No compaction leaves out the last record of a key while tombstones
+    before it stay, and it takes what was aborted only where it takes something for its key."""
+    keys = [r.key for e in log for r in e.records if r.key is not None]
+    assume(len(keys) == len(set(keys)))
+    low, high = sorted(data.draw(st.tuples(*[st.integers(1, len(log) - 1)] * 2)))
+    lost, rest = log[low:high], [*log[:low], *log[high:]]
+    tombstones = [r for e in lost for r in e.records if r.key is not None and r.value is None]
+    before = [r for e in log[:low] for r in e.records if r.key is not None and r.value is None]
+    assume(before or not tombstones)
+    plain = [r for e in lost if e.kind == "data" and e.producer < 0 for r in e.records]
+    assume(plain)
+    with both(log, rest) as (a, b):
+        row = difference(a, b)
+    assert row["findings"] == ["missing_b"]
+    assert (row["missing_b"], row["first_offset"]) == (count(lost), lost[0].base)
+
+
+@given(logs(least=2), st.data())
+@examples(15)
+def test_a_cleaner_that_was_killed(log: Log, data: st.DataObject) -> None:
+    """It puts segments back one after the other: the first ones are clean, by keys that come again in those that are not."""
+    clean_to = data.draw(st.integers(log[0].base, end(log)))
+    up_to = data.draw(st.integers(log[0].base, end(log)))
+    clean = [e for e in compacted(log, clean_to) if e.base < up_to]
+    left = [*clean, *(e for e in log if e.base >= up_to)]
+    assume(left and left[-1].last == log[-1].last and left[0].base == log[0].base)
+    opened = {e.producer for e in clean if e.producer >= 0}
+    assume(not any(e.kind != "data" and e.producer in opened for e in log))
+    with both(log, left) as (a, b):
+        row = difference(a, b)
+    removed = count(log) - count(left)
+    assert set(row["findings"]) == ({"cleaned_b"} if removed else set())
+    assert row["cleaned_b"] == removed
+
+
+@pytest.mark.parametrize(
+    ("keys", "hole", "is_missing"),
+    [
+        ("aabxcx", [3], True),  # both a, and the first x is gone
+        ("abxcxb", [2], False),  # the cleaner may have looked no further than the second x
+        ("abxcbx", [2], True),  # it has looked beyond the second b
+        ("xabcax", [0, 1], False),  # a whole start that comes again
+        ("xaybcaxy", [2], True),  # a comes again before y does
+    ],
+)
+def test_what_a_cleaner_would_have_taken_before(
+    keys: str, hole: list[int], is_missing: bool, tmp_path: Path
+) -> None:
+    log = [Entry(i, i, 0, (Made(i, k.encode(), b"v"),)) for i, k in enumerate(keys)]
+    a = write(tmp_path / "a", log)
+    empty = [replace(e, records=()) if i in hole else e for i, e in enumerate(log)]
+    b = write(tmp_path / "b", empty)
+    row = difference(a, b)
+    assert (row["findings"], row["missing_b"] + row["cleaned_b"]) == (
+        ["missing_b" if is_missing else "cleaned_b"],
+        len(hole),
+    )
+
+
 def test_a_marker_without_which_a_transaction_hangs(tmp_path: Path) -> None:
     log = [
         Entry(0, 0, 0, (Made(0, b"k", b"v"),), 4),
@@ -213,7 +279,7 @@ def test_a_marker_without_which_a_transaction_hangs(tmp_path: Path) -> None:
 
 
 @given(logs(), ROLLS, st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_flipped_bit(log: Log, rolls: list[int], data: st.DataObject) -> None:
     """Damage is told apart from other records. Offset and leader epoch of a batch have no checksum over them."""
     with both(log, log, rolls) as (a, b):
@@ -242,7 +308,7 @@ def test_a_flipped_bit(log: Log, rolls: list[int], data: st.DataObject) -> None:
 
 
 @given(logs(least=2), st.data())
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_bytes_without_a_checksum(log: Log, data: st.DataObject) -> None:
     """A flipped bit in an offset, a length, an epoch or a magic byte is never called the same."""
     with both(log, log) as (a, b):

@@ -50,7 +50,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(path, policy, marks=marks, id=f"{path.stem}-{policy}")
 
 
-@pytest.mark.parametrize(("path", "policy"), cases())
+@pytest.mark.parametrize(("path", "policy"), list(cases()))
 def test_all_that_is_wrong_is_said(
     path: Path, policy: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,7 @@ from kafka_log.segment.header_columns import TIMED, Wanted
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from tests.arrow.segments import entries, mutated, mutated_inside, sources
 from tests.paths import SAMPLES, VECTORS
+from tests.shares import share
 
 FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
 SMALL = [path for path in FILES if path.parent.name != "large"]
@@ -128,7 +129,7 @@ def test_in_small_chunks(path: Path) -> None:
         compare(path, policy, chunk_bytes=300)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", share(range(60), 3))
 def test_damaged_files_are_the_same(seed: int, tmp_path: Path) -> None:
     r = random.Random(seed)
     good = sources(VECTORS / "matrix", 20_000) + sources(VECTORS / "control", 20_000)

@@ -143,6 +143,35 @@ def test_any_offset_leads_to_its_batch(topic: str) -> None:
             found(path, offset=last + 1)
 
 
+@pytest.mark.parametrize(
+    "topic", ["compacted-0", "v1-0", "v0-2", "v1-1", "codecs-0", "codecs-3", "mixed-1"]
+)
+def test_the_record_with_an_offset_is_shown(topic: str) -> None:
+    """It is the first one of its batch that is; of one that is gone it is the next one, and a note says so."""
+    for path in sorted((SAMPLES / "kafka-2.8" / topic).glob("*.log")):
+        for batch in SegmentReader(path):
+            offsets = [record.offset for record in batch.records]
+            for offset in range(
+                offsets[0] if offsets else batch.last_offset, batch.last_offset + 1
+            ):
+                (part,) = found(path, offset=offset, records=2)
+                for stream in part.streams:
+                    covered(stream)
+                pieces = part.streams[-1].pieces
+                numbered = [re.match(r"\w+\[(\d+)\]", piece.path) for piece in pieces]
+                shown = sorted({int(match[1]) for match in numbered if match})
+                begin = sum(one < offset for one in offsets)
+                if batch.magic == 2 or batch.compression != "none":
+                    assert shown == [i for i in (begin, begin + 1) if i < len(offsets)]
+                    before = [p.value for p in pieces if p.value.endswith(" before")]
+                    assert before == ([f"{begin} before"] if begin else [])
+                gone = [note for note in part.notes if f"has offset {offset}:" in note]
+                assert len(gone) == (offset not in offsets)
+    two = found(PLAIN, offset=31, count=2, records=1)
+    assert two[1].streams[0].pieces[-1].path.startswith("records")
+    assert not any(piece.value.endswith(" before") for piece in two[1].streams[-1].pieces)
+
+
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_no_line_is_longer_than_the_screen(width: int) -> None:
     for path in SEGMENTS[::7]:

@@ -6,13 +6,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import RECORD_BATCH
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import LogDirectory, scan
+from tests.shares import examples
 
 INT64 = st.sampled_from([0, -1, 1, 5, (1 << 63) - 1, -(1 << 63), 1 << 62])
 INT32 = st.sampled_from([0, -1, 3, 40, (1 << 31) - 1, -(1 << 31), -5])
@@ -72,7 +73,7 @@ def rows(path: Path) -> Any:
 
 
 @given(FILES, FILES)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_numbers(
     files: list[tuple[int, list[bytes]]], others: list[tuple[int, list[bytes]]]
 ) -> None:

@@ -14,7 +14,7 @@ from tests.log.histories import history
 from tests.paths import SAMPLES
 
 EXPECTED: dict[str, Any] = json.loads((SAMPLES / "expected.json").read_text())
-QUICK, MANY = 60, 3000
+QUICK, MANY = 40, 3000
 
 
 def offsets(path: Path, **options: Any) -> list[int]:

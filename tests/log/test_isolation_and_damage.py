@@ -17,7 +17,7 @@ from kafka_log.disk import transactions as subject
 from kafka_log.disk.transactions import Transactions, transactions
 from tests.log.histories import History, Written, history
 
-QUICK, MANY = 150, 2000
+QUICK, MANY = 80, 2000
 FRAMES = ("zeros", "high", "noise")
 """Ways to destroy a batch so that no header is left."""
 KINDS = (*FRAMES, "body", "producer", "length", "cut", "gap")
@@ -121,7 +121,7 @@ def holds(root: Path, seed: int, kinds: Sequence[str], policy: Policy) -> tuple[
 
 def test_the_rows_of_a_damaged_log(tmp_path: Path) -> None:
     met = Counter(holds(tmp_path, seed, KINDS, Policy.SALVAGE) for seed in range(QUICK))
-    assert min(met[flags] for flags in ((True, True), (True, False), (False, True))) > 5, met
+    assert min(met[flags] for flags in ((True, True), (True, False), (False, True))) > 2, met
 
 
 @pytest.mark.slow

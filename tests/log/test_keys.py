@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log import LogDirectory, Partition, SegmentReader, discover, write_segment
@@ -20,6 +20,7 @@ from kafka_log.cli import main
 from kafka_log.report import keys
 from kafka_log.segment.reader import damage
 from tests.paths import ROOT
+from tests.shares import examples
 
 SAMPLES = [ROOT / "samples" / name for name in ("kafka-2.8", "kafka-4.x")]
 KEYS = st.none() | st.sampled_from([b"", b"a", b"b", b"c"]) | st.binary(max_size=3)
@@ -119,7 +120,7 @@ def test_any_records(rows: list[Any], form: tuple[int, str]) -> None:
             assert all(one["timestamp"] is None for one in found)  # none was written
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(st.lists(st.tuples(st.binary(max_size=1), st.integers(-1, 9)), max_size=12)))
 def test_newest_of_many_pieces(pieces: list[list[tuple[bytes, int]]]) -> None:
     newest, known = keys.Newest(), dict[bytes, int]()

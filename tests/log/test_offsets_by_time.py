@@ -46,7 +46,9 @@ def test_without_indexes(partition: Partition, tmp_path: Path) -> None:
 
 
 def holds(partition: Partition) -> None:
-    table = kafka_log.read_table(partition.directory, ["offset", "timestamp"], control_records=True)
+    table = kafka_log.read_table(
+        partition.directory, ["offset", "timestamp"], control_records=True, deleted_records=True
+    )
     times_ms = table["timestamp"].cast(pa.int64()).to_pylist()
     records = [
         (offset, -1 if time is None else time)

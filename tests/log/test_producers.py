@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs import LOG_ENTRY, PRODUCER_SNAPSHOT
@@ -16,6 +16,7 @@ from kafka_log.cli import main
 from kafka_log.report.producers import PRODUCERS, SEQUENCES, distance
 from tests.log.histories import TIME
 from tests.paths import SAMPLES
+from tests.shares import examples
 
 PARTITIONS = [p for folder in ("kafka-2.8", "kafka-4.x") for p in discover(SAMPLES / folder)]
 
@@ -111,7 +112,7 @@ def test_producers_without_an_id_have_no_row() -> None:
 STEPS = st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 4)), min_size=1, max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(STEPS, st.sampled_from([0, 5, 100, SEQUENCES - 20, SEQUENCES - 5, SEQUENCES - 1]))
 def test_gaps_and_duplicates(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, int]], start: int

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError, ParseError, TrailingError
@@ -16,6 +16,7 @@ from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
 from kafka_log.segment.reader import damage
 from tests.paths import VECTORS
+from tests.shares import examples
 
 
 def batch(offset: int, codec: str = "none", records: int = 3, size: int = 10) -> bytes:
@@ -72,7 +73,7 @@ def test_start_and_stop_are_positions_of_batches(path: Path) -> None:
 
 
 @given(st.integers(0, 19), st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_salvage_loses_only_the_damaged_batch(path: Path, index: int, data: st.DataObject) -> None:
     parts = segment()
     hurt = bytearray(parts[index])
@@ -92,7 +93,7 @@ def test_salvage_loses_only_the_damaged_batch(path: Path, index: int, data: st.D
 
 
 @given(st.integers(0, 19), st.binary(max_size=200))
-@settings(max_examples=60)
+@examples(60)
 def test_salvage_steps_over_foreign_bytes(path: Path, index: int, junk: bytes) -> None:
     parts = segment()
     path.write_bytes(b"".join([*parts[:index], junk, *parts[index:]]))
@@ -104,7 +105,7 @@ def test_salvage_steps_over_foreign_bytes(path: Path, index: int, junk: bytes) -
 
 
 @given(st.integers(0, 2000))
-@settings(max_examples=60)
+@examples(60)
 def test_a_torn_tail_is_noticed(path: Path, cut: int) -> None:
     parts = segment()
     whole = b"".join(parts)

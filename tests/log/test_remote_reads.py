@@ -9,9 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.shares import examples
+
 pytest.importorskip("fsspec")
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError
@@ -109,7 +111,7 @@ def test_a_directory_is_listed_anew(tmp_path: Path) -> None:
         assert store.listed.count("/b") == 2
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_any_reads_give_what_is_there(data: st.DataObject) -> None:
     """The law of a file: what is read at a place lies there, in whatever order."""

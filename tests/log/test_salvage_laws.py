@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs import RECORD_BATCH
@@ -18,6 +18,7 @@ from tests.log.test_reader import batch, message
 from tests.log.test_unreadable import bad
 from tests.log.test_vectors import SEGMENTS
 from tests.paths import VECTORS
+from tests.shares import examples
 
 Row = tuple[int, bytes | None, bytes | None]
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -114,7 +115,7 @@ def hold(path: Path, data: bytes, changed: bytes) -> None:
 
 @pytest.mark.parametrize("size", [2, 24])
 @given(st.data())
-@settings(max_examples=250, deadline=None)
+@examples(250)
 def test_of_damaged_batches(path: Path, size: int, data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(MADE) - size))
     parts = MADE[first : first + size]
@@ -124,7 +125,7 @@ def test_of_damaged_batches(path: Path, size: int, data: st.DataObject) -> None:
 
 
 @given(st.sampled_from(VECTOR_FILES), st.data())
-@settings(max_examples=250, deadline=None)
+@examples(250)
 def test_of_damaged_vectors(path: Path, file: str, data: st.DataObject) -> None:
     whole = (VECTORS / file).read_bytes()
     path.write_bytes(whole)
@@ -135,7 +136,7 @@ def test_of_damaged_vectors(path: Path, file: str, data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_kernels_give_the_same(path: Path, data: st.DataObject) -> None:
     ends = list(accumulate(map(len, MADE), initial=0))
     whole = b"".join(MADE)
@@ -201,7 +202,7 @@ def test_a_batch_that_is_cut_off_gives_its_whole_records(
 
 @pytest.mark.parametrize("engine", ["construct", "arrow"])
 @given(start=st.integers(0, len(TORN) - 1), count=st.integers(1, 600))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_bytes_that_cannot_be_read_cost_what_follows_in_the_batch(
     path: Path, engine: Any, start: int, count: int
 ) -> None:

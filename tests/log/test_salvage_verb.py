@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs import PRODUCER_SNAPSHOT
@@ -21,6 +21,7 @@ from tests.log.test_reader import batch, message
 from tests.log.test_salvage_laws import MADE, VECTOR_FILES, hurt
 from tests.log.test_unreadable import bad
 from tests.paths import SAMPLES, VECTORS
+from tests.shares import examples
 
 KEPT = (".log", "leader-epoch-checkpoint", "partition.metadata")
 BROKERS = ["kafka-2.8", "kafka-4.x"]
@@ -90,7 +91,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_of_damaged_batches(scratch: Path, data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(MADE) - 6))
     parts = MADE[first : first + 6]
@@ -99,7 +100,7 @@ def test_of_damaged_batches(scratch: Path, data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_all_that_can_be_read_is_kept_if_asked_for(scratch: Path, data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(MADE) - 6))
     parts = MADE[first : first + 6]
@@ -116,8 +117,9 @@ def test_all_that_can_be_read_is_kept_if_asked_for(scratch: Path, data: st.DataO
         assert found == wanted
 
 
-def test_of_every_vector(scratch: Path) -> None:
-    for file in VECTOR_FILES:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_of_every_vector(scratch: Path, every: int) -> None:
+    for file in VECTOR_FILES[::every]:
         of_damage(scratch, (VECTORS / file).read_bytes())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError
@@ -22,6 +22,7 @@ from kafka_log.tables.selection import Selection
 from kafka_log.tables.splits import Scan, Split, read_split
 from tests.log.mixed_logs import KEYS, NAMES, PRODUCERS, START, VALUES, mixed_log, naive, seen
 from tests.paths import SAMPLES
+from tests.shares import examples
 
 ENGINES: Any = ("construct", "arrow")
 
@@ -60,7 +61,7 @@ def scanned(path: Path, **options: Any) -> list[int]:
     return found
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     seed=SEEDS,
     filters=FILTERS,
@@ -99,7 +100,7 @@ def in_splits(path: Path, selection: Selection, seed: int) -> list[int]:
     return found
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(seed=SEEDS, filters=FILTERS, worth=st.sampled_from((0, 200, 1 << 20)))
 def test_rows_around_damage(seed: int, filters: dict[str, Any], worth: int) -> None:
     """What salvage can read is filtered as all else is. No checksum is over the first offset of a batch: one that is changed may lie in
@@ -119,7 +120,7 @@ def test_rows_around_damage(seed: int, filters: dict[str, Any], worth: int) -> N
             assert scanned(path, policy="salvage", engine=engine, **filters) == wanted, engine
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(seed=SEEDS, filters=FILTERS)
 def test_batches_are_those_of_a_naive_reader(seed: int, filters: dict[str, Any]) -> None:
     """By headers: no batch is missing that has a record which is wanted, and none is there that lies outside."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log import read_table, scan_batches
@@ -20,6 +20,7 @@ from kafka_log.cli import main
 from kafka_log.tables.selection import Selection
 from tests.log.mixed_logs import NAMES, PRODUCERS, START, mixed_log, naive, seen
 from tests.paths import SAMPLES
+from tests.shares import examples
 
 SEEDS = st.integers(0, 1 << 20)
 
@@ -114,7 +115,7 @@ def test_commands_refuse_by_the_name_of_the_argument(
     assert reason in capsys.readouterr().err
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=SEEDS)
 def test_the_command_line_says_the_same(seed: int) -> None:
     r = random.Random(seed)

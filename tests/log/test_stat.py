@@ -7,6 +7,7 @@ import io
 import json
 import random
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ import pytest
 from kafka_log import LogDirectory, Partition, discover
 from kafka_log.cli import main
 from kafka_log.report import header_pass, stat_sums
-from kafka_log.report.stat import Asked, Stat
+from kafka_log.report.stat import Stat
+from kafka_log.report.stat_asked import Asked
 from kafka_log.report.stat_columns import stat_schema
 from kafka_log.tables.selection import Selection
 from tests.arrow.segments import mutated, sources
 from tests.log import histories, naive_stat
 from tests.paths import SAMPLES, VECTORS
+from tests.shares import share
 
 BYS = (
     ("partition",),
@@ -71,13 +74,13 @@ def same(
             assert found[key]["ratio"] == pytest.approx(ratio)
 
 
-@pytest.mark.parametrize("deep", [False, True])
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("broker", ["kafka-2.8", "kafka-4.x"])
-def test_samples(broker: str, engine: str, deep: bool) -> None:
-    partitions = discover(SAMPLES / broker)
-    for by in BYS:
-        same(partitions, by, engine, deep, "kafka")
+@pytest.mark.parametrize("by", BYS)
+@pytest.mark.parametrize(
+    ("broker", "engine", "deep"),
+    share(product(("kafka-2.8", "kafka-4.x"), ENGINES, (False, True)), 3),
+)
+def test_samples(broker: str, engine: str, deep: bool, by: Any) -> None:
+    same(discover(SAMPLES / broker), by, engine, deep, "kafka")
 
 
 GOOD = [*sources(VECTORS / "matrix", 20_000), *sources(VECTORS / "control", 20_000)]
@@ -98,7 +101,7 @@ def made(root: Path, r: random.Random) -> list[Partition]:
     return discover(root)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", share(range(30), 3))
 def test_random_directories(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     r = random.Random(seed)
     partitions = made(tmp_path, r)
@@ -332,3 +335,12 @@ def test_a_file_whose_name_is_no_offset(tmp_path: Path, capsys: pytest.CaptureFi
     assert "more than an offset can be" in capsys.readouterr().err
     assert main(["txn", str(tmp_path)]) == 1
     assert wrong in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["stat", "largest"])
+def test_keywords_that_there_are_not(verb: str) -> None:
+    log = LogDirectory(SAMPLES / "kafka-2.8" / "codecs-0")
+    with pytest.raises(TypeError, match="nothing"):
+        getattr(log, verb)(nothing=1)
+    with pytest.raises(ValueError, match="offsets is"):
+        getattr(log, verb)(offsets=(2, 1))

@@ -23,4 +23,4 @@ def test_the_table_names_the_codecs_of_topics() -> None:
     topics = ("CONSUMER_OFFSETS", "TRANSACTION_STATE", "SHARE_GROUP_STATE")
     keyed = {f"{topic}_{part}" for topic in topics for part in ("KEY", "VALUE")}
     assert named == keyed | {"METADATA_RECORD", "REMOTE_LOG_METADATA_RECORD"}
-    assert named <= set(kafka_codecs._HOMES)
+    assert named <= set(kafka_codecs.__all__)

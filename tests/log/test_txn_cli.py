@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log import LogDirectory
 from kafka_log.cli import main
 from tests.log.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
 from tests.paths import SAMPLES
+from tests.shares import examples
 
 NEW = SAMPLES / "kafka-4.x"
 LATER = "2023-11-15T00:00:00Z"
@@ -165,7 +166,7 @@ def test_names_that_are_no_text(
     assert main([command, str(tmp_path)]) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_whatever_bytes_there_are(data: st.DataObject, tmp_path_factory: Any) -> None:
     """Damage is told, never raised as anything but an error of the formats; and files stay as they are."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs import TransactionStatus
@@ -15,6 +15,7 @@ from kafka_log.disk.transactions import Observed, State
 from kafka_log.report.hanging import Clock, verdict
 from kafka_log.report.transaction_states import Coordinators, IdState, home_of, is_whole
 from tests.log.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
+from tests.shares import examples
 
 MINUTE = 60_000
 LATER = TIME + 60 * MINUTE
@@ -32,7 +33,7 @@ def opened(root: Path, **options: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- the rule
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     producer=st.sampled_from([7, 8]),
     status=st.sampled_from([None, *TransactionStatus]),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError
@@ -32,6 +32,7 @@ from kafka_log.segment.reader import damage
 from kafka_log.tables.splits import Split, record_batches
 from tests.log.test_reader import batch, message
 from tests.paths import ROOT
+from tests.shares import examples
 
 _R = random.Random(5)
 PARTS = [
@@ -109,7 +110,7 @@ sectors = st.lists(
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(sectors, st.booleans(), st.sampled_from((100, 5000, 8 << 20)))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_only_batches_with_bad_sectors_are_lost(
     log: Path, engine: Any, ranges: list[Range], partial: bool, chunk_bytes: int
 ) -> None:
@@ -147,7 +148,7 @@ def test_only_batches_with_bad_sectors_are_lost(
 
 
 @given(sectors, st.booleans(), st.integers(0, len(WHOLE)), st.integers(0, 9000))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_what_can_be_read_around_bad_sectors(
     log: Path, ranges: list[Range], partial: bool, position: int, n: int
 ) -> None:

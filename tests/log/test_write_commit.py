@@ -15,7 +15,7 @@ import pytest
 
 import kafka_log
 from kafka_log import DirectoryError, LogDirectory, SinkError
-from kafka_log.write import moves
+from kafka_log.write import moves, staging
 from kafka_log.write.commit import Micro, abort, commit, new_job, of_batch
 from kafka_log.write.log_format import LogFormat, WriteJob
 from kafka_log.write.staging import Staged, to_json, write_task
@@ -265,3 +265,14 @@ def test_places_that_are_no_log_directories(tmp_path: Path) -> None:
     for path in (tmp_path / "t-0", tmp_path / "t-0" / f"{0:020d}.log"):
         with pytest.raises(DirectoryError, match="a log directory is needed"):
             kafka_log.write_log(path, records(4), topic="t")
+
+
+def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each goes on with its segment when its file was closed meanwhile."""
+    monkeypatch.setattr(staging, "OPEN_FILES", 2)
+    monkeypatch.setattr(staging, "BATCH_ROWS", 100)
+    monkeypatch.setattr(staging, "FLUSH_BYTES", 300)
+    kafka_log.write_log(tmp_path, records(3000), topic="t", partitions=7)
+    assert len(rows(tmp_path)) == 3000
+    assert [len(p.segments) for p in kafka_log.discover(tmp_path)] == [1] * 7
+    assert LogDirectory(tmp_path).check().num_rows == 0

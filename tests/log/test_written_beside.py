@@ -196,6 +196,33 @@ def test_what_is_not_live_comes_when_asked_for(tmp_path: Path) -> None:
     assert [int(row[0]) for row in found["t-0"]] == list(range(9))
 
 
+@pytest.mark.parametrize(
+    ("job", "what"),
+    [("salvage", "lost"), ("cut", "lost"), ("reindex", "lost"), ("convert", "refused")],
+)
+def test_one_partition_that_cannot_be_read(job: str, what: str, tmp_path: Path) -> None:
+    """The others are written as without it, and it is told."""
+    logs = tmp_path / "logs"
+    for name in ("a-0", "c-0"):
+        put(logs / name, (0, batch(0)), (3, batch(3)))
+    options = ["--offsets", "0:5"] if job == "cut" else []
+    assert main([job, str(logs), "--out", str(tmp_path / "without"), *options]) == 0
+    put(logs / "b-0", (0, batch(0)))
+    (logs / "b-0" / f"{1 << 63:020d}.log").write_bytes(batch(6))
+    assert main([job, str(logs), "--out", str(tmp_path / "out"), *options]) == 1
+    for name in ("a-0", "c-0"):
+        assert files(tmp_path / "out" / name, "") == files(tmp_path / "without" / name, "") != {}
+    assert not (tmp_path / "out" / "b-0").exists()
+    made = {
+        "salvage": lambda log: log.salvage(tmp_path / "api"),
+        "cut": lambda log: log.cut(tmp_path / "api", (0, 5)),
+        "reindex": lambda log: log.reindex(tmp_path / "api"),
+        "convert": lambda log: log.convert(tmp_path / "api"),
+    }[job](LogDirectory(logs))
+    (row,) = [row for row in made.to_pylist() if row["topic"] == "b"]
+    assert row["what"] == what and "more than an offset can be" in row["reason"]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_a_segment_that_may_not_be_read(tmp_path: Path) -> None:
     source = put(tmp_path / "t-0", (0, batch(0)), (3, batch(3)))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.compression import CODECS, compress, decompress
 from codecgen.runtime.errors import CodecError, LimitError
+from tests.shares import examples
 
 ROOMY = 1 << 22
 
@@ -66,7 +67,7 @@ def test_writing_is_deterministic(how: How, data: bytes) -> None:
     assert pack(how, data) == pack(how, memoryview(data))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(ways, payloads, st.data())
 def test_truncation_gives_a_prefix_and_an_error(how: How, data: bytes, draw: st.DataObject) -> None:
     packed = pack(how, data)
@@ -85,7 +86,7 @@ def test_truncation_gives_a_prefix_and_an_error(how: How, data: bytes, draw: st.
         assert got.error.where.stream_position == len(got.data)
 
 
-@settings(max_examples=600)
+@examples(600)
 @given(ways, payloads, st.data())
 def test_flipped_bytes_never_surprise(how: How, data: bytes, draw: st.DataObject) -> None:
     packed = bytearray(pack(how, data))
@@ -139,7 +140,7 @@ def test_lz4_frames_do_not(first: bytes, second: bytes) -> None:
     assert (got.data, got.error, got.unused) == (first, None, len(tail))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.sampled_from(["gzip", "lz4", "zstd"]), payloads, payloads, st.data())
 def test_damage_never_reaches_what_lies_before_it(
     codec: str, data: bytes, more: bytes, draw: st.DataObject

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kafka_codecs import (
     CONTROL_RECORD_KEY,
@@ -163,7 +164,7 @@ class Growing:
         control = kind in ("commit", "abort")
         values = [] if control else [f"{self.name}:{self.serial + i}" for i in range(count)]
         self.serial += len(values)
-        records = [
+        records: list[dict[str, Any]] = [
             {
                 "timestamp_delta": 0,
                 "offset_delta": i,
@@ -208,7 +209,7 @@ class Growing:
     def _write(self, file: File) -> None:
         path = self.directory / f"{file.base:020}.log"
         data = b"".join(batch.data for batch in file.batches)
-        path.write_bytes(data + file.rest)
+        _overwrite(path, data + file.rest)
         position, entries = 0, []
         for i, batch in enumerate(file.batches):
             if i and i % 2 == 0:
@@ -222,3 +223,18 @@ class Growing:
     def _unlink(self, file: File) -> None:
         for path in self.directory.glob(f"{file.base:020}.*"):
             path.unlink()
+
+
+def _overwrite(path: Path, data: bytes) -> None:
+    """Bytes in the place of others, never fewer in between: somebody may be reading."""
+    if not path.exists():
+        path.touch()
+    with path.open("r+b", buffering=0) as file:
+        before = file.read()
+        same = next(
+            (i for i, pair in enumerate(zip(before, data, strict=False)) if pair[0] != pair[1]),
+            min(len(before), len(data)),
+        )
+        file.seek(same)
+        file.write(data[same:])
+        file.truncate(len(data))

@@ -65,20 +65,19 @@ def test_paths_of_each_kind(broker: Path) -> None:
 def test_a_uri_with_blanks(tmp_path: Path) -> None:
     directory = tmp_path / "kafka logs"
     directory.mkdir()
-    assert expand(directory.as_uri()) == [directory]
+    assert expand(directory.as_uri(), {}) == [directory]
 
 
 def test_a_name_with_a_star_is_a_name(tmp_path: Path) -> None:
     rejected = tmp_path / "lo[g]s"
     rejected.mkdir()
-    assert expand(str(rejected)) == [rejected]
+    assert expand(str(rejected), {}) == [rejected]
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("s3a://bucket/logs", "only local files can be read, not s3a: URLs"),
-        ("hdfs:/logs", "only local files can be read, not hdfs: URLs"),
+        ("hdfs:/logs", "a URL begins with hdfs://"),
         ("/nowhere/at/all-*", "nothing matches"),
     ],
 )

@@ -71,8 +71,8 @@ def test_a_bucket(spark: SparkSession, server: dict[str, Any]) -> None:
     here = rows(load(spark, str(LOGS)))
     given = of_storage(server)
     assert rows(load(spark, BUCKET, **given)) == here
-    assert rows(load(spark, BUCKET, **given, splitBytes="2000")) == here
-    assert rows(load(spark, BUCKET.replace("s3a", "s3") + "/*-*", **given)) == here
+    assert rows(load(spark, BUCKET, **given, splitBytes="100000")) == here
+    assert rows(load(spark, BUCKET.replace("s3a", "s3") + "/*-[0-9]", **given)) == here
     committed = {"isolationLevel": "read_committed", "subscribe": "transactions"}
     there = load(spark, BUCKET, **given, **committed)
     assert rows(there) == rows(load(spark, str(LOGS), **committed))
@@ -98,7 +98,7 @@ def test_no_secret_is_shown(
             shown.append(str(error))
     assert len(shown) == 6
     shown += capfd.readouterr()
-    assert "s3a://logs/broker-1" in shown[0]
+    assert "kafka-log" in shown[0]
     assert not [text for text in shown if s3.SECRET in text]
 
 
@@ -166,9 +166,10 @@ def test_secrets_are_not_in_texts_of_options_or_plans() -> None:
     options = parse({"path": f"local://{LOGS}/codecs-1", "storage.secret": s3.SECRET})
     assert options.storage == {"storage.secret": s3.SECRET}
     assert s3.SECRET not in repr(options)
-    with pytest.raises(OptionError, match="did you mean"):
+    with pytest.raises(OptionError, match="no such option") as caught:
         parse({"storag.secret": s3.SECRET})
-    assert find_logs([f"local://{LOGS}/codecs-1"])[0].key == ("codecs", 1)
+    assert s3.SECRET not in str(caught.value)
+    assert find_logs(parse({"path": f"local://{LOGS}/codecs-1"}))[0].key == ("codecs", 1)
     splits = plan(parse({"path": f"local://{LOGS}/codecs-1", "storage.auto_mkdir": "true"}))
     assert splits
     assert "auto_mkdir" not in repr(splits)

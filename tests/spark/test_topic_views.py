@@ -14,6 +14,7 @@ from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.schema import types_of
 from tests.log.test_topic_views import EMPTY
 from tests.paths import SAMPLES
+from tests.shares import share
 
 from .test_source import load
 
@@ -34,7 +35,7 @@ def plain(value: Any) -> Any:
     return value.timestamp() if hasattr(value, "timestamp") else value
 
 
-@pytest.mark.parametrize("view", THERE)
+@pytest.mark.parametrize("view", share(THERE, 5))
 def test_rows_are_those_of_scan(spark: SparkSession, view: str) -> None:
     frame = load(spark, NEW, view=view)
     expected = kafka_log.read_table(NEW, view=view).to_pylist()

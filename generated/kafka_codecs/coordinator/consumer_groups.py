@@ -31,6 +31,7 @@ CONSUMER_GROUP_METADATA_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupMetadataKey = CONSUMER_GROUP_METADATA_KEY.parsed_class
 
 # The epoch of a consumer group.
 CONSUMER_GROUP_METADATA_VALUE_V0 = Layout(
@@ -49,6 +50,7 @@ CONSUMER_GROUP_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupMetadataValueV0 = CONSUMER_GROUP_METADATA_VALUE_V0.parsed_class
 
 CONSUMER_GROUP_METADATA_VALUE: Choice = Choice(
     "consumer_group_metadata_value",
@@ -56,6 +58,7 @@ CONSUMER_GROUP_METADATA_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_METADATA_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupMetadataValue = ConsumerGroupMetadataValueV0
 
 # The key of what a consumer group knows of its topics.
 CONSUMER_GROUP_PARTITION_METADATA_KEY = Layout(
@@ -70,6 +73,7 @@ CONSUMER_GROUP_PARTITION_METADATA_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupPartitionMetadataKey = CONSUMER_GROUP_PARTITION_METADATA_KEY.parsed_class
 
 # Racks of the replicas of a partition.
 CONSUMER_GROUP_PARTITION_RACKS_V0 = Layout(
@@ -94,8 +98,10 @@ CONSUMER_GROUP_PARTITION_RACKS_V0 = Layout(
     source="coordinator/consumer_groups.yaml",
     version=0,
 )
+ConsumerGroupPartitionRacksV0 = CONSUMER_GROUP_PARTITION_RACKS_V0.parsed_class
 
 CONSUMER_GROUP_PARTITION_RACKS = {0: CONSUMER_GROUP_PARTITION_RACKS_V0}
+ConsumerGroupPartitionRacks = ConsumerGroupPartitionRacksV0
 
 CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0 = Layout(
     "consumer_group_partition_metadata_value_topics",
@@ -127,10 +133,14 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0 = Layout(
     source="coordinator/consumer_groups.yaml",
     version=0,
 )
+ConsumerGroupPartitionMetadataValueTopicsV0 = (
+    CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0.parsed_class
+)
 
 CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS = {
     0: CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0,
 }
+ConsumerGroupPartitionMetadataValueTopics = ConsumerGroupPartitionMetadataValueTopicsV0
 
 # What a consumer group knows of the topics that it subscribes to. Brokers read it, and write a hash
 # in its place since 4.1.
@@ -157,6 +167,7 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupPartitionMetadataValueV0 = CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0.parsed_class
 
 CONSUMER_GROUP_PARTITION_METADATA_VALUE: Choice = Choice(
     "consumer_group_partition_metadata_value",
@@ -164,6 +175,7 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupPartitionMetadataValue = ConsumerGroupPartitionMetadataValueV0
 
 # The key of a member of a consumer group.
 CONSUMER_GROUP_MEMBER_METADATA_KEY = Layout(
@@ -179,6 +191,7 @@ CONSUMER_GROUP_MEMBER_METADATA_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupMemberMetadataKey = CONSUMER_GROUP_MEMBER_METADATA_KEY.parsed_class
 
 CLASSIC_MEMBER_METADATA_SUPPORTED_PROTOCOLS = Layout(
     "classic_member_metadata_supported_protocols",
@@ -193,6 +206,7 @@ CLASSIC_MEMBER_METADATA_SUPPORTED_PROTOCOLS = Layout(
     ),
     source="coordinator/consumer_groups.yaml",
 )
+ClassicMemberMetadataSupportedProtocols = CLASSIC_MEMBER_METADATA_SUPPORTED_PROTOCOLS.parsed_class
 
 # What a member of a consumer group told that uses the classic protocol.
 CLASSIC_MEMBER_METADATA_V0 = Layout(
@@ -224,8 +238,10 @@ CLASSIC_MEMBER_METADATA_V0 = Layout(
     source="coordinator/consumer_groups.yaml",
     version=0,
 )
+ClassicMemberMetadataV0 = CLASSIC_MEMBER_METADATA_V0.parsed_class
 
 CLASSIC_MEMBER_METADATA = {0: CLASSIC_MEMBER_METADATA_V0}
+ClassicMemberMetadata = ClassicMemberMetadataV0
 
 # A member of a consumer group: who it is, and what it subscribes to.
 CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
@@ -308,6 +324,7 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupMemberMetadataValueV0 = CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0.parsed_class
 
 CONSUMER_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     "consumer_group_member_metadata_value",
@@ -315,6 +332,7 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupMemberMetadataValue = ConsumerGroupMemberMetadataValueV0
 
 # The key of the epoch of the target assignment of a consumer group.
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
@@ -328,6 +346,9 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     Field("group_id", Text(Integer(2), lossy=True), line=201, spelled="groupId"),
     source="coordinator/consumer_groups.yaml",
     trailing=True,
+)
+ConsumerGroupTargetAssignmentMetadataKey = (
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY.parsed_class
 )
 
 # The epoch of the target assignment of a consumer group.
@@ -347,6 +368,9 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupTargetAssignmentMetadataValueV0 = (
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.parsed_class
+)
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
     "consumer_group_target_assignment_metadata_value",
@@ -354,6 +378,7 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupTargetAssignmentMetadataValue = ConsumerGroupTargetAssignmentMetadataValueV0
 
 # The key of what a member of a consumer group is to have.
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
@@ -369,6 +394,7 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupTargetAssignmentMemberKey = CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY.parsed_class
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
     "consumer_group_target_assignment_member_value_topic_partitions",
@@ -386,6 +412,9 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
         hidden=True,
     ),
     source="coordinator/consumer_groups.yaml",
+)
+ConsumerGroupTargetAssignmentMemberValueTopicPartitions = (
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS.parsed_class
 )
 
 # What a member of a consumer group is to have when all have given up what is not theirs any more.
@@ -413,6 +442,9 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupTargetAssignmentMemberValueV0 = (
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0.parsed_class
+)
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     "consumer_group_target_assignment_member_value",
@@ -420,6 +452,7 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupTargetAssignmentMemberValue = ConsumerGroupTargetAssignmentMemberValueV0
 
 # The key of what a member of a consumer group has.
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
@@ -435,6 +468,7 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupCurrentMemberAssignmentKey = CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY.parsed_class
 
 # Partitions of a topic that a member has.
 CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0 = Layout(
@@ -462,8 +496,10 @@ CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0 = Layout(
     source="coordinator/consumer_groups.yaml",
     version=0,
 )
+ConsumerGroupAssignedPartitionsV0 = CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0.parsed_class
 
 CONSUMER_GROUP_ASSIGNED_PARTITIONS = {0: CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0}
+ConsumerGroupAssignedPartitions = ConsumerGroupAssignedPartitionsV0
 
 # What a member of a consumer group has at present, and what it has to give up.
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
@@ -503,6 +539,9 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupCurrentMemberAssignmentValueV0 = (
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0.parsed_class
+)
 
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     "consumer_group_current_member_assignment_value",
@@ -510,6 +549,7 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupCurrentMemberAssignmentValue = ConsumerGroupCurrentMemberAssignmentValueV0
 
 # The key of a regular expression that members of a consumer group subscribe to.
 CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = Layout(
@@ -530,6 +570,7 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupRegularExpressionKey = CONSUMER_GROUP_REGULAR_EXPRESSION_KEY.parsed_class
 
 # Which topics a regular expression of a consumer group stands for.
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Layout(
@@ -557,6 +598,7 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupRegularExpressionValueV0 = CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0.parsed_class
 
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: Choice = Choice(
     "consumer_group_regular_expression_value",
@@ -564,6 +606,7 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupRegularExpressionValue = ConsumerGroupRegularExpressionValueV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -30,6 +30,20 @@ from kafka_codecs.coordinator.consumer_groups import (
     CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE,
     CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY,
     CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
 )
 from kafka_codecs.coordinator.enums import ConsumerOffsetsRecordType
 from kafka_codecs.coordinator.share_groups import (
@@ -45,6 +59,18 @@ from kafka_codecs.coordinator.share_groups import (
     SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE,
     SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY,
     SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE,
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
 )
 from kafka_codecs.coordinator.streams_groups import (
     STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY,
@@ -59,6 +85,18 @@ from kafka_codecs.coordinator.streams_groups import (
     STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE,
     STREAMS_GROUP_TOPOLOGY_KEY,
     STREAMS_GROUP_TOPOLOGY_VALUE,
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataKey,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMetadataValue,
+    StreamsGroupTopologyKey,
+    StreamsGroupTopologyValue,
 )
 
 # The key of an offset that was committed to a broker of 0.8.2.
@@ -76,6 +114,7 @@ LEGACY_OFFSET_COMMIT_KEY = Layout(
     source="coordinator/consumer_offsets.yaml",
     trailing=True,
 )
+LegacyOffsetCommitKey = LEGACY_OFFSET_COMMIT_KEY.parsed_class
 
 # An offset that was committed to a broker of 0.8.2.
 LEGACY_OFFSET_COMMIT_VALUE_V0 = Layout(
@@ -88,6 +127,7 @@ LEGACY_OFFSET_COMMIT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+LegacyOffsetCommitValueV0 = LEGACY_OFFSET_COMMIT_VALUE_V0.parsed_class
 
 LEGACY_OFFSET_COMMIT_VALUE: Choice = Choice(
     "legacy_offset_commit_value",
@@ -95,6 +135,7 @@ LEGACY_OFFSET_COMMIT_VALUE: Choice = Choice(
     cases={0: LEGACY_OFFSET_COMMIT_VALUE_V0},
     source="coordinator/consumer_offsets.yaml",
 )
+LegacyOffsetCommitValue = LegacyOffsetCommitValueV0
 
 # The key of a committed offset: which group, and which partition.
 OFFSET_COMMIT_KEY = Layout(
@@ -111,6 +152,7 @@ OFFSET_COMMIT_KEY = Layout(
     source="coordinator/consumer_offsets.yaml",
     trailing=True,
 )
+OffsetCommitKey = OFFSET_COMMIT_KEY.parsed_class
 
 # A committed offset: how far a group has read a partition.
 OFFSET_COMMIT_VALUE_V0 = Layout(
@@ -123,6 +165,7 @@ OFFSET_COMMIT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+OffsetCommitValueV0 = OFFSET_COMMIT_VALUE_V0.parsed_class
 
 OFFSET_COMMIT_VALUE_V1 = Layout(
     "offset_commit_value",
@@ -141,6 +184,7 @@ OFFSET_COMMIT_VALUE_V1 = Layout(
     version=1,
     trailing=True,
 )
+OffsetCommitValueV1 = OFFSET_COMMIT_VALUE_V1.parsed_class
 
 OFFSET_COMMIT_VALUE_V2 = Layout(
     "offset_commit_value",
@@ -152,6 +196,7 @@ OFFSET_COMMIT_VALUE_V2 = Layout(
     version=2,
     trailing=True,
 )
+OffsetCommitValueV2 = OFFSET_COMMIT_VALUE_V2.parsed_class
 
 OFFSET_COMMIT_VALUE_V3 = Layout(
     "offset_commit_value",
@@ -164,6 +209,7 @@ OFFSET_COMMIT_VALUE_V3 = Layout(
     version=3,
     trailing=True,
 )
+OffsetCommitValueV3 = OFFSET_COMMIT_VALUE_V3.parsed_class
 
 OFFSET_COMMIT_VALUE_V4 = Layout(
     "offset_commit_value",
@@ -184,6 +230,7 @@ OFFSET_COMMIT_VALUE_V4 = Layout(
     version=4,
     trailing=True,
 )
+OffsetCommitValueV4 = OFFSET_COMMIT_VALUE_V4.parsed_class
 
 OFFSET_COMMIT_VALUE: Choice = Choice(
     "offset_commit_value",
@@ -196,6 +243,13 @@ OFFSET_COMMIT_VALUE: Choice = Choice(
         4: OFFSET_COMMIT_VALUE_V4,
     },
     source="coordinator/consumer_offsets.yaml",
+)
+OffsetCommitValue = (
+    OffsetCommitValueV0
+    | OffsetCommitValueV1
+    | OffsetCommitValueV2
+    | OffsetCommitValueV3
+    | OffsetCommitValueV4
 )
 
 # The key of the state of a group of the classic protocol.
@@ -211,6 +265,7 @@ GROUP_METADATA_KEY = Layout(
     source="coordinator/consumer_offsets.yaml",
     trailing=True,
 )
+GroupMetadataKey = GROUP_METADATA_KEY.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS_V0 = Layout(
     "group_metadata_value_members",
@@ -223,6 +278,7 @@ GROUP_METADATA_VALUE_MEMBERS_V0 = Layout(
     source="coordinator/consumer_offsets.yaml",
     version=0,
 )
+GroupMetadataValueMembersV0 = GROUP_METADATA_VALUE_MEMBERS_V0.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS_V1 = Layout(
     "group_metadata_value_members",
@@ -242,6 +298,7 @@ GROUP_METADATA_VALUE_MEMBERS_V1 = Layout(
     source="coordinator/consumer_offsets.yaml",
     version=1,
 )
+GroupMetadataValueMembersV1 = GROUP_METADATA_VALUE_MEMBERS_V1.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS_V2 = Layout(
     "group_metadata_value_members",
@@ -261,6 +318,7 @@ GROUP_METADATA_VALUE_MEMBERS_V2 = Layout(
     source="coordinator/consumer_offsets.yaml",
     version=2,
 )
+GroupMetadataValueMembersV2 = GROUP_METADATA_VALUE_MEMBERS_V2.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS_V3 = Layout(
     "group_metadata_value_members",
@@ -287,6 +345,7 @@ GROUP_METADATA_VALUE_MEMBERS_V3 = Layout(
     source="coordinator/consumer_offsets.yaml",
     version=3,
 )
+GroupMetadataValueMembersV3 = GROUP_METADATA_VALUE_MEMBERS_V3.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS_V4 = Layout(
     "group_metadata_value_members",
@@ -335,6 +394,7 @@ GROUP_METADATA_VALUE_MEMBERS_V4 = Layout(
     source="coordinator/consumer_offsets.yaml",
     version=4,
 )
+GroupMetadataValueMembersV4 = GROUP_METADATA_VALUE_MEMBERS_V4.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS = {
     0: GROUP_METADATA_VALUE_MEMBERS_V0,
@@ -343,6 +403,13 @@ GROUP_METADATA_VALUE_MEMBERS = {
     3: GROUP_METADATA_VALUE_MEMBERS_V3,
     4: GROUP_METADATA_VALUE_MEMBERS_V4,
 }
+GroupMetadataValueMembers = (
+    GroupMetadataValueMembersV0
+    | GroupMetadataValueMembersV1
+    | GroupMetadataValueMembersV2
+    | GroupMetadataValueMembersV3
+    | GroupMetadataValueMembersV4
+)
 
 # The state of a group of the classic protocol: its generation and its members.
 GROUP_METADATA_VALUE_V0 = Layout(
@@ -357,6 +424,7 @@ GROUP_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+GroupMetadataValueV0 = GROUP_METADATA_VALUE_V0.parsed_class
 
 GROUP_METADATA_VALUE_V1 = Layout(
     "group_metadata_value",
@@ -370,6 +438,7 @@ GROUP_METADATA_VALUE_V1 = Layout(
     version=1,
     trailing=True,
 )
+GroupMetadataValueV1 = GROUP_METADATA_VALUE_V1.parsed_class
 
 GROUP_METADATA_VALUE_V2 = Layout(
     "group_metadata_value",
@@ -390,6 +459,7 @@ GROUP_METADATA_VALUE_V2 = Layout(
     version=2,
     trailing=True,
 )
+GroupMetadataValueV2 = GROUP_METADATA_VALUE_V2.parsed_class
 
 GROUP_METADATA_VALUE_V3 = Layout(
     "group_metadata_value",
@@ -410,6 +480,7 @@ GROUP_METADATA_VALUE_V3 = Layout(
     version=3,
     trailing=True,
 )
+GroupMetadataValueV3 = GROUP_METADATA_VALUE_V3.parsed_class
 
 GROUP_METADATA_VALUE_V4 = Layout(
     "group_metadata_value",
@@ -458,6 +529,7 @@ GROUP_METADATA_VALUE_V4 = Layout(
     version=4,
     trailing=True,
 )
+GroupMetadataValueV4 = GROUP_METADATA_VALUE_V4.parsed_class
 
 GROUP_METADATA_VALUE: Choice = Choice(
     "group_metadata_value",
@@ -470,6 +542,13 @@ GROUP_METADATA_VALUE: Choice = Choice(
         4: GROUP_METADATA_VALUE_V4,
     },
     source="coordinator/consumer_offsets.yaml",
+)
+GroupMetadataValue = (
+    GroupMetadataValueV0
+    | GroupMetadataValueV1
+    | GroupMetadataValueV2
+    | GroupMetadataValueV3
+    | GroupMetadataValueV4
 )
 
 # The key of a record of the topic __consumer_offsets, by the type of the record, which is the first
@@ -503,6 +582,30 @@ CONSUMER_OFFSETS_KEY = Choice(
     },
     source="coordinator/consumer_offsets.yaml",
 )
+ConsumerOffsetsKey = (
+    LegacyOffsetCommitKey
+    | OffsetCommitKey
+    | GroupMetadataKey
+    | ConsumerGroupMetadataKey
+    | ConsumerGroupPartitionMetadataKey
+    | ConsumerGroupMemberMetadataKey
+    | ConsumerGroupTargetAssignmentMetadataKey
+    | ConsumerGroupTargetAssignmentMemberKey
+    | ConsumerGroupCurrentMemberAssignmentKey
+    | ShareGroupMemberMetadataKey
+    | ShareGroupMetadataKey
+    | ShareGroupTargetAssignmentMetadataKey
+    | ShareGroupTargetAssignmentMemberKey
+    | ShareGroupCurrentMemberAssignmentKey
+    | ShareGroupStatePartitionMetadataKey
+    | ConsumerGroupRegularExpressionKey
+    | StreamsGroupMetadataKey
+    | StreamsGroupMemberMetadataKey
+    | StreamsGroupTargetAssignmentMetadataKey
+    | StreamsGroupTargetAssignmentMemberKey
+    | StreamsGroupCurrentMemberAssignmentKey
+    | StreamsGroupTopologyKey
+)
 
 # The value of a record of the topic __consumer_offsets, by the type in its key. No value, which is
 # null, means that what the key names is gone.
@@ -530,6 +633,30 @@ CONSUMER_OFFSETS_VALUE = {
     ConsumerOffsetsRecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE,
     ConsumerOffsetsRecordType.STREAMS_GROUP_TOPOLOGY: STREAMS_GROUP_TOPOLOGY_VALUE,
 }
+ConsumerOffsetsValue = (
+    LegacyOffsetCommitValue
+    | OffsetCommitValue
+    | GroupMetadataValue
+    | ConsumerGroupMetadataValue
+    | ConsumerGroupPartitionMetadataValue
+    | ConsumerGroupMemberMetadataValue
+    | ConsumerGroupTargetAssignmentMetadataValue
+    | ConsumerGroupTargetAssignmentMemberValue
+    | ConsumerGroupCurrentMemberAssignmentValue
+    | ShareGroupMemberMetadataValue
+    | ShareGroupMetadataValue
+    | ShareGroupTargetAssignmentMetadataValue
+    | ShareGroupTargetAssignmentMemberValue
+    | ShareGroupCurrentMemberAssignmentValue
+    | ShareGroupStatePartitionMetadataValue
+    | ConsumerGroupRegularExpressionValue
+    | StreamsGroupMetadataValue
+    | StreamsGroupMemberMetadataValue
+    | StreamsGroupTargetAssignmentMetadataValue
+    | StreamsGroupTargetAssignmentMemberValue
+    | StreamsGroupCurrentMemberAssignmentValue
+    | StreamsGroupTopologyValue
+)
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -10,6 +10,9 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS = Layout(
     Field("partitions", Array(Integer(4), count=Integer(4)), line=25),
     source="coordinator/consumer_protocol.yaml",
 )
+ConsumerProtocolSubscriptionOwnedPartitions = (
+    CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS.parsed_class
+)
 
 # What a consumer of the classic protocol tells the leader of its group: what it subscribes to, and
 # what it has. Members of a group hold it as bytes.
@@ -28,6 +31,7 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerProtocolSubscriptionV0 = CONSUMER_PROTOCOL_SUBSCRIPTION_V0.parsed_class
 
 CONSUMER_PROTOCOL_SUBSCRIPTION_V1 = Layout(
     "consumer_protocol_subscription",
@@ -50,6 +54,7 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V1 = Layout(
     version=1,
     trailing=True,
 )
+ConsumerProtocolSubscriptionV1 = CONSUMER_PROTOCOL_SUBSCRIPTION_V1.parsed_class
 
 CONSUMER_PROTOCOL_SUBSCRIPTION_V2 = Layout(
     "consumer_protocol_subscription",
@@ -73,6 +78,7 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V2 = Layout(
     version=2,
     trailing=True,
 )
+ConsumerProtocolSubscriptionV2 = CONSUMER_PROTOCOL_SUBSCRIPTION_V2.parsed_class
 
 CONSUMER_PROTOCOL_SUBSCRIPTION_V3 = Layout(
     "consumer_protocol_subscription",
@@ -103,6 +109,7 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V3 = Layout(
     version=3,
     trailing=True,
 )
+ConsumerProtocolSubscriptionV3 = CONSUMER_PROTOCOL_SUBSCRIPTION_V3.parsed_class
 
 CONSUMER_PROTOCOL_SUBSCRIPTION: Choice = Choice(
     "consumer_protocol_subscription",
@@ -115,12 +122,21 @@ CONSUMER_PROTOCOL_SUBSCRIPTION: Choice = Choice(
     },
     source="coordinator/consumer_protocol.yaml",
 )
+ConsumerProtocolSubscription = (
+    ConsumerProtocolSubscriptionV0
+    | ConsumerProtocolSubscriptionV1
+    | ConsumerProtocolSubscriptionV2
+    | ConsumerProtocolSubscriptionV3
+)
 
 CONSUMER_PROTOCOL_ASSIGNMENT_ASSIGNED_PARTITIONS = Layout(
     "consumer_protocol_assignment_assigned_partitions",
     Field("topic", Text(Integer(2), lossy=True), line=64),
     Field("partitions", Array(Integer(4), count=Integer(4)), line=65),
     source="coordinator/consumer_protocol.yaml",
+)
+ConsumerProtocolAssignmentAssignedPartitions = (
+    CONSUMER_PROTOCOL_ASSIGNMENT_ASSIGNED_PARTITIONS.parsed_class
 )
 
 # What the leader of a group of the classic protocol gives a consumer.
@@ -144,6 +160,7 @@ CONSUMER_PROTOCOL_ASSIGNMENT_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerProtocolAssignmentV0 = CONSUMER_PROTOCOL_ASSIGNMENT_V0.parsed_class
 
 CONSUMER_PROTOCOL_ASSIGNMENT_V1 = Layout(
     "consumer_protocol_assignment",
@@ -165,6 +182,7 @@ CONSUMER_PROTOCOL_ASSIGNMENT_V1 = Layout(
     version=1,
     trailing=True,
 )
+ConsumerProtocolAssignmentV1 = CONSUMER_PROTOCOL_ASSIGNMENT_V1.parsed_class
 
 CONSUMER_PROTOCOL_ASSIGNMENT_V2 = Layout(
     "consumer_protocol_assignment",
@@ -186,6 +204,7 @@ CONSUMER_PROTOCOL_ASSIGNMENT_V2 = Layout(
     version=2,
     trailing=True,
 )
+ConsumerProtocolAssignmentV2 = CONSUMER_PROTOCOL_ASSIGNMENT_V2.parsed_class
 
 CONSUMER_PROTOCOL_ASSIGNMENT_V3 = Layout(
     "consumer_protocol_assignment",
@@ -207,6 +226,7 @@ CONSUMER_PROTOCOL_ASSIGNMENT_V3 = Layout(
     version=3,
     trailing=True,
 )
+ConsumerProtocolAssignmentV3 = CONSUMER_PROTOCOL_ASSIGNMENT_V3.parsed_class
 
 CONSUMER_PROTOCOL_ASSIGNMENT: Choice = Choice(
     "consumer_protocol_assignment",
@@ -218,6 +238,12 @@ CONSUMER_PROTOCOL_ASSIGNMENT: Choice = Choice(
         3: CONSUMER_PROTOCOL_ASSIGNMENT_V3,
     },
     source="coordinator/consumer_protocol.yaml",
+)
+ConsumerProtocolAssignment = (
+    ConsumerProtocolAssignmentV0
+    | ConsumerProtocolAssignmentV1
+    | ConsumerProtocolAssignmentV2
+    | ConsumerProtocolAssignmentV3
 )
 
 

@@ -31,6 +31,7 @@ SHARE_SNAPSHOT_KEY = Layout(
     source="coordinator/share_group_state.yaml",
     trailing=True,
 )
+ShareSnapshotKey = SHARE_SNAPSHOT_KEY.parsed_class
 
 SHARE_SNAPSHOT_VALUE_STATE_BATCHES = Layout(
     "share_snapshot_value_state_batches",
@@ -52,6 +53,7 @@ SHARE_SNAPSHOT_VALUE_STATE_BATCHES = Layout(
     ),
     source="coordinator/share_group_state.yaml",
 )
+ShareSnapshotValueStateBatches = SHARE_SNAPSHOT_VALUE_STATE_BATCHES.parsed_class
 
 # The whole share state of a group and a partition: which records were delivered, and what became of
 # them.
@@ -93,6 +95,7 @@ SHARE_SNAPSHOT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareSnapshotValueV0 = SHARE_SNAPSHOT_VALUE_V0.parsed_class
 
 SHARE_SNAPSHOT_VALUE: Choice = Choice(
     "share_snapshot_value",
@@ -100,6 +103,7 @@ SHARE_SNAPSHOT_VALUE: Choice = Choice(
     cases={0: SHARE_SNAPSHOT_VALUE_V0},
     source="coordinator/share_group_state.yaml",
 )
+ShareSnapshotValue = ShareSnapshotValueV0
 
 # The key of a change of the share state of a group and a partition.
 SHARE_UPDATE_KEY = Layout(
@@ -116,6 +120,7 @@ SHARE_UPDATE_KEY = Layout(
     source="coordinator/share_group_state.yaml",
     trailing=True,
 )
+ShareUpdateKey = SHARE_UPDATE_KEY.parsed_class
 
 SHARE_UPDATE_VALUE_STATE_BATCHES = Layout(
     "share_update_value_state_batches",
@@ -137,6 +142,7 @@ SHARE_UPDATE_VALUE_STATE_BATCHES = Layout(
     ),
     source="coordinator/share_group_state.yaml",
 )
+ShareUpdateValueStateBatches = SHARE_UPDATE_VALUE_STATE_BATCHES.parsed_class
 
 # A change of the share state of a group and a partition, since the last snapshot.
 SHARE_UPDATE_VALUE_V0 = Layout(
@@ -174,6 +180,7 @@ SHARE_UPDATE_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareUpdateValueV0 = SHARE_UPDATE_VALUE_V0.parsed_class
 
 SHARE_UPDATE_VALUE: Choice = Choice(
     "share_update_value",
@@ -181,6 +188,7 @@ SHARE_UPDATE_VALUE: Choice = Choice(
     cases={0: SHARE_UPDATE_VALUE_V0},
     source="coordinator/share_group_state.yaml",
 )
+ShareUpdateValue = ShareUpdateValueV0
 
 # The key of a record of the topic __share_group_state, by the type of the record, which is the
 # first number in it.
@@ -190,6 +198,7 @@ SHARE_GROUP_STATE_KEY = Choice(
     cases={0: SHARE_SNAPSHOT_KEY, 1: SHARE_UPDATE_KEY},
     source="coordinator/share_group_state.yaml",
 )
+ShareGroupStateKey = ShareSnapshotKey | ShareUpdateKey
 
 # The value of a record of the topic __share_group_state, by the type in its key. No value, which is
 # null, means that what the key names is gone.
@@ -197,6 +206,7 @@ SHARE_GROUP_STATE_VALUE = {
     ShareGroupStateRecordType.SHARE_SNAPSHOT: SHARE_SNAPSHOT_VALUE,
     ShareGroupStateRecordType.SHARE_UPDATE: SHARE_UPDATE_VALUE,
 }
+ShareGroupStateValue = ShareSnapshotValue | ShareUpdateValue
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

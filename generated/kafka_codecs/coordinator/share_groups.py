@@ -30,6 +30,7 @@ SHARE_GROUP_MEMBER_METADATA_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupMemberMetadataKey = SHARE_GROUP_MEMBER_METADATA_KEY.parsed_class
 
 # A member of a share group: who it is, and what it subscribes to.
 SHARE_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
@@ -74,6 +75,7 @@ SHARE_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupMemberMetadataValueV0 = SHARE_GROUP_MEMBER_METADATA_VALUE_V0.parsed_class
 
 SHARE_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     "share_group_member_metadata_value",
@@ -81,6 +83,7 @@ SHARE_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_MEMBER_METADATA_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupMemberMetadataValue = ShareGroupMemberMetadataValueV0
 
 # The key of the epoch of a share group.
 SHARE_GROUP_METADATA_KEY = Layout(
@@ -95,6 +98,7 @@ SHARE_GROUP_METADATA_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupMetadataKey = SHARE_GROUP_METADATA_KEY.parsed_class
 
 # The epoch of a share group.
 SHARE_GROUP_METADATA_VALUE_V0 = Layout(
@@ -113,6 +117,7 @@ SHARE_GROUP_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupMetadataValueV0 = SHARE_GROUP_METADATA_VALUE_V0.parsed_class
 
 SHARE_GROUP_METADATA_VALUE: Choice = Choice(
     "share_group_metadata_value",
@@ -120,6 +125,7 @@ SHARE_GROUP_METADATA_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_METADATA_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupMetadataValue = ShareGroupMetadataValueV0
 
 # The key of the epoch of the target assignment of a share group.
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
@@ -134,6 +140,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupTargetAssignmentMetadataKey = SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY.parsed_class
 
 # The epoch of the target assignment of a share group.
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
@@ -152,6 +159,9 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupTargetAssignmentMetadataValueV0 = (
+    SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.parsed_class
+)
 
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
     "share_group_target_assignment_metadata_value",
@@ -159,6 +169,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupTargetAssignmentMetadataValue = ShareGroupTargetAssignmentMetadataValueV0
 
 # The key of what a member of a share group is to have.
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
@@ -174,6 +185,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupTargetAssignmentMemberKey = SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY.parsed_class
 
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
     "share_group_target_assignment_member_value_topic_partitions",
@@ -191,6 +203,9 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
         hidden=True,
     ),
     source="coordinator/share_groups.yaml",
+)
+ShareGroupTargetAssignmentMemberValueTopicPartitions = (
+    SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS.parsed_class
 )
 
 # What a member of a share group is to have.
@@ -218,6 +233,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupTargetAssignmentMemberValueV0 = SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0.parsed_class
 
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     "share_group_target_assignment_member_value",
@@ -225,6 +241,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupTargetAssignmentMemberValue = ShareGroupTargetAssignmentMemberValueV0
 
 # The key of what a member of a share group has.
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
@@ -240,6 +257,7 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupCurrentMemberAssignmentKey = SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY.parsed_class
 
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS = Layout(
     "share_group_current_member_assignment_value_assigned_partitions",
@@ -257,6 +275,9 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS = Layout(
         hidden=True,
     ),
     source="coordinator/share_groups.yaml",
+)
+ShareGroupCurrentMemberAssignmentValueAssignedPartitions = (
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS.parsed_class
 )
 
 # What a member of a share group has at present.
@@ -287,6 +308,9 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupCurrentMemberAssignmentValueV0 = (
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0.parsed_class
+)
 
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     "share_group_current_member_assignment_value",
@@ -294,6 +318,7 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupCurrentMemberAssignmentValue = ShareGroupCurrentMemberAssignmentValueV0
 
 # The key of the partitions whose share state a share group has.
 SHARE_GROUP_STATE_PARTITION_METADATA_KEY = Layout(
@@ -308,6 +333,7 @@ SHARE_GROUP_STATE_PARTITION_METADATA_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupStatePartitionMetadataKey = SHARE_GROUP_STATE_PARTITION_METADATA_KEY.parsed_class
 
 # A topic, and partitions of it.
 SHARE_GROUP_STATE_TOPIC_V0 = Layout(
@@ -334,8 +360,10 @@ SHARE_GROUP_STATE_TOPIC_V0 = Layout(
     source="coordinator/share_groups.yaml",
     version=0,
 )
+ShareGroupStateTopicV0 = SHARE_GROUP_STATE_TOPIC_V0.parsed_class
 
 SHARE_GROUP_STATE_TOPIC = {0: SHARE_GROUP_STATE_TOPIC_V0}
+ShareGroupStateTopic = ShareGroupStateTopicV0
 
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS = Layout(
     "share_group_state_partition_metadata_value_deleting_topics",
@@ -354,6 +382,9 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS = Layout(
         hidden=True,
     ),
     source="coordinator/share_groups.yaml",
+)
+ShareGroupStatePartitionMetadataValueDeletingTopics = (
+    SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS.parsed_class
 )
 
 # Of which partitions a share group has a share state, which lies in the topic __share_group_state.
@@ -393,6 +424,7 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupStatePartitionMetadataValueV0 = SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0.parsed_class
 
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: Choice = Choice(
     "share_group_state_partition_metadata_value",
@@ -400,6 +432,7 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupStatePartitionMetadataValue = ShareGroupStatePartitionMetadataValueV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -29,6 +29,7 @@ STREAMS_GROUP_METADATA_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupMetadataKey = STREAMS_GROUP_METADATA_KEY.parsed_class
 
 STREAMS_GROUP_METADATA_VALUE_LAST_ASSIGNMENT_CONFIGS = Layout(
     "streams_group_metadata_value_last_assignment_configs",
@@ -42,6 +43,9 @@ STREAMS_GROUP_METADATA_VALUE_LAST_ASSIGNMENT_CONFIGS = Layout(
         hidden=True,
     ),
     source="coordinator/streams_groups.yaml",
+)
+StreamsGroupMetadataValueLastAssignmentConfigs = (
+    STREAMS_GROUP_METADATA_VALUE_LAST_ASSIGNMENT_CONFIGS.parsed_class
 )
 
 # The epoch of a streams group, and what was last done for it.
@@ -97,6 +101,7 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupMetadataValueV0 = STREAMS_GROUP_METADATA_VALUE_V0.parsed_class
 
 STREAMS_GROUP_METADATA_VALUE: Choice = Choice(
     "streams_group_metadata_value",
@@ -104,6 +109,7 @@ STREAMS_GROUP_METADATA_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_METADATA_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupMetadataValue = StreamsGroupMetadataValueV0
 
 # The key of a member of a streams group.
 STREAMS_GROUP_MEMBER_METADATA_KEY = Layout(
@@ -119,6 +125,7 @@ STREAMS_GROUP_MEMBER_METADATA_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupMemberMetadataKey = STREAMS_GROUP_MEMBER_METADATA_KEY.parsed_class
 
 STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT = Layout(
     "streams_group_member_metadata_value_user_endpoint",
@@ -133,6 +140,9 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT = Layout(
     ),
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupMemberMetadataValueUserEndpoint = (
+    STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT.parsed_class
+)
 
 STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS = Layout(
     "streams_group_member_metadata_value_client_tags",
@@ -146,6 +156,9 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS = Layout(
         hidden=True,
     ),
     source="coordinator/streams_groups.yaml",
+)
+StreamsGroupMemberMetadataValueClientTags = (
+    STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS.parsed_class
 )
 
 # A member of a streams group: who it is, and where it runs.
@@ -224,6 +237,7 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupMemberMetadataValueV0 = STREAMS_GROUP_MEMBER_METADATA_VALUE_V0.parsed_class
 
 STREAMS_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     "streams_group_member_metadata_value",
@@ -231,6 +245,7 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_MEMBER_METADATA_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupMemberMetadataValue = StreamsGroupMemberMetadataValueV0
 
 # The key of the epoch of the target assignment of a streams group.
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
@@ -245,6 +260,7 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupTargetAssignmentMetadataKey = STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY.parsed_class
 
 # The epoch of the target assignment of a streams group.
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
@@ -263,6 +279,9 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupTargetAssignmentMetadataValueV0 = (
+    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.parsed_class
+)
 
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
     "streams_group_target_assignment_metadata_value",
@@ -270,6 +289,7 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupTargetAssignmentMetadataValue = StreamsGroupTargetAssignmentMetadataValueV0
 
 # The key of what a member of a streams group is to run.
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
@@ -285,6 +305,7 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupTargetAssignmentMemberKey = STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY.parsed_class
 
 # Tasks of a subtopology that a member is to run.
 STREAMS_GROUP_TARGET_TASKS_V0 = Layout(
@@ -310,8 +331,10 @@ STREAMS_GROUP_TARGET_TASKS_V0 = Layout(
     source="coordinator/streams_groups.yaml",
     version=0,
 )
+StreamsGroupTargetTasksV0 = STREAMS_GROUP_TARGET_TASKS_V0.parsed_class
 
 STREAMS_GROUP_TARGET_TASKS = {0: STREAMS_GROUP_TARGET_TASKS_V0}
+StreamsGroupTargetTasks = StreamsGroupTargetTasksV0
 
 # What a member of a streams group is to run.
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
@@ -346,6 +369,9 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupTargetAssignmentMemberValueV0 = (
+    STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0.parsed_class
+)
 
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     "streams_group_target_assignment_member_value",
@@ -353,6 +379,7 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupTargetAssignmentMemberValue = StreamsGroupTargetAssignmentMemberValueV0
 
 # The key of what a member of a streams group runs.
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
@@ -368,6 +395,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupCurrentMemberAssignmentKey = STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY.parsed_class
 
 # Tasks of a subtopology that a member runs.
 STREAMS_GROUP_CURRENT_TASKS_V0 = Layout(
@@ -400,8 +428,10 @@ STREAMS_GROUP_CURRENT_TASKS_V0 = Layout(
     source="coordinator/streams_groups.yaml",
     version=0,
 )
+StreamsGroupCurrentTasksV0 = STREAMS_GROUP_CURRENT_TASKS_V0.parsed_class
 
 STREAMS_GROUP_CURRENT_TASKS = {0: STREAMS_GROUP_CURRENT_TASKS_V0}
+StreamsGroupCurrentTasks = StreamsGroupCurrentTasksV0
 
 # What a member of a streams group runs at present, and what it has to give up.
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
@@ -481,6 +511,9 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupCurrentMemberAssignmentValueV0 = (
+    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0.parsed_class
+)
 
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     "streams_group_current_member_assignment_value",
@@ -488,6 +521,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupCurrentMemberAssignmentValue = StreamsGroupCurrentMemberAssignmentValueV0
 
 # The key of the topology of a streams group.
 STREAMS_GROUP_TOPOLOGY_KEY = Layout(
@@ -502,6 +536,7 @@ STREAMS_GROUP_TOPOLOGY_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupTopologyKey = STREAMS_GROUP_TOPOLOGY_KEY.parsed_class
 
 STREAMS_GROUP_TOPIC_TOPIC_CONFIGS = Layout(
     "streams_group_topic_topic_configs",
@@ -516,6 +551,7 @@ STREAMS_GROUP_TOPIC_TOPIC_CONFIGS = Layout(
     ),
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupTopicTopicConfigs = STREAMS_GROUP_TOPIC_TOPIC_CONFIGS.parsed_class
 
 # A topic that a streams application made.
 STREAMS_GROUP_TOPIC_V0 = Layout(
@@ -543,8 +579,10 @@ STREAMS_GROUP_TOPIC_V0 = Layout(
     source="coordinator/streams_groups.yaml",
     version=0,
 )
+StreamsGroupTopicV0 = STREAMS_GROUP_TOPIC_V0.parsed_class
 
 STREAMS_GROUP_TOPIC = {0: STREAMS_GROUP_TOPIC_V0}
+StreamsGroupTopic = StreamsGroupTopicV0
 
 STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_COPARTITION_GROUPS = Layout(
     "streams_group_topology_value_subtopologies_copartition_groups",
@@ -574,6 +612,9 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_COPARTITION_GROUPS = Layout(
         hidden=True,
     ),
     source="coordinator/streams_groups.yaml",
+)
+StreamsGroupTopologyValueSubtopologiesCopartitionGroups = (
+    STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_COPARTITION_GROUPS.parsed_class
 )
 
 STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
@@ -646,8 +687,12 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
     source="coordinator/streams_groups.yaml",
     version=0,
 )
+StreamsGroupTopologyValueSubtopologiesV0 = (
+    STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0.parsed_class
+)
 
 STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES = {0: STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0}
+StreamsGroupTopologyValueSubtopologies = StreamsGroupTopologyValueSubtopologiesV0
 
 # The topology of a streams group: what its members read and write.
 STREAMS_GROUP_TOPOLOGY_VALUE_V0 = Layout(
@@ -674,6 +719,7 @@ STREAMS_GROUP_TOPOLOGY_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupTopologyValueV0 = STREAMS_GROUP_TOPOLOGY_VALUE_V0.parsed_class
 
 STREAMS_GROUP_TOPOLOGY_VALUE: Choice = Choice(
     "streams_group_topology_value",
@@ -681,6 +727,7 @@ STREAMS_GROUP_TOPOLOGY_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_TOPOLOGY_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupTopologyValue = StreamsGroupTopologyValueV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -28,6 +28,7 @@ TRANSACTION_LOG_KEY = Layout(
     source="coordinator/transaction_state.yaml",
     trailing=True,
 )
+TransactionLogKey = TRANSACTION_LOG_KEY.parsed_class
 
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0 = Layout(
     "transaction_log_value_transaction_partitions",
@@ -35,6 +36,9 @@ TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0 = Layout(
     Field("partition_ids", Array(Integer(4), count=Integer(4)), line=55, spelled="partitionIds"),
     source="coordinator/transaction_state.yaml",
     version=0,
+)
+TransactionLogValueTransactionPartitionsV0 = (
+    TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0.parsed_class
 )
 
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1 = Layout(
@@ -56,11 +60,17 @@ TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1 = Layout(
     source="coordinator/transaction_state.yaml",
     version=1,
 )
+TransactionLogValueTransactionPartitionsV1 = (
+    TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1.parsed_class
+)
 
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS = {
     0: TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0,
     1: TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1,
 }
+TransactionLogValueTransactionPartitions = (
+    TransactionLogValueTransactionPartitionsV0 | TransactionLogValueTransactionPartitionsV1
+)
 
 # The state of a transactional id: its producer, and the transaction that is open or was last.
 TRANSACTION_LOG_VALUE_V0 = Layout(
@@ -102,6 +112,7 @@ TRANSACTION_LOG_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+TransactionLogValueV0 = TRANSACTION_LOG_VALUE_V0.parsed_class
 
 TRANSACTION_LOG_VALUE_V1 = Layout(
     "transaction_log_value",
@@ -180,6 +191,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
     version=1,
     trailing=True,
 )
+TransactionLogValueV1 = TRANSACTION_LOG_VALUE_V1.parsed_class
 
 TRANSACTION_LOG_VALUE: Choice = Choice(
     "transaction_log_value",
@@ -187,6 +199,7 @@ TRANSACTION_LOG_VALUE: Choice = Choice(
     cases={0: TRANSACTION_LOG_VALUE_V0, 1: TRANSACTION_LOG_VALUE_V1},
     source="coordinator/transaction_state.yaml",
 )
+TransactionLogValue = TransactionLogValueV0 | TransactionLogValueV1
 
 # The key of a record of the topic __transaction_state, by the type of the record, which is the
 # first number in it.
@@ -196,10 +209,12 @@ TRANSACTION_STATE_KEY = Choice(
     cases={0: TRANSACTION_LOG_KEY},
     source="coordinator/transaction_state.yaml",
 )
+TransactionStateKey = TransactionLogKey
 
 # The value of a record of the topic __transaction_state, by the type in its key. No value, which is
 # null, means that what the key names is gone.
 TRANSACTION_STATE_VALUE = {TransactionStateRecordType.TRANSACTION_LOG: TRANSACTION_LOG_VALUE}
+TransactionStateValue = TransactionLogValue
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -71,6 +71,7 @@ KIP_98_MESSAGE = Layout(
     ),
     source="drafts/kip_98.yaml",
 )
+Kip98Message = KIP_98_MESSAGE.parsed_class
 
 # The message set that KIP-98 first proposed for exactly-once delivery. It never shipped: record
 # batches took its place.
@@ -136,6 +137,7 @@ KIP_98_MESSAGE_SET = Layout(
     ),
     source="drafts/kip_98.yaml",
 )
+Kip98MessageSet = KIP_98_MESSAGE_SET.parsed_class
 
 
 def next_offset(kip_98_message_set: Container) -> int:
@@ -172,6 +174,7 @@ KIP_98_CONTROL_MESSAGE_KEY = Layout(
     ),
     source="drafts/kip_98.yaml",
 )
+Kip98ControlMessageKey = KIP_98_CONTROL_MESSAGE_KEY.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -31,6 +31,7 @@ LEADER_EPOCH_CHECKPOINT = LinesFile(
     accepts=["any_final_newline", "other_newlines", "other_spellings"],
     may_be_empty=True,
 )
+LeaderEpochCheckpoint = LEADER_EPOCH_CHECKPOINT.parsed_class
 
 # An offset for each partition of a log directory. Four files have this form. In replication-offset-
 # checkpoint the offsets are the high watermarks; in recovery-point-offset-checkpoint those from
@@ -63,6 +64,7 @@ OFFSET_CHECKPOINT = LinesFile(
     accepts=["any_final_newline", "invalid_utf8", "other_newlines", "other_spellings"],
     may_be_empty=True,
 )
+OffsetCheckpoint = OFFSET_CHECKPOINT.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

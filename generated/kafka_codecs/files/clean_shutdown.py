@@ -12,6 +12,7 @@ CLEAN_SHUTDOWN = Layout(
     Field("json", Text(None), line=7),
     source="files/clean_shutdown.yaml",
 )
+CleanShutdown = CLEAN_SHUTDOWN.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -58,6 +58,7 @@ META_PROPERTIES = PropertiesFile(
     ],
     keep_unknown=True,
 )
+MetaProperties = META_PROPERTIES.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -22,6 +22,7 @@ OFFSET_INDEX_ENTRY = Layout(
     ),
     source="files/offset_index.yaml",
 )
+OffsetIndexEntry = OFFSET_INDEX_ENTRY.parsed_class
 
 # An offset index, the file .index beside a segment: where batches begin. It has an entry for every
 # few KiB of the segment, and no header, count or checksum. A file that was made longer in advance
@@ -32,6 +33,7 @@ OFFSET_INDEX = Layout(
     Field("entries", Array(OFFSET_INDEX_ENTRY), line=9),
     source="files/offset_index.yaml",
 )
+OffsetIndex = OFFSET_INDEX.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

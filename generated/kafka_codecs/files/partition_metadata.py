@@ -30,6 +30,7 @@ PARTITION_METADATA = LinesFile(
     ],
     final_newline=False,
 )
+PartitionMetadata = PARTITION_METADATA.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -29,6 +29,7 @@ PRODUCER_SNAPSHOT_ENTRY = Layout(
     ),
     source="files/producer_snapshot.yaml",
 )
+ProducerSnapshotEntry = PRODUCER_SNAPSHOT_ENTRY.parsed_class
 
 # The state of the producers of a partition, the file .snapshot beside its segments: what a broker
 # knows of each idempotent or transactional producer at the offset in the name of the file, which is
@@ -53,6 +54,7 @@ PRODUCER_SNAPSHOT_V1 = Layout(
     source="files/producer_snapshot.yaml",
     version=1,
 )
+ProducerSnapshotV1 = PRODUCER_SNAPSHOT_V1.parsed_class
 
 PRODUCER_SNAPSHOT: Choice = Choice(
     "producer_snapshot",
@@ -60,6 +62,7 @@ PRODUCER_SNAPSHOT: Choice = Choice(
     cases={1: PRODUCER_SNAPSHOT_V1},
     source="files/producer_snapshot.yaml",
 )
+ProducerSnapshot = ProducerSnapshotV1
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -22,6 +22,7 @@ TIME_INDEX_ENTRY = Layout(
     ),
     source="files/time_index.yaml",
 )
+TimeIndexEntry = TIME_INDEX_ENTRY.parsed_class
 
 # A time index, the file .timeindex beside a segment: the largest timestamps so far, and which
 # batches have them. It has no header, count or checksum. A file that was made longer in advance has
@@ -32,6 +33,7 @@ TIME_INDEX = Layout(
     Field("entries", Array(TIME_INDEX_ENTRY), line=9),
     source="files/time_index.yaml",
 )
+TimeIndex = TIME_INDEX.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

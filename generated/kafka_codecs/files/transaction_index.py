@@ -15,6 +15,7 @@ TRANSACTION_INDEX_ENTRY_V0 = Layout(
     source="files/transaction_index.yaml",
     version=0,
 )
+TransactionIndexEntryV0 = TRANSACTION_INDEX_ENTRY_V0.parsed_class
 
 TRANSACTION_INDEX_ENTRY: Choice = Choice(
     "transaction_index_entry",
@@ -22,6 +23,7 @@ TRANSACTION_INDEX_ENTRY: Choice = Choice(
     cases={0: TRANSACTION_INDEX_ENTRY_V0},
     source="files/transaction_index.yaml",
 )
+TransactionIndexEntry = TransactionIndexEntryV0
 
 # A transaction index, the file .txnindex beside a segment: the transactions that were aborted. It
 # is there when the segment holds an abort marker, and has no header, count or checksum.
@@ -30,6 +32,7 @@ TRANSACTION_INDEX = Layout(
     Field("entries", Array(TRANSACTION_INDEX_ENTRY, accepts=frozenset(["truncated_tail"])), line=8),
     source="files/transaction_index.yaml",
 )
+TransactionIndex = TRANSACTION_INDEX.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -20,8 +20,10 @@ KRAFT_VERSION_RECORD_V0 = Layout(
     version=0,
     trailing=True,
 )
+KraftVersionRecordV0 = KRAFT_VERSION_RECORD_V0.parsed_class
 
 KRAFT_VERSION_RECORD = {0: KRAFT_VERSION_RECORD_V0}
+KraftVersionRecord = KraftVersionRecordV0
 
 # A listener of a voter.
 VOTERS_RECORD_ENDPOINT_V0 = Layout(
@@ -39,8 +41,10 @@ VOTERS_RECORD_ENDPOINT_V0 = Layout(
     source="messages/kraft.yaml",
     version=0,
 )
+VotersRecordEndpointV0 = VOTERS_RECORD_ENDPOINT_V0.parsed_class
 
 VOTERS_RECORD_ENDPOINT = {0: VOTERS_RECORD_ENDPOINT_V0}
+VotersRecordEndpoint = VotersRecordEndpointV0
 
 # The range of KRaft protocol versions that a voter can run.
 KRAFT_VERSION_FEATURE_V0 = Layout(
@@ -57,8 +61,10 @@ KRAFT_VERSION_FEATURE_V0 = Layout(
     source="messages/kraft.yaml",
     version=0,
 )
+KraftVersionFeatureV0 = KRAFT_VERSION_FEATURE_V0.parsed_class
 
 KRAFT_VERSION_FEATURE = {0: KRAFT_VERSION_FEATURE_V0}
+KraftVersionFeature = KraftVersionFeatureV0
 
 # A voter, where it listens, and which versions of the protocol it can run.
 VOTERS_RECORD_VOTER_V0 = Layout(
@@ -86,8 +92,10 @@ VOTERS_RECORD_VOTER_V0 = Layout(
     source="messages/kraft.yaml",
     version=0,
 )
+VotersRecordVoterV0 = VOTERS_RECORD_VOTER_V0.parsed_class
 
 VOTERS_RECORD_VOTER = {0: VOTERS_RECORD_VOTER_V0}
+VotersRecordVoter = VotersRecordVoterV0
 
 # The voters of a KRaft quorum, with their addresses.
 VOTERS_RECORD_V0 = Layout(
@@ -109,8 +117,10 @@ VOTERS_RECORD_V0 = Layout(
     version=0,
     trailing=True,
 )
+VotersRecordV0 = VOTERS_RECORD_V0.parsed_class
 
 VOTERS_RECORD = {0: VOTERS_RECORD_V0}
+VotersRecord = VotersRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -18,6 +18,7 @@ VOTER_V0 = Layout(
     source="messages/leader_change.yaml",
     version=0,
 )
+VoterV0 = VOTER_V0.parsed_class
 
 VOTER_V1 = Layout(
     "voter",
@@ -33,8 +34,10 @@ VOTER_V1 = Layout(
     source="messages/leader_change.yaml",
     version=1,
 )
+VoterV1 = VOTER_V1.parsed_class
 
 VOTER = {0: VOTER_V0, 1: VOTER_V1}
+Voter = VoterV0 | VoterV1
 
 # A leader of a KRaft quorum was elected.
 LEADER_CHANGE_MESSAGE_V0 = Layout(
@@ -63,6 +66,7 @@ LEADER_CHANGE_MESSAGE_V0 = Layout(
     version=0,
     trailing=True,
 )
+LeaderChangeMessageV0 = LEADER_CHANGE_MESSAGE_V0.parsed_class
 
 LEADER_CHANGE_MESSAGE_V1 = Layout(
     "leader_change_message",
@@ -90,8 +94,10 @@ LEADER_CHANGE_MESSAGE_V1 = Layout(
     version=1,
     trailing=True,
 )
+LeaderChangeMessageV1 = LEADER_CHANGE_MESSAGE_V1.parsed_class
 
 LEADER_CHANGE_MESSAGE = {0: LEADER_CHANGE_MESSAGE_V0, 1: LEADER_CHANGE_MESSAGE_V1}
+LeaderChangeMessage = LeaderChangeMessageV0 | LeaderChangeMessageV1
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -20,8 +20,10 @@ SNAPSHOT_HEADER_RECORD_V0 = Layout(
     version=0,
     trailing=True,
 )
+SnapshotHeaderRecordV0 = SNAPSHOT_HEADER_RECORD_V0.parsed_class
 
 SNAPSHOT_HEADER_RECORD = {0: SNAPSHOT_HEADER_RECORD_V0}
+SnapshotHeaderRecord = SnapshotHeaderRecordV0
 
 # The last record of a KRaft snapshot.
 SNAPSHOT_FOOTER_RECORD_V0 = Layout(
@@ -38,8 +40,10 @@ SNAPSHOT_FOOTER_RECORD_V0 = Layout(
     version=0,
     trailing=True,
 )
+SnapshotFooterRecordV0 = SNAPSHOT_FOOTER_RECORD_V0.parsed_class
 
 SNAPSHOT_FOOTER_RECORD = {0: SNAPSHOT_FOOTER_RECORD_V0}
+SnapshotFooterRecord = SnapshotFooterRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

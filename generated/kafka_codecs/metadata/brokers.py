@@ -38,8 +38,10 @@ REGISTERED_ENDPOINT_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+RegisteredEndpointV0 = REGISTERED_ENDPOINT_V0.parsed_class
 
 REGISTERED_ENDPOINT = {0: REGISTERED_ENDPOINT_V0}
+RegisteredEndpoint = RegisteredEndpointV0
 
 # The levels of a feature that a broker or a controller can run.
 REGISTERED_FEATURE_V0 = Layout(
@@ -57,8 +59,10 @@ REGISTERED_FEATURE_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+RegisteredFeatureV0 = REGISTERED_FEATURE_V0.parsed_class
 
 REGISTERED_FEATURE = {0: REGISTERED_FEATURE_V0}
+RegisteredFeature = RegisteredFeatureV0
 
 # A broker has registered.
 REGISTER_BROKER_RECORD_V0 = Layout(
@@ -93,6 +97,7 @@ REGISTER_BROKER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+RegisterBrokerRecordV0 = REGISTER_BROKER_RECORD_V0.parsed_class
 
 REGISTER_BROKER_RECORD_V1 = Layout(
     "register_broker_record",
@@ -133,6 +138,7 @@ REGISTER_BROKER_RECORD_V1 = Layout(
     source="metadata/brokers.yaml",
     version=1,
 )
+RegisterBrokerRecordV1 = REGISTER_BROKER_RECORD_V1.parsed_class
 
 REGISTER_BROKER_RECORD_V2 = Layout(
     "register_broker_record",
@@ -180,6 +186,7 @@ REGISTER_BROKER_RECORD_V2 = Layout(
     source="metadata/brokers.yaml",
     version=2,
 )
+RegisterBrokerRecordV2 = REGISTER_BROKER_RECORD_V2.parsed_class
 
 REGISTER_BROKER_RECORD_V3 = Layout(
     "register_broker_record",
@@ -234,6 +241,7 @@ REGISTER_BROKER_RECORD_V3 = Layout(
     source="metadata/brokers.yaml",
     version=3,
 )
+RegisterBrokerRecordV3 = REGISTER_BROKER_RECORD_V3.parsed_class
 
 REGISTER_BROKER_RECORD_V4 = Layout(
     "register_broker_record",
@@ -296,6 +304,7 @@ REGISTER_BROKER_RECORD_V4 = Layout(
     source="metadata/brokers.yaml",
     version=4,
 )
+RegisterBrokerRecordV4 = REGISTER_BROKER_RECORD_V4.parsed_class
 
 REGISTER_BROKER_RECORD = {
     0: REGISTER_BROKER_RECORD_V0,
@@ -304,6 +313,13 @@ REGISTER_BROKER_RECORD = {
     3: REGISTER_BROKER_RECORD_V3,
     4: REGISTER_BROKER_RECORD_V4,
 }
+RegisterBrokerRecord = (
+    RegisterBrokerRecordV0
+    | RegisterBrokerRecordV1
+    | RegisterBrokerRecordV2
+    | RegisterBrokerRecordV3
+    | RegisterBrokerRecordV4
+)
 
 # A broker is registered no more.
 UNREGISTER_BROKER_RECORD_V0 = Layout(
@@ -320,8 +336,10 @@ UNREGISTER_BROKER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+UnregisterBrokerRecordV0 = UNREGISTER_BROKER_RECORD_V0.parsed_class
 
 UNREGISTER_BROKER_RECORD = {0: UNREGISTER_BROKER_RECORD_V0}
+UnregisterBrokerRecord = UnregisterBrokerRecordV0
 
 # What changed of the registration of a broker.
 BROKER_REGISTRATION_CHANGE_RECORD_V0 = Layout(
@@ -339,6 +357,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+BrokerRegistrationChangeRecordV0 = BROKER_REGISTRATION_CHANGE_RECORD_V0.parsed_class
 
 BROKER_REGISTRATION_CHANGE_RECORD_V1 = Layout(
     "broker_registration_change_record",
@@ -362,6 +381,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V1 = Layout(
     source="metadata/brokers.yaml",
     version=1,
 )
+BrokerRegistrationChangeRecordV1 = BROKER_REGISTRATION_CHANGE_RECORD_V1.parsed_class
 
 BROKER_REGISTRATION_CHANGE_RECORD_V2 = Layout(
     "broker_registration_change_record",
@@ -392,6 +412,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V2 = Layout(
     source="metadata/brokers.yaml",
     version=2,
 )
+BrokerRegistrationChangeRecordV2 = BROKER_REGISTRATION_CHANGE_RECORD_V2.parsed_class
 
 BROKER_REGISTRATION_CHANGE_RECORD_V3 = Layout(
     "broker_registration_change_record",
@@ -430,6 +451,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V3 = Layout(
     source="metadata/brokers.yaml",
     version=3,
 )
+BrokerRegistrationChangeRecordV3 = BROKER_REGISTRATION_CHANGE_RECORD_V3.parsed_class
 
 BROKER_REGISTRATION_CHANGE_RECORD = {
     0: BROKER_REGISTRATION_CHANGE_RECORD_V0,
@@ -437,6 +459,12 @@ BROKER_REGISTRATION_CHANGE_RECORD = {
     2: BROKER_REGISTRATION_CHANGE_RECORD_V2,
     3: BROKER_REGISTRATION_CHANGE_RECORD_V3,
 }
+BrokerRegistrationChangeRecord = (
+    BrokerRegistrationChangeRecordV0
+    | BrokerRegistrationChangeRecordV1
+    | BrokerRegistrationChangeRecordV2
+    | BrokerRegistrationChangeRecordV3
+)
 
 # A broker was fenced. `broker_registration_change_record` is written in its place since 3.3.
 FENCE_BROKER_RECORD_V0 = Layout(
@@ -453,8 +481,10 @@ FENCE_BROKER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+FenceBrokerRecordV0 = FENCE_BROKER_RECORD_V0.parsed_class
 
 FENCE_BROKER_RECORD = {0: FENCE_BROKER_RECORD_V0}
+FenceBrokerRecord = FenceBrokerRecordV0
 
 # A broker is fenced no more. `broker_registration_change_record` is written in its place since 3.3.
 UNFENCE_BROKER_RECORD_V0 = Layout(
@@ -471,8 +501,10 @@ UNFENCE_BROKER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+UnfenceBrokerRecordV0 = UNFENCE_BROKER_RECORD_V0.parsed_class
 
 UNFENCE_BROKER_RECORD = {0: UNFENCE_BROKER_RECORD_V0}
+UnfenceBrokerRecord = UnfenceBrokerRecordV0
 
 # A controller has registered.
 REGISTER_CONTROLLER_RECORD_V0 = Layout(
@@ -501,8 +533,10 @@ REGISTER_CONTROLLER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+RegisterControllerRecordV0 = REGISTER_CONTROLLER_RECORD_V0.parsed_class
 
 REGISTER_CONTROLLER_RECORD = {0: REGISTER_CONTROLLER_RECORD_V0}
+RegisterControllerRecord = RegisterControllerRecordV0
 
 # A controller is registered no more.
 UNREGISTER_CONTROLLER_RECORD_V0 = Layout(
@@ -518,8 +552,10 @@ UNREGISTER_CONTROLLER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+UnregisterControllerRecordV0 = UNREGISTER_CONTROLLER_RECORD_V0.parsed_class
 
 UNREGISTER_CONTROLLER_RECORD = {0: UNREGISTER_CONTROLLER_RECORD_V0}
+UnregisterControllerRecord = UnregisterControllerRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -47,8 +47,10 @@ CONFIG_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+ConfigRecordV0 = CONFIG_RECORD_V0.parsed_class
 
 CONFIG_RECORD = {0: CONFIG_RECORD_V0}
+ConfigRecord = ConfigRecordV0
 
 CLIENT_QUOTA_RECORD_ENTITY = Layout(
     "client_quota_record_entity",
@@ -73,6 +75,7 @@ CLIENT_QUOTA_RECORD_ENTITY = Layout(
     ),
     source="metadata/cluster.yaml",
 )
+ClientQuotaRecordEntity = CLIENT_QUOTA_RECORD_ENTITY.parsed_class
 
 # A quota of a user, a client or an address.
 CLIENT_QUOTA_RECORD_V0 = Layout(
@@ -95,8 +98,10 @@ CLIENT_QUOTA_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+ClientQuotaRecordV0 = CLIENT_QUOTA_RECORD_V0.parsed_class
 
 CLIENT_QUOTA_RECORD = {0: CLIENT_QUOTA_RECORD_V0}
+ClientQuotaRecord = ClientQuotaRecordV0
 
 # The level at which the cluster runs a feature.
 FEATURE_LEVEL_RECORD_V0 = Layout(
@@ -113,8 +118,10 @@ FEATURE_LEVEL_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+FeatureLevelRecordV0 = FEATURE_LEVEL_RECORD_V0.parsed_class
 
 FEATURE_LEVEL_RECORD = {0: FEATURE_LEVEL_RECORD_V0}
+FeatureLevelRecord = FeatureLevelRecordV0
 
 # A broker was given a block of producer ids.
 PRODUCER_IDS_RECORD_V0 = Layout(
@@ -132,8 +139,10 @@ PRODUCER_IDS_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+ProducerIdsRecordV0 = PRODUCER_IDS_RECORD_V0.parsed_class
 
 PRODUCER_IDS_RECORD = {0: PRODUCER_IDS_RECORD_V0}
+ProducerIdsRecord = ProducerIdsRecordV0
 
 # Nothing. The active controller writes it now and then, so that the log goes on.
 NO_OP_RECORD_V0 = Layout(
@@ -148,8 +157,10 @@ NO_OP_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+NoOpRecordV0 = NO_OP_RECORD_V0.parsed_class
 
 NO_OP_RECORD = {0: NO_OP_RECORD_V0}
+NoOpRecord = NoOpRecordV0
 
 # How far the migration from ZooKeeper is.
 ZK_MIGRATION_STATE_RECORD_V0 = Layout(
@@ -170,8 +181,10 @@ ZK_MIGRATION_STATE_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+ZkMigrationStateRecordV0 = ZK_MIGRATION_STATE_RECORD_V0.parsed_class
 
 ZK_MIGRATION_STATE_RECORD = {0: ZK_MIGRATION_STATE_RECORD_V0}
+ZkMigrationStateRecord = ZkMigrationStateRecordV0
 
 # Records that belong together begin.
 BEGIN_TRANSACTION_RECORD_V0 = Layout(
@@ -193,8 +206,10 @@ BEGIN_TRANSACTION_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+BeginTransactionRecordV0 = BEGIN_TRANSACTION_RECORD_V0.parsed_class
 
 BEGIN_TRANSACTION_RECORD = {0: BEGIN_TRANSACTION_RECORD_V0}
+BeginTransactionRecord = BeginTransactionRecordV0
 
 # Records that belong together end, and take effect.
 END_TRANSACTION_RECORD_V0 = Layout(
@@ -209,8 +224,10 @@ END_TRANSACTION_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+EndTransactionRecordV0 = END_TRANSACTION_RECORD_V0.parsed_class
 
 END_TRANSACTION_RECORD = {0: END_TRANSACTION_RECORD_V0}
+EndTransactionRecord = EndTransactionRecordV0
 
 # Records that belong together end, and have no effect.
 ABORT_TRANSACTION_RECORD_V0 = Layout(
@@ -232,8 +249,10 @@ ABORT_TRANSACTION_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+AbortTransactionRecordV0 = ABORT_TRANSACTION_RECORD_V0.parsed_class
 
 ABORT_TRANSACTION_RECORD = {0: ABORT_TRANSACTION_RECORD_V0}
+AbortTransactionRecord = AbortTransactionRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

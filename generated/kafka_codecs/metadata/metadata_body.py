@@ -10,6 +10,13 @@ from kafka_codecs.metadata.brokers import (
     UNFENCE_BROKER_RECORD,
     UNREGISTER_BROKER_RECORD,
     UNREGISTER_CONTROLLER_RECORD,
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+    UnregisterControllerRecord,
 )
 from kafka_codecs.metadata.cluster import (
     ABORT_TRANSACTION_RECORD,
@@ -21,6 +28,15 @@ from kafka_codecs.metadata.cluster import (
     NO_OP_RECORD,
     PRODUCER_IDS_RECORD,
     ZK_MIGRATION_STATE_RECORD,
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ClientQuotaRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+    ProducerIdsRecord,
+    ZkMigrationStateRecord,
 )
 from kafka_codecs.metadata.enums import MetadataRecordType
 from kafka_codecs.metadata.security import (
@@ -30,6 +46,12 @@ from kafka_codecs.metadata.security import (
     REMOVE_DELEGATION_TOKEN_RECORD,
     REMOVE_USER_SCRAM_CREDENTIAL_RECORD,
     USER_SCRAM_CREDENTIAL_RECORD,
+    AccessControlEntryRecord,
+    DelegationTokenRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
 )
 from kafka_codecs.metadata.topics import (
     CLEAR_ELR_RECORD,
@@ -37,6 +59,11 @@ from kafka_codecs.metadata.topics import (
     PARTITION_RECORD,
     REMOVE_TOPIC_RECORD,
     TOPIC_RECORD,
+    ClearElrRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
 )
 
 # A record of the metadata log, without its frame, by its type.
@@ -69,6 +96,35 @@ METADATA_BODY = {
     MetadataRecordType.CLEAR_ELR_RECORD: CLEAR_ELR_RECORD,
     MetadataRecordType.UNREGISTER_CONTROLLER_RECORD: UNREGISTER_CONTROLLER_RECORD,
 }
+MetadataBody = (
+    RegisterBrokerRecord
+    | UnregisterBrokerRecord
+    | TopicRecord
+    | PartitionRecord
+    | ConfigRecord
+    | PartitionChangeRecord
+    | FenceBrokerRecord
+    | UnfenceBrokerRecord
+    | RemoveTopicRecord
+    | DelegationTokenRecord
+    | UserScramCredentialRecord
+    | FeatureLevelRecord
+    | ClientQuotaRecord
+    | ProducerIdsRecord
+    | BrokerRegistrationChangeRecord
+    | AccessControlEntryRecord
+    | RemoveAccessControlEntryRecord
+    | NoOpRecord
+    | ZkMigrationStateRecord
+    | RemoveUserScramCredentialRecord
+    | BeginTransactionRecord
+    | EndTransactionRecord
+    | AbortTransactionRecord
+    | RemoveDelegationTokenRecord
+    | RegisterControllerRecord
+    | ClearElrRecord
+    | UnregisterControllerRecord
+)
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -42,6 +42,7 @@ METADATA_RECORD = Layout(
     ),
     source="metadata/metadata_record.yaml",
 )
+MetadataRecord = METADATA_RECORD.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

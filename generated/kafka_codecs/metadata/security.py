@@ -55,8 +55,10 @@ DELEGATION_TOKEN_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+DelegationTokenRecordV0 = DELEGATION_TOKEN_RECORD_V0.parsed_class
 
 DELEGATION_TOKEN_RECORD = {0: DELEGATION_TOKEN_RECORD_V0}
+DelegationTokenRecord = DelegationTokenRecordV0
 
 # A delegation token was removed.
 REMOVE_DELEGATION_TOKEN_RECORD_V0 = Layout(
@@ -77,8 +79,10 @@ REMOVE_DELEGATION_TOKEN_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+RemoveDelegationTokenRecordV0 = REMOVE_DELEGATION_TOKEN_RECORD_V0.parsed_class
 
 REMOVE_DELEGATION_TOKEN_RECORD = {0: REMOVE_DELEGATION_TOKEN_RECORD_V0}
+RemoveDelegationTokenRecord = RemoveDelegationTokenRecordV0
 
 # The password of a user, as SCRAM stores it.
 USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
@@ -109,8 +113,10 @@ USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+UserScramCredentialRecordV0 = USER_SCRAM_CREDENTIAL_RECORD_V0.parsed_class
 
 USER_SCRAM_CREDENTIAL_RECORD = {0: USER_SCRAM_CREDENTIAL_RECORD_V0}
+UserScramCredentialRecord = UserScramCredentialRecordV0
 
 # A password of a user was removed.
 REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
@@ -127,8 +133,10 @@ REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+RemoveUserScramCredentialRecordV0 = REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0.parsed_class
 
 REMOVE_USER_SCRAM_CREDENTIAL_RECORD = {0: REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0}
+RemoveUserScramCredentialRecord = RemoveUserScramCredentialRecordV0
 
 # A rule of access was made.
 ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
@@ -171,8 +179,10 @@ ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+AccessControlEntryRecordV0 = ACCESS_CONTROL_ENTRY_RECORD_V0.parsed_class
 
 ACCESS_CONTROL_ENTRY_RECORD = {0: ACCESS_CONTROL_ENTRY_RECORD_V0}
+AccessControlEntryRecord = AccessControlEntryRecordV0
 
 # A rule of access was removed.
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
@@ -188,8 +198,10 @@ REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+RemoveAccessControlEntryRecordV0 = REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0.parsed_class
 
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD = {0: REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0}
+RemoveAccessControlEntryRecord = RemoveAccessControlEntryRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -30,8 +30,10 @@ TOPIC_RECORD_V0 = Layout(
     source="metadata/topics.yaml",
     version=0,
 )
+TopicRecordV0 = TOPIC_RECORD_V0.parsed_class
 
 TOPIC_RECORD = {0: TOPIC_RECORD_V0}
+TopicRecord = TopicRecordV0
 
 # The state of a partition, when it was made or in a snapshot.
 PARTITION_RECORD_V0 = Layout(
@@ -76,6 +78,7 @@ PARTITION_RECORD_V0 = Layout(
     source="metadata/topics.yaml",
     version=0,
 )
+PartitionRecordV0 = PARTITION_RECORD_V0.parsed_class
 
 PARTITION_RECORD_V1 = Layout(
     "partition_record",
@@ -124,6 +127,7 @@ PARTITION_RECORD_V1 = Layout(
     source="metadata/topics.yaml",
     version=1,
 )
+PartitionRecordV1 = PARTITION_RECORD_V1.parsed_class
 
 PARTITION_RECORD_V2 = Layout(
     "partition_record",
@@ -188,8 +192,10 @@ PARTITION_RECORD_V2 = Layout(
     source="metadata/topics.yaml",
     version=2,
 )
+PartitionRecordV2 = PARTITION_RECORD_V2.parsed_class
 
 PARTITION_RECORD = {0: PARTITION_RECORD_V0, 1: PARTITION_RECORD_V1, 2: PARTITION_RECORD_V2}
+PartitionRecord = PartitionRecordV0 | PartitionRecordV1 | PartitionRecordV2
 
 # What changed of a partition.
 PARTITION_CHANGE_RECORD_V0 = Layout(
@@ -245,6 +251,7 @@ PARTITION_CHANGE_RECORD_V0 = Layout(
     source="metadata/topics.yaml",
     version=0,
 )
+PartitionChangeRecordV0 = PARTITION_CHANGE_RECORD_V0.parsed_class
 
 PARTITION_CHANGE_RECORD_V1 = Layout(
     "partition_change_record",
@@ -306,6 +313,7 @@ PARTITION_CHANGE_RECORD_V1 = Layout(
     source="metadata/topics.yaml",
     version=1,
 )
+PartitionChangeRecordV1 = PARTITION_CHANGE_RECORD_V1.parsed_class
 
 PARTITION_CHANGE_RECORD_V2 = Layout(
     "partition_change_record",
@@ -383,12 +391,14 @@ PARTITION_CHANGE_RECORD_V2 = Layout(
     source="metadata/topics.yaml",
     version=2,
 )
+PartitionChangeRecordV2 = PARTITION_CHANGE_RECORD_V2.parsed_class
 
 PARTITION_CHANGE_RECORD = {
     0: PARTITION_CHANGE_RECORD_V0,
     1: PARTITION_CHANGE_RECORD_V1,
     2: PARTITION_CHANGE_RECORD_V2,
 }
+PartitionChangeRecord = PartitionChangeRecordV0 | PartitionChangeRecordV1 | PartitionChangeRecordV2
 
 # A topic was deleted.
 REMOVE_TOPIC_RECORD_V0 = Layout(
@@ -404,8 +414,10 @@ REMOVE_TOPIC_RECORD_V0 = Layout(
     source="metadata/topics.yaml",
     version=0,
 )
+RemoveTopicRecordV0 = REMOVE_TOPIC_RECORD_V0.parsed_class
 
 REMOVE_TOPIC_RECORD = {0: REMOVE_TOPIC_RECORD_V0}
+RemoveTopicRecord = RemoveTopicRecordV0
 
 # Eligible leader replicas are forgotten.
 CLEAR_ELR_RECORD_V0 = Layout(
@@ -426,8 +438,10 @@ CLEAR_ELR_RECORD_V0 = Layout(
     source="metadata/topics.yaml",
     version=0,
 )
+ClearElrRecordV0 = CLEAR_ELR_RECORD_V0.parsed_class
 
 CLEAR_ELR_RECORD = {0: CLEAR_ELR_RECORD_V0}
+ClearElrRecord = ClearElrRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -20,6 +20,7 @@ CONTROL_RECORD_KEY = Layout(
     source="records/control_record.yaml",
     trailing=True,
 )
+ControlRecordKey = CONTROL_RECORD_KEY.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

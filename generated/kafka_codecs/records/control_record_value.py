@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from kafka_codecs.messages.kraft import KRAFT_VERSION_RECORD_V0, VOTERS_RECORD_V0
-from kafka_codecs.messages.leader_change import LEADER_CHANGE_MESSAGE_V0
-from kafka_codecs.messages.snapshot import SNAPSHOT_FOOTER_RECORD_V0, SNAPSHOT_HEADER_RECORD_V0
-from kafka_codecs.records.end_txn_marker import END_TXN_MARKER_V0
+from kafka_codecs.messages.kraft import (
+    KRAFT_VERSION_RECORD_V0,
+    VOTERS_RECORD_V0,
+    KraftVersionRecord,
+    VotersRecord,
+)
+from kafka_codecs.messages.leader_change import LEADER_CHANGE_MESSAGE_V0, LeaderChangeMessageV0
+from kafka_codecs.messages.snapshot import (
+    SNAPSHOT_FOOTER_RECORD_V0,
+    SNAPSHOT_HEADER_RECORD_V0,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+)
+from kafka_codecs.records.end_txn_marker import END_TXN_MARKER_V0, EndTxnMarker
 from kafka_codecs.records.enums import ControlRecordType
 
 # The value of a control record, by the type in its key. Kafka's readers take version 0 of the
@@ -19,6 +29,14 @@ CONTROL_RECORD_VALUE = {
     ControlRecordType.KRAFT_VERSION: KRAFT_VERSION_RECORD_V0,
     ControlRecordType.KRAFT_VOTERS: VOTERS_RECORD_V0,
 }
+ControlRecordValue = (
+    EndTxnMarker
+    | LeaderChangeMessageV0
+    | SnapshotHeaderRecord
+    | SnapshotFooterRecord
+    | KraftVersionRecord
+    | VotersRecord
+)
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -20,8 +20,10 @@ END_TXN_MARKER_V0 = Layout(
     version=0,
     trailing=True,
 )
+EndTxnMarkerV0 = END_TXN_MARKER_V0.parsed_class
 
 END_TXN_MARKER = {0: END_TXN_MARKER_V0}
+EndTxnMarker = EndTxnMarkerV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -16,6 +16,7 @@ HEADER = Layout(
     ),
     source="records/header.yaml",
 )
+Header = HEADER.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

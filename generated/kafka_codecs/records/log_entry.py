@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codecgen.runtime.construct import Choice
-from kafka_codecs.records.message import MESSAGE_V0, MESSAGE_V1
-from kafka_codecs.records.record_batch import RECORD_BATCH
+from kafka_codecs.records.message import MESSAGE_V0, MESSAGE_V1, Message
+from kafka_codecs.records.record_batch import RECORD_BATCH, RecordBatch
 
 # What a log segment is a run of. Any mix of versions may stand in one segment: the magic byte,
 # which lies at the same place in all of them, says which one an entry is.
@@ -14,6 +14,7 @@ LOG_ENTRY = Choice(
     cases={0: MESSAGE_V0, 1: MESSAGE_V1, 2: RECORD_BATCH},
     source="records/log_entry.yaml",
 )
+LogEntry = Message | RecordBatch
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -105,6 +105,7 @@ MESSAGE_V0 = Layout(
     version=0,
     trailing=True,
 )
+MessageV0 = MESSAGE_V0.parsed_class
 
 MESSAGE_V1 = Layout(
     "message",
@@ -188,6 +189,7 @@ MESSAGE_V1 = Layout(
     version=1,
     trailing=True,
 )
+MessageV1 = MESSAGE_V1.parsed_class
 
 MESSAGE: Choice = Choice(
     "message",
@@ -195,6 +197,7 @@ MESSAGE: Choice = Choice(
     cases={0: MESSAGE_V0, 1: MESSAGE_V1},
     source="records/message.yaml",
 )
+Message = MessageV0 | MessageV1
 
 
 def messages_offset(message: Container, item: Container) -> int:

@@ -28,6 +28,7 @@ RECORD = Layout(
     ),
     source="records/record.yaml",
 )
+Record = RECORD.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -91,6 +91,7 @@ RECORD_BATCH = Layout(
     ),
     source="records/record_batch.yaml",
 )
+RecordBatch = RECORD_BATCH.parsed_class
 
 
 def last_offset(record_batch: Container) -> int:

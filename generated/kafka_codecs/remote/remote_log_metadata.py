@@ -37,8 +37,10 @@ TOPIC_ID_PARTITION_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+TopicIdPartitionV0 = TOPIC_ID_PARTITION_V0.parsed_class
 
 TOPIC_ID_PARTITION = {0: TOPIC_ID_PARTITION_V0}
+TopicIdPartition = TopicIdPartitionV0
 
 # A segment in remote storage.
 REMOTE_LOG_SEGMENT_ID_V0 = Layout(
@@ -55,8 +57,10 @@ REMOTE_LOG_SEGMENT_ID_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+RemoteLogSegmentIdV0 = REMOTE_LOG_SEGMENT_ID_V0.parsed_class
 
 REMOTE_LOG_SEGMENT_ID = {0: REMOTE_LOG_SEGMENT_ID_V0}
+RemoteLogSegmentId = RemoteLogSegmentIdV0
 
 # Where the records of a leader epoch begin in a segment.
 SEGMENT_LEADER_EPOCH_V0 = Layout(
@@ -73,8 +77,10 @@ SEGMENT_LEADER_EPOCH_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+SegmentLeaderEpochV0 = SEGMENT_LEADER_EPOCH_V0.parsed_class
 
 SEGMENT_LEADER_EPOCH = {0: SEGMENT_LEADER_EPOCH_V0}
+SegmentLeaderEpoch = SegmentLeaderEpochV0
 
 # A segment that is being copied to remote storage.
 REMOTE_LOG_SEGMENT_METADATA_RECORD_V0 = Layout(
@@ -116,8 +122,10 @@ REMOTE_LOG_SEGMENT_METADATA_RECORD_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+RemoteLogSegmentMetadataRecordV0 = REMOTE_LOG_SEGMENT_METADATA_RECORD_V0.parsed_class
 
 REMOTE_LOG_SEGMENT_METADATA_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_RECORD_V0}
+RemoteLogSegmentMetadataRecord = RemoteLogSegmentMetadataRecordV0
 
 # What changed of a segment in remote storage: it was copied, or is being deleted.
 REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0 = Layout(
@@ -153,8 +161,10 @@ REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+RemoteLogSegmentMetadataUpdateRecordV0 = REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0.parsed_class
 
 REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0}
+RemoteLogSegmentMetadataUpdateRecord = RemoteLogSegmentMetadataUpdateRecordV0
 
 # How far the deletion of a partition in remote storage is.
 REMOTE_PARTITION_DELETE_METADATA_RECORD_V0 = Layout(
@@ -178,8 +188,10 @@ REMOTE_PARTITION_DELETE_METADATA_RECORD_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+RemotePartitionDeleteMetadataRecordV0 = REMOTE_PARTITION_DELETE_METADATA_RECORD_V0.parsed_class
 
 REMOTE_PARTITION_DELETE_METADATA_RECORD = {0: REMOTE_PARTITION_DELETE_METADATA_RECORD_V0}
+RemotePartitionDeleteMetadataRecord = RemotePartitionDeleteMetadataRecordV0
 
 # A segment in remote storage, in the file of a broker that sums up the topic for a partition.
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0 = Layout(
@@ -221,8 +233,12 @@ REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+RemoteLogSegmentMetadataSnapshotRecordV0 = (
+    REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0.parsed_class
+)
 
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0}
+RemoteLogSegmentMetadataSnapshotRecord = RemoteLogSegmentMetadataSnapshotRecordV0
 
 # A record of the topic __remote_log_metadata, without its frame, by its type.
 REMOTE_LOG_METADATA_BODY = {
@@ -231,6 +247,12 @@ REMOTE_LOG_METADATA_BODY = {
     RemoteLogMetadataRecordType.REMOTE_PARTITION_DELETE_METADATA_RECORD: REMOTE_PARTITION_DELETE_METADATA_RECORD,
     RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD,
 }
+RemoteLogMetadataBody = (
+    RemoteLogSegmentMetadataRecord
+    | RemoteLogSegmentMetadataUpdateRecord
+    | RemotePartitionDeleteMetadataRecord
+    | RemoteLogSegmentMetadataSnapshotRecord
+)
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

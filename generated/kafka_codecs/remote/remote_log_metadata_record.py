@@ -47,6 +47,7 @@ REMOTE_LOG_METADATA_RECORD = Layout(
     ),
     source="remote/remote_log_metadata_record.yaml",
 )
+RemoteLogMetadataRecord = REMOTE_LOG_METADATA_RECORD.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -12,6 +12,7 @@ SCHEMA_ID_VALUE = Layout(
     Field("data", Bytes(None), line=20),
     source="wire/confluent.yaml",
 )
+SchemaIdValue = SCHEMA_ID_VALUE.parsed_class
 
 # The GUID of a schema, which is the same in every registry, and data in the schema's own encoding;
 # none in a header.
@@ -22,6 +23,7 @@ SCHEMA_GUID_VALUE = Layout(
     Field("data", Bytes(None), line=33),
     source="wire/confluent.yaml",
 )
+SchemaGuidValue = SCHEMA_GUID_VALUE.parsed_class
 
 # The id of a schema of Protobuf, which message of it this is, and the message.
 SCHEMA_ID_PROTOBUF_VALUE = Layout(
@@ -37,6 +39,7 @@ SCHEMA_ID_PROTOBUF_VALUE = Layout(
     Field("data", Bytes(None), line=53),
     source="wire/confluent.yaml",
 )
+SchemaIdProtobufValue = SCHEMA_ID_PROTOBUF_VALUE.parsed_class
 
 # The GUID of a schema of Protobuf, which message of it this is, and the message; none in a header.
 SCHEMA_GUID_PROTOBUF_VALUE = Layout(
@@ -52,6 +55,7 @@ SCHEMA_GUID_PROTOBUF_VALUE = Layout(
     Field("data", Bytes(None), line=74),
     source="wire/confluent.yaml",
 )
+SchemaGuidProtobufValue = SCHEMA_GUID_PROTOBUF_VALUE.parsed_class
 
 # How serializers of Confluent's schema registry begin a key or a value: with the id of its schema.
 # Where the id is in a record header instead (`__key_schema_id`, `__value_schema_id`), the header
@@ -62,6 +66,7 @@ CONFLUENT_VALUE = Choice(
     cases={0: SCHEMA_ID_VALUE, 1: SCHEMA_GUID_VALUE},
     source="wire/confluent.yaml",
 )
+ConfluentValue = SchemaIdValue | SchemaGuidValue
 
 # The same for Protobuf, where it takes one more thing to say which message it is.
 CONFLUENT_PROTOBUF_VALUE = Choice(
@@ -70,6 +75,7 @@ CONFLUENT_PROTOBUF_VALUE = Choice(
     cases={0: SCHEMA_ID_PROTOBUF_VALUE, 1: SCHEMA_GUID_PROTOBUF_VALUE},
     source="wire/confluent.yaml",
 )
+ConfluentProtobufValue = SchemaIdProtobufValue | SchemaGuidProtobufValue
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

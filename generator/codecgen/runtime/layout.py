@@ -12,18 +12,18 @@ import construct
 from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.building import Build
 from codecgen.runtime.byte_strings import Bytes
+from codecgen.runtime.entry_points import EntryPoint, P
 from codecgen.runtime.errors import (
     BuildError,
     CodecError,
     LengthError,
-    ParseError,
     TrailingError,
     TruncatedError,
     ValueRefused,
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.heads import Frames, Head, frames
-from codecgen.runtime.located_bytes import Limits, Session, Source
+from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsed import Derived, Parsed, class_of
 from codecgen.runtime.parsing import Opened, Parse
@@ -52,7 +52,7 @@ class Length:
         return self.offset, self.size, self.signed, self.endian, self.before
 
 
-class Layout(Codec):
+class Layout(EntryPoint[P, Any], Codec):
     """Fields in the order of the bytes. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
 
     ``source`` is the YAML file that describes it. With ``trailing`` lenient readers pass over bytes after the
@@ -178,26 +178,7 @@ class Layout(Codec):
 
     # ------------------------------------------------------------ parsing
 
-    def parse(
-        self,
-        data: Any,
-        *,
-        file: str | None = None,
-        position: int = 0,
-        strict: bool = True,
-        limits: Limits | None = None,
-        findings: list[ParseError] | None = None,
-        trace: list[tuple[str, int, int, bool]] | None = None,
-    ) -> Parsed:
-        """Parse bytes that are one whole layout.
-
-        ``position`` is where they lie in ``file``; both are for errors. A lenient parse (``strict=False``)
-        takes what the schema's freedoms allow, and puts what it noticed into ``findings``.
-        Raises :class:`~codecgen.runtime.errors.ParseError`.
-        """
-        session = Session(strict=strict, limits=limits or Limits(), file=file, trace=trace)
-        if findings is not None:
-            session.findings = findings
+    def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
         source = Source(data, session, origin=position)
         obj = self.read(source, None)
         if source.left:
@@ -225,7 +206,7 @@ class Layout(Codec):
 
     # ------------------------------------------------------------ building
 
-    def build(self, obj: Any, *, level: int | None = None) -> bytes:
+    def build(self, obj: Mapping[str, Any], *, level: int | None = None) -> bytes:
         """Bytes for a mapping with the layout's fields. Lengths, counts, checksums and compression are worked out.
 
         ``level`` is the compression level. Raises :class:`~codecgen.runtime.errors.BuildError`.
@@ -257,7 +238,7 @@ def _least(codec: Codec) -> int:
     return 0 if isinstance(codec, Lazy | Padding) else int(getattr(codec, "least", 1))
 
 
-class Choice(Codec):
+class Choice(EntryPoint[P, Any], Codec):
     """One of several layouts, by the value of a field that lies at the same byte in all of them.
 
     A case may be a choice itself: a layout with versions is one.
@@ -362,11 +343,9 @@ class Choice(Codec):
     def read(self, source: Source, this: Any) -> Parsed:
         return self.case(source).read(source, this)
 
-    def parse(self, data: Any, **options: Any) -> Parsed:
-        """See :meth:`Layout.parse`."""
-        session = Session(strict=options.get("strict", True), file=options.get("file"))
-        layout = self.case(Source(data, session, origin=options.get("position", 0)))
-        return layout.parse(data, **options)
+    def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
+        layout = self.case(Source(data, session, origin=position))
+        return layout.parse_whole(data, position, session)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
@@ -384,7 +363,7 @@ class Choice(Codec):
                     return layout
         return self.cases.get(value) if isinstance(value, int) else None
 
-    def build(self, obj: Any, *, level: int | None = None) -> bytes:
+    def build(self, obj: Mapping[str, Any], *, level: int | None = None) -> bytes:
         """See :meth:`Layout.build`."""
         return self.write(obj, None, Session(level=level))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import construct
 
+from codecgen.runtime.entry_points import P
 from codecgen.runtime.errors import (
     BuildError,
     LengthError,
@@ -68,7 +69,7 @@ class EachLine:
     accepts: frozenset[str] = field(default=frozenset())
 
 
-class LinesFile(TextFile):
+class LinesFile(TextFile[P]):
     """A text of lines. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
 
     ``accepts`` are the freedoms of lenient readers. With ``may_be_empty`` there may be no byte at all: every value is None
@@ -92,7 +93,7 @@ class LinesFile(TextFile):
     def read(self, source: TextSource) -> Parsed:
         return _Reading(self, source).whole()
 
-    def build(self, obj: Any) -> bytes:
+    def build(self, obj: Mapping[str, Any]) -> bytes:
         """Bytes for a mapping with a value for each line. Counts and constants are worked out.
 
         Raises :class:`~codecgen.runtime.errors.BuildError`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import construct
 
@@ -46,29 +46,42 @@ class InArray(NamedTuple):
 _ALONE = InArray(None, {})
 
 
-class Parsed(construct.Container):
+if TYPE_CHECKING:
+
+    class _Container(dict[str, Any]):
+        def search(self, pattern: str) -> Any: ...
+        def search_all(self, pattern: str) -> list[Any]: ...
+
+else:
+    _Container = construct.Container
+
+
+class Parsed(_Container):
     """The fields of a layout, as items and as attributes, in their order.
 
     Values that the schema derives are attributes too (``batch.last_offset``, ``batch.records[0].offset``); they are worked out
-    when they are asked for, and are no items. ``repr`` gives a line for each field, and then the derived values.
+    when they are asked for, and are no items. ``repr`` gives a line for each field, and then the derived values. Generated
+    modules have a class for each layout; what its fields are says the ``.pyi`` beside the module.
     """
 
     _layout: ClassVar[str] = "values"
     _derived: ClassVar[Mapping[str, Derived]] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            pass
-        derived = type(self)._derived.get(name)
-        if derived is not None:
-            return derived.of(self)
-        if name[:1] != "_":
-            array = self._array()
-            if name in array.of_each:
-                return array.of_each[name].of(array.around, self)
-        raise AttributeError(name)
+    if not TYPE_CHECKING:  # who checks types knows the fields of each class, and no others
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                return self[name]
+            except KeyError:
+                pass
+            derived = type(self)._derived.get(name)
+            if derived is not None:
+                return derived.of(self)
+            if name[:1] != "_":
+                array = self._array()
+                if name in array.of_each:
+                    return array.of_each[name].of(array.around, self)
+            raise AttributeError(name)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *type(self)._derived, *self._array().of_each})
@@ -122,3 +135,11 @@ def tell_elements(items: Any, around: Parsed, of_each: Mapping[str, Derived]) ->
     for item in items or ():
         if isinstance(item, Parsed):
             item.__dict__["_in_array"] = there
+
+
+class TaggedField(Parsed):
+    """A tagged field that a layout does not know."""
+
+    if TYPE_CHECKING:
+        tag: int
+        data: bytes

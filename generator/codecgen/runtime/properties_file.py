@@ -9,6 +9,7 @@ from typing import Any
 
 import construct
 
+from codecgen.runtime.entry_points import P
 from codecgen.runtime.errors import BuildError, LimitError, ValueRefused
 from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.lines_file import refuse_others
@@ -45,7 +46,7 @@ class Property:
     accepts: frozenset[str] = frozenset()
 
 
-class PropertiesFile(TextFile):
+class PropertiesFile(TextFile[P]):
     """A text of properties. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
 
     Keys that are not there are None. ``unknown``, ``comments`` and ``order`` of what was parsed keep the rest of the text, so
@@ -68,7 +69,7 @@ class PropertiesFile(TextFile):
     def read(self, source: TextSource) -> Parsed:
         return _Reading(self, source).whole()
 
-    def build(self, obj: Any) -> bytes:
+    def build(self, obj: Mapping[str, Any]) -> bytes:
         """Bytes for a mapping with a value for each key. Keys whose value is None are left out.
 
         Lines come in the order of ``order``; what it does not have follows: the keys of the schema in its order, the others.

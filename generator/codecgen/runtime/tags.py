@@ -17,7 +17,7 @@ from codecgen.runtime.errors import BuildError, CodecError, LengthError, LimitEr
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.nullable import Nullable
-from codecgen.runtime.parsed import Parsed
+from codecgen.runtime.parsed import TaggedField
 from codecgen.runtime.primitives import Boolean, Codec, Float64, Uuid, Varint
 
 HIGHEST = (1 << 31) - 1
@@ -100,14 +100,14 @@ class Tags(Codec):
             source.session.tolerate(ValueRefused(reason, source.where(start)))
         return value
 
-    def unknown(self, tag: int, source: Source) -> Parsed:
+    def unknown(self, tag: int, source: Source) -> TaggedField:
         """A tagged field that the layout does not know, after its tag."""
         start = source.pos
         size = self.number.read(source, None)
         if size > source.left:
             reason = f"tag {tag}: size is {size}, but {source.left} bytes are left"
             raise source.lacking(reason, start)
-        return Parsed(tag=tag, data=source.take(size))
+        return TaggedField(tag=tag, data=source.take(size))
 
     def written(self, known: Mapping[int, bytes], unknown: Any, fields: Fields) -> bytes:
         """The bytes of the section: fields of the layout by tag, and those that it does not know."""

@@ -14,6 +14,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey, utf8
 from kafka_log.disk.log_start import LogStarts
+from kafka_log.disk.replicas import one_of_each
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -74,6 +75,7 @@ def found(options: argparse.Namespace) -> list[Partition]:
     """The partitions that a command reads; says what it does not. Raises NotThere."""
     partitions, left_out = survey(options.paths, options.include, unreadable_raises=False)
     there = chosen(partitions, options.topic, options.partition)
+    there = one_of_each(there, getattr(options, "replicas", None) or "keep")
     say_left_out([s for s in left_out if options.topic is None or s.topic in options.topic])
     return there
 

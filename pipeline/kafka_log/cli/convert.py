@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kafka_codecs import Compression
 from kafka_log.cli.common import COULD_NOT_RUN
 from kafka_log.cli.writing import add_writing_arguments, run_writing
+from kafka_log.report.printing import printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
 
 HELP = "write logs with another codec, and old messages as record batches"
 EXAMPLES = """\
@@ -45,11 +53,21 @@ def run(options: argparse.Namespace) -> int:
         return run_writing(
             options,
             "converting",
-            lambda log, advance: log.convert(
-                options.out, codec=options.codec, level=options.level, advance=advance
-            ),
+            lambda log, advance: _converted(log, options, advance),
             text=None,
         )
     except ValueError as error:
         print(f"kafka-log: {error}", file=sys.stderr)
         return COULD_NOT_RUN
+
+
+def _converted(
+    log: LogDirectory, options: argparse.Namespace, advance: Callable[[int], None]
+) -> pa.Table:
+    table = log.convert(options.out, codec=options.codec, level=options.level, advance=advance)
+    for row in table.to_pylist():
+        if row["reason"] is not None:
+            place = printable(f"{row['topic']}-{row['partition']}: {row['reason']}")
+            print(f"kafka-log: not converted: {place}", file=sys.stderr)
+    # A column of sentences has no room beside the numbers.
+    return table.drop_columns("reason") if options.output == "text" else table

@@ -29,7 +29,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("b", metavar="B", help="the same of another replica, or a copy")
     text = "segments that are not live, too, for what lies before the live ones: "
     helps = {"include": text + ", ".join(STATES[1:]) + ", or all of them"}
-    add_table_arguments(command, PLACES, helps, paths=False)
+    add_table_arguments(command, PLACES[:3], helps, paths=False)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -91,7 +91,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _refuse_filters(options: argparse.Namespace) -> None:
     """The objects say all of a file: a part of them would say something else. Raises ValueError."""
-    filters = selection_of(options).plain().keys() - {"policy", "topics", "partitions", "include"}
+    filters = selection_of(options).plain().keys() - {
+        "policy",
+        "topics",
+        "partitions",
+        "include",
+        "replicas",
+    }
     if filters or options.columns or options.batches:
         raise ValueError(
             "--output vectors has all of a file: no other filters than topics and partitions"

@@ -14,6 +14,7 @@ from kafka_log.cli.common import progress_of, say_deleted, screen_width
 from kafka_log.cli.selection import selection_of
 from kafka_log.cli.told import Told, on_stderr
 from kafka_log.disk.directory import Partition, utf8
+from kafka_log.disk.tiers import with_tiers
 from kafka_log.report.decoding import Decode, Decoder
 from kafka_log.report.dump_rows import COLUMNS, DumpRows, without_no_time
 from kafka_log.report.lines import shown
@@ -29,7 +30,7 @@ _WIDEST = 1 << 30
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """A row for each record. Returns the exit code."""
     out: BinaryIO = sys.stdout.buffer
-    selection = selection_of(options)
+    selection, partitions = selection_of(options), with_tiers(partitions)
     say_deleted(partitions, selection)
     is_text, is_lines = options.output == "text", options.output in ("text", "jsonl")
     decode = Decode.of(options.decode)

@@ -29,7 +29,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     place.add_argument(
         "--at", type=_byte, metavar="BYTE", help="the batch or the entry with this byte"
     )
-    place.add_argument("--offset", type=int, help="the batch with this offset")
+    place.add_argument("--offset", type=int, help="the batch with this offset, from its record on")
     command.add_argument(
         "--batches", type=_count, default=1, metavar="N", help="how many (default %(default)s)"
     )

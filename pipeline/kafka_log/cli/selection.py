@@ -20,9 +20,9 @@ BYTES = "text as UTF-8, or hex:..., base64:..., text:... (for what begins so)"
 
 CHOICE = ("topic", "partition")
 """Options of commands that go by what a directory has now."""
-PLACES = ("topic", "partition", "include")
+PLACES = ("topic", "partition", "include", "replicas")
 """Options of commands that read no batch."""
-BATCHES = ("topic", "partition", "offsets", "time", "producer", "include")
+BATCHES = ("topic", "partition", "offsets", "time", "producer", "include", "replicas")
 """Options of commands that read batches, by their headers."""
 RECORDS = (
     "topic",
@@ -36,6 +36,7 @@ RECORDS = (
     "control_records",
     "deleted_records",
     "include",
+    "replicas",
 )
 """Options of commands that read records."""
 
@@ -200,5 +201,10 @@ _OPTIONS: Mapping[str, _Option] = {
         "include",
         f"also segments that are not live: {', '.join(STATES[1:])}, or all of them",
         {"type": argument(_states), "default": (), "metavar": "STATE,..."},
+    ),
+    "replicas": _Option(
+        "replicas",
+        "of partitions that lie in several directories: newest reads the one whose log goes furthest, error refuses them",
+        {"choices": ("newest", "error")},
     ),
 }

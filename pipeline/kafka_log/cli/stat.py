@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_log.log_directory import LogDirectory
-    from kafka_log.report.stat import Asked
+    from kafka_log.report.stat_asked import Asked
 
 HELP = "sum up partitions: records, offsets, codecs, problems"
 EXAMPLES = """\
@@ -110,7 +110,7 @@ def _count(text: str) -> int:
 def _asked(
     options: argparse.Namespace, told: Callable[[str], None], advance: Callable[[int], None]
 ) -> Asked:
-    from kafka_log.report.stat import Asked
+    from kafka_log.report.stat_asked import Asked
 
     now = int(time.time() * 1000) if options.now is None else options.now
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)

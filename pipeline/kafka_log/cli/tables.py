@@ -65,6 +65,7 @@ def show(
         topics=getattr(options, "topic", None),
         partitions=getattr(options, "partition", None),
         include=getattr(options, "include", ()),
+        replicas=getattr(options, "replicas", None) or "keep",
     )
     if hasattr(options, "include"):
         is_list = options.command == "ls"

@@ -45,15 +45,16 @@ def _said(table: pa.Table, width: int | None) -> str:
 
 
 def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | None = _said) -> int:
-    """Run a job with a bar, print what it says. ``text`` is for :func:`~kafka_log.cli.tables.show`. 1 when something is lost."""
-    lost = 0
+    """Run a job with a bar, print what it says. ``text`` is for :func:`~kafka_log.cli.tables.show`. 1 when something is lost or
+    refused."""
+    bad = False
 
     def answer(log: LogDirectory) -> pa.Table:
-        nonlocal lost
+        nonlocal bad
         total = sum(segment.size for p in log.found for segment in p.segments)
         with progress_of(what, total) as advance:
             table = job(log, advance)
-        lost = table.column("what").to_pylist().count("lost")
+        bad = not {"lost", "refused"}.isdisjoint(table.column("what").to_pylist())
         return table
 
     try:
@@ -64,4 +65,4 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
             file=sys.stderr,
         )
         return COULD_NOT_RUN
-    return PROBLEMS if lost else code
+    return PROBLEMS if bad else code

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import Where
+from kafka_log.disk.files import children, files_of, segment_files
 from kafka_log.disk.names import (
     BEYOND,
     OTHERS,
-    TIER,
     of_file,
     parse_any,
 )
@@ -26,6 +25,7 @@ from kafka_log.segment.arrow_text import utf8 as utf8
 from kafka_log.segment.model import Tail
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
+from kafka_log.segment.ranges import EVERYTHING, Range
 
 
 class NotThere(ValueError):
@@ -47,7 +47,7 @@ class DirectoryError(Exception):
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A segment file. ``base_offset`` is what its name says; ``size`` is in bytes. It is ``rolled`` when another one follows
-    in its partition: brokers write to the last one only."""
+    in its partition: brokers write to the last one only. ``offsets`` are those that are read of it, where another one has the rest."""
 
     path: Path
     topic: str
@@ -56,6 +56,7 @@ class Segment:
     size: int
     state: State = "live"
     rolled: bool = False
+    offsets: Range = EVERYTHING
 
     @property
     def tail(self) -> Tail:
@@ -70,7 +71,7 @@ class Segment:
     @property
     def says_offset(self) -> bool:
         """The same in whatever state: the names of segments that are not live have more in them."""
-        named = "-" if self.state == "remote" else ".log"
+        named = "-" if self.state in ("remote", "unfinished") else ".log"
         return self.path.name.startswith(f"{self.base_offset:020d}{named}")
 
 
@@ -85,6 +86,11 @@ class Partition:
     segments: tuple[Segment, ...]
     state: State = "live"
     error: UnreadableError | None = None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and partition."""
+        return self.topic, self.partition
 
 
 def by_state(
@@ -152,7 +158,12 @@ def _all(places: Sequence[Path], unreadable_raises: bool) -> list[Partition]:
                 both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
                 partition = replace(partition, segments=_in_order(both.values()))
             found[key] = partition
-    return sorted(found.values(), key=_place)
+    every = list(found.values())
+    if any(segment.state == "remote" for partition in every for segment in partition.segments):
+        from kafka_log.disk.remote_states import with_unfinished  # layouts that others do not need
+
+        every = with_unfinished(every)
+    return sorted(every, key=_place)
 
 
 def _resolved(directory: Path, roots: dict[Path, Path]) -> Path:
@@ -204,11 +215,11 @@ def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
         return
     if not path.is_dir():
         raise DirectoryError(path, "there is no such file or directory")
-    if any(_segments(path)):
+    if any(segment_files(path)):
         yield _partition(path)
         return
-    inner = [child for child in _children(path) if child.is_dir() and parse_any(child)]
-    if not any(parse_name(child) for child in inner) and not any(map(_segments, inner)):
+    inner = [child for child in children(path) if child.is_dir() and parse_any(child)]
+    if not any(parse_name(child) for child in inner) and not any(map(segment_files, inner)):
         if parse_any(path):
             yield _partition(path)
             return
@@ -228,61 +239,9 @@ def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
         yield made
 
 
-_File = tuple[int, State, Path, int]
-"""Base offset, state, path and size of a file that has batches."""
-
-
-def _children(path: Path) -> list[Path]:
-    """What is in a directory, and in the one that LocalTieredStorage makes in it."""
-    tier = path / TIER
-    below = tier.iterdir() if tier.is_dir() else ()
-    return sorted([*path.iterdir(), *below])
-
-
-def _files(directory: Path) -> tuple[list[_File], list[Path]]:
-    """The files of a directory that have batches, lowest offsets first, and those whose names say what no offset can be. Brokers
-    delete old ones meanwhile: these are passed over."""
-    out: list[_File] = []
-    beyond: list[Path] = []
-    with _scanned(directory) as children:
-        for child in children:
-            said = of_file(child.name)
-            try:
-                if said is None or not child.is_file():
-                    continue
-                if said[0] > MAX_OFFSET:
-                    beyond.append(directory / child.name)
-                else:
-                    out.append((*said, directory / child.name, child.stat().st_size))
-            except FileNotFoundError:
-                continue
-    return sorted(out), sorted(beyond)
-
-
-def _scanned(directory: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
-    scandir = getattr(directory, "scandir", None)  # of a store: there are sizes in its listing
-    return os.scandir(directory) if scandir is None else scandir()
-
-
-def _segments(directory: Path) -> list[_File]:
-    return _files(directory)[0]
-
-
-def segment_bases(directory: Path) -> tuple[int, ...]:
-    """The base offsets of all segments in a directory, by their names, lowest first. Raises OSError."""
-    found = _segments(directory)
-    return tuple(base for base, state, _, _ in found if state == "live")
-
-
-def partition_names(directory: Path) -> frozenset[tuple[bytes, int]]:
-    """The partitions with a directory of their own in a broker's log directory: topics as bytes, numbers. Raises OSError."""
-    found = (parse_name(child) for child in directory.iterdir() if child.is_dir())
-    return frozenset((os.fsencode(name[0]), name[1]) for name in found if name is not None)
-
-
 def is_partition(directory: Path) -> bool:
     """Whether a directory is one of a partition: it has segments, or is named like one. Raises OSError."""
-    return parse_name(directory.resolve()) is not None or any(_segments(directory))
+    return parse_name(directory.resolve()) is not None or any(segment_files(directory))
 
 
 def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
@@ -301,7 +260,7 @@ def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
 
 def _is_rolled(segment: Segment, last: Mapping[State, int]) -> bool:
     """Whether its broker has done with it. What is deleted, takes the place of others or was copied is whole; a cleaner writes its own."""
-    if segment.state in ("deleted", "swap", "remote"):
+    if segment.state in ("deleted", "swap", "remote", "unfinished"):
         return True
     return segment.says_offset and segment.base_offset < last[segment.state]
 
@@ -316,7 +275,7 @@ def _named(directory: Path) -> tuple[str, int, State]:
 
 def _partition(directory: Path) -> Partition:
     topic, partition, state = _named(directory)
-    files, beyond = _files(directory)
+    files, beyond = files_of(directory)
     segments = _in_order(
         Segment(path, topic, partition, base, size, said if state == "live" else state)
         for base, said, path, size in files

@@ -49,18 +49,20 @@ def header_rows(
     *,
     columnar: bool,
     engine: Engine = "auto",
+    start: int = 0,
 ) -> Iterator[tuple[Any, ...]]:
     """``columns`` of the view batches of each batch whose column ``where`` is true. Timestamps are in milliseconds.
 
-    Raises CodecError for damage, if that is asked for, with file and byte. ``engine`` says which kernels, if ``columnar``.
+    Raises CodecError for damage, if that is asked for, with file and byte. ``engine`` says which kernels, if ``columnar``. ``start`` is
+    where a batch begins, the first one that is looked at.
     """
     if columnar:
-        return _by_kernels(segment, columns, where, damage, engine)
+        return _by_kernels(segment, columns, where, damage, engine, start)
     if damage is Damage.RAISE:
-        rows = headers(segment.path, (*columns, where), segment.tail)
+        rows = headers(segment.path, (*columns, where), segment.tail, start)
         return (tuple(values) for *values, wanted in rows if wanted)
     reads = SegmentReader if damage is Damage.DROP else HeaderReader
-    return _of_batches(reads(segment.path, **_salvage(segment)), columns, where)
+    return _of_batches(reads(segment.path, start=start, **_salvage(segment)), columns, where)
 
 
 def _salvage(segment: Segment) -> dict[str, Any]:
@@ -81,9 +83,14 @@ def _row(columns: Sequence[str]) -> Callable[[Batch], tuple[Any, ...]]:
 
 
 def _by_kernels(
-    segment: Segment, columns: Sequence[str], where: str, damage: Damage, engine: Engine
+    segment: Segment,
+    columns: Sequence[str],
+    where: str,
+    damage: Damage,
+    engine: Engine,
+    start: int,
 ) -> Iterator[tuple[Any, ...]]:
-    if damage is not Damage.DROP:
+    if damage is not Damage.DROP:  # no other damage is walked from the middle
         from kafka_log.segment.columnar import BatchScanner
 
         scanner = BatchScanner(
@@ -91,6 +98,7 @@ def _by_kernels(
             (*columns, where),
             Policy.KAFKA if damage is Damage.RAISE else Policy.SALVAGE,
             engine=engine,
+            start=start,
             tail=segment.tail,
             size=segment.size,
         )

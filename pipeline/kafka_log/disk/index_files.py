@@ -32,15 +32,21 @@ TIMES = structured(TIME_INDEX_ENTRY)
 MAX_BYTES = 16 << 20
 """Larger index files are not used. Kafka makes them 10 MiB unless told otherwise."""
 
+CHUNK = 1 << 16
+"""Bytes that are read at a time."""
+
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
 
 
 def entries(path: Path, kind: Any) -> Any:
-    """The entries of an index file; none when it cannot be read, is too large, or is not in order."""
+    """The entries of an index file; none when it cannot be read, is too large, or is not in order. Brokers make those of the segment that
+    they write to ten MiB long: what follows a run of zeros is not looked at."""
     none = np.empty(0, kind)
+    data = bytearray()
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        with path.open("rb", buffering=0) as file:
+            while len(data) <= MAX_BYTES and (chunk := file.read(CHUNK)).strip(b"\0"):
+                data += chunk
     except OSError:
         return none
     if len(data) > MAX_BYTES:
@@ -64,7 +70,7 @@ def first_position(
 
     It is the first byte of a batch, or where batches end.
     """
-    if not segment.is_named:
+    if not segment.says_offset:
         return 0
     found = 0
     if offset is not None:

@@ -6,26 +6,32 @@ import re
 from pathlib import Path
 from typing import Literal, get_args
 
+from kafka_log.disk.remote_names import remote_partition, remote_segment
+
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z", re.S)
 _SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
 _SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
 _SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
 
-# Kafka's LocalTieredStorage writes ids as 22 letters of base64. The last one stands for two bits: no name ends in a digit then, as
-# those of a broker's own partitions do.
-_ID = r"[A-Za-z0-9_-]{21}[AQgw]"
-_REMOTE = re.compile(rf"(?P<topic>.+)-(?P<partition>\d+)-{_ID}\Z", re.S)
-_REMOTE_SEGMENT = re.compile(rf"(?P<base>\d{{20}})-{_ID}\.log\Z")
 LOG_START = "log-start-offset-checkpoint"
-TIER = "kafka-tiered-storage"
 
 State = Literal[
-    "live", "deleted", "cleaned", "swap", "delete", "stray", "future", "snapshot", "remote"
+    "live",
+    "deleted",
+    "cleaned",
+    "swap",
+    "delete",
+    "stray",
+    "future",
+    "snapshot",
+    "remote",
+    "unfinished",
 ]
 """What a segment is to its broker: ``live``; a file that is about to be deleted, or that a cleaner writes (``cleaned``) or puts into
 the place of others (``swap``); of a directory that is about to be deleted (``delete``), that no broker knows (``stray``), or that
 moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well; a copy in tiered storage, as Kafka's
-LocalTieredStorage keeps it (``remote``)."""
+LocalTieredStorage keeps it (``remote``), or one that was not finished, or whose deletion has begun, as the topic
+``__remote_log_metadata`` says (``unfinished``)."""
 
 STATES: tuple[State, ...] = get_args(State)
 
@@ -62,8 +68,9 @@ def parse_any(directory: Path) -> tuple[str, int, State] | None:
     found = _PARTITION.match(special["name"] if special else directory.name)
     state: State = special["state"] if special else "live"  # type: ignore[assignment]
     if found is None:
-        found, state = _REMOTE.match(directory.name), "remote"
-    return None if found is None else (found["topic"], int(found["partition"]), state)
+        remote = remote_partition(directory.name)
+        return None if remote is None else (*remote, "remote")
+    return found["topic"], int(found["partition"]), state
 
 
 def of_file(name: str) -> tuple[int, State] | None:
@@ -72,7 +79,7 @@ def of_file(name: str) -> tuple[int, State] | None:
     if found is not None:
         state: State = found["state"] or "live"  # type: ignore[assignment]
         return int(found["base"]), state
-    snapshot, remote = _SNAPSHOT.match(name), _REMOTE_SEGMENT.match(name)
+    snapshot, remote = _SNAPSHOT.match(name), remote_segment(name)
     if snapshot is not None:
         return int(snapshot["base"]), "snapshot"
-    return None if remote is None else (int(remote["base"]), "remote")
+    return None if remote is None else (remote, "remote")

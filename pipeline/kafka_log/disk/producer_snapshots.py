@@ -6,10 +6,9 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import PRODUCER_SNAPSHOT
+from kafka_codecs import PRODUCER_SNAPSHOT, ProducerSnapshotEntry
 
 SNAPSHOT_BYTES = 64 << 20
 """The largest producer snapshot that is read: more than a million producers."""
@@ -17,7 +16,7 @@ SNAPSHOT_BYTES = 64 << 20
 _NAME = re.compile(r"\d{20}\.snapshot\Z", re.ASCII)
 
 
-def producers_of(path: Path) -> list[Any] | None:
+def producers_of(path: Path) -> list[ProducerSnapshotEntry] | None:
     """The entries of a snapshot. None when it is missing, or is not what it should be: brokers pass over it too."""
     try:
         with path.open("rb") as file:
@@ -29,12 +28,18 @@ def producers_of(path: Path) -> list[Any] | None:
         return None
 
 
-def newest(directory: Path) -> list[Any] | None:
+def offsets_of_snapshots(directory: Path) -> list[int]:
+    """The offsets of the snapshots of a partition, by their names. Raises OSError."""
+    names = (child.name for child in directory.iterdir())
+    return [int(name[:20]) for name in names if _NAME.match(name)]
+
+
+def newest(directory: Path) -> list[ProducerSnapshotEntry] | None:
     """The entries of the newest snapshot of a partition that can be read, None without one. Raises OSError."""
     return next(_readable(directory), None)
 
 
-def _readable(directory: Path) -> Iterator[list[Any]]:
+def _readable(directory: Path) -> Iterator[list[ProducerSnapshotEntry]]:
     names = (child.name for child in directory.iterdir())
     for name in sorted(filter(_NAME.match, names), reverse=True):
         entries = producers_of(directory / name)

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
-from kafka_log.disk.directory import Partition, Segment
-from kafka_log.segment.columnar import BatchScanner
+from kafka_log.disk.directory import DirectoryError, Partition, Segment, State
+from kafka_log.disk.names import parse_name
 
-LAST_OFFSET = (1 << 63) - 1
+LAST_OFFSET = MAX_END = (1 << 63) - 1
+
+Replicas = Literal["error", "newest", "keep"]
+"""What becomes of partitions that lie in several directories: that is an error; the newest one is read, whose log ends with the later
+leader epoch, or the larger offset; all are read, and their records come more than once."""
+
+T = TypeVar("T", bound="Log")
+
+
+class Log(Protocol):
+    """A partition of a topic."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def segments(self) -> Sequence[Segment]: ...
 
 
 class LogEnd(NamedTuple):
@@ -31,7 +48,7 @@ def log_end(segments: Sequence[Segment]) -> LogEnd | None:
     last = segments[-1]
     for segment in reversed(segments):
         try:
-            found = _end_of(segment)
+            found = end_of(segment)
         except CodecError:
             return None
         if found is not None:
@@ -41,11 +58,12 @@ def log_end(segments: Sequence[Segment]) -> LogEnd | None:
     return LogEnd(-1, last.base_offset) if last.is_named else None
 
 
-def _end_of(segment: Segment) -> LogEnd | None:
+def end_of(segment: Segment) -> LogEnd | None:
     """Where a segment ends, None when it has no batch. Raises CodecError."""
     if not segment.size:
         return None
     from kafka_log.disk.index_files import first_position  # layouts of indexes
+    from kafka_log.segment.columnar import BatchScanner  # numpy
 
     start = first_position(segment, LAST_OFFSET, None)
     columns = ("last_offset", "leader_epoch")
@@ -60,16 +78,35 @@ def _end_of(segment: Segment) -> LogEnd | None:
     return found
 
 
-def furthest(partitions: Iterable[Partition]) -> list[Partition]:
+def furthest(partitions: Iterable[T]) -> list[T]:
     """One of each partition, by topic and number: of several replicas the one whose log goes furthest, which is what Kafka would make
     the leader of those. The first of them where they are alike, or nothing is known of any. Raises OSError."""
-    replicas: dict[tuple[str, int], list[Partition]] = {}
+    replicas: dict[tuple[str, int], list[T]] = {}
     for partition in partitions:
         replicas.setdefault((partition.topic, partition.partition), []).append(partition)
     return [
         found[0] if len(found) == 1 else max(found, key=lambda p: _rank(p.segments))
         for found in replicas.values()
     ]
+
+
+def one_of_each(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
+    """The partitions to read where several directories hold one. Those that are not live are each for themselves, as are files whose
+    directory is not named like a partition's. Raises DirectoryError where that is an error, OSError."""
+    if replicas == "keep":
+        return list(partitions)
+    named = [p for p in partitions if parse_name(p.directory.resolve()) is not None]
+    if replicas == "newest":
+        live = [p for p in named if p.state == "live"]
+        left_out = {id(p) for p in live} - {id(p) for p in furthest(live)}
+        return [p for p in partitions if id(p) not in left_out]
+    seen: dict[tuple[str, int, State], Partition] = {}
+    for p in named:
+        other = seen.setdefault((p.topic, p.partition, p.state), p)
+        if other is not p:
+            reason = f"the same partition lies in {other.directory}: its records would come twice"
+            raise DirectoryError(p.directory, reason)
+    return list(partitions)
 
 
 def _rank(segments: Sequence[Segment]) -> tuple[int, int]:

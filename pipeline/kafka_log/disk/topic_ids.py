@@ -16,7 +16,6 @@ def topic_id(directory: Path) -> bytes | None:
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES)
-        found: bytes = PARTITION_METADATA.parse(data, strict=False).topic_id.bytes
+        return PARTITION_METADATA.parse(data, strict=False).topic_id.bytes
     except (OSError, CodecError):
         return None
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_codecs import ControlRecordType
 from kafka_log.disk.directory import Segment
@@ -178,10 +178,31 @@ def transactions(
     segments = list(segments)
     lenient = Damage.DROP if policy is Policy.SALVAGE else Damage.PASS
     damage = Damage.RAISE if damage_raises else lenient
+    before = open_before(segments[0]) if segments else {}
+    return summed(observed(segments, before, damage, engine))
+
+
+def observed(
+    segments: Sequence[Segment],
+    begun: Mapping[int, Observed],
+    damage: Damage = Damage.RAISE,
+    engine: Engine = "auto",
+    *,
+    start: int = 0,
+    stop: int | None = None,
+) -> Iterator[Observed]:
+    """What :func:`walk` sees in segments, from the byte ``start`` of the first one on, where a batch begins, and up to the offset ``stop``."""
+    steps = _steps(segments, damage, engine, start)
+    if stop is not None:
+        steps = (one for one in steps if one[0].last_offset < stop)
+    return walk(steps, begun)
+
+
+def summed(seen: Iterable[Observed]) -> Transactions:
+    """What counts for consumers of transactions."""
     aborted: list[Transaction] = []
     begun: list[tuple[int, int]] = []
-    before = open_before(segments[0]) if segments else {}
-    for found in walk(_steps(segments, damage, engine), before):
+    for found in seen:
         first, last = found.first_offset, found.last_offset
         if first is None:
             continue
@@ -198,6 +219,11 @@ def open_before(segment: Segment) -> dict[int, Observed]:
     if not segment.is_named or segment.base_offset == 0:
         return {}
     entries = producers_of(segment.path.with_suffix(".snapshot")) or ()
+    return open_of(entries, segment.base_offset)
+
+
+def open_of(entries: Iterable[Any], offset: int) -> dict[int, Observed]:
+    """The transactions that are open at an offset, by what a producer snapshot says there."""
     return {
         e.producer_id: Observed(
             State.OPEN,
@@ -207,11 +233,13 @@ def open_before(segment: Segment) -> dict[int, Observed]:
             e.last_offset if e.last_offset >= 0 else None,
         )
         for e in entries
-        if 0 <= e.current_txn_first_offset < segment.base_offset
+        if 0 <= e.current_txn_first_offset < offset
     }
 
 
-def _steps(segments: Sequence[Segment], damage: Damage, engine: Engine) -> Iterator[Step]:
+def _steps(
+    segments: Sequence[Segment], damage: Damage, engine: Engine, start: int = 0
+) -> Iterator[Step]:
     """All batches that are part of a transaction."""
     known: MarkerBodies = {}
     columnar = are_columnar(sum(segment.size for segment in segments), engine)
@@ -224,7 +252,13 @@ def _steps(segments: Sequence[Segment], damage: Damage, engine: Engine) -> Itera
             continue
         with markers:
             for values in header_rows(
-                segment, Header._fields, _WHERE, damage, columnar=columnar, engine=engine
+                segment,
+                Header._fields,
+                _WHERE,
+                damage,
+                columnar=columnar,
+                engine=engine,
+                start=start,
             ):
                 header = Header(*values)
                 try:
@@ -234,6 +268,7 @@ def _steps(segments: Sequence[Segment], damage: Damage, engine: Engine) -> Itera
                         raise
                     found = header, None  # nobody knows what it says
                 yield found
+        start = 0
 
 
 def step(header: Header, markers: Markers) -> Step:

@@ -43,11 +43,17 @@ class Stream:
 
 
 def streams(
-    layout: Layout, data: bytes, origin: int, limits: Limits, most: int, note: Note
+    layout: Layout,
+    data: bytes,
+    origin: int,
+    limits: Limits,
+    most: int,
+    note: Note,
+    begin: int = 0,
 ) -> tuple[list[Stream], CodecError | None]:
-    """The bytes of one layout, and those of its last array when that is compressed. Of the array the first ``most`` elements are
-    shown, and one that cannot be read. The error is what ended the reading."""
-    walk = _Walk(layout, data, origin, limits, most, note)
+    """The bytes of one layout, and those of its last array when that is compressed. Of the array ``most`` elements are shown, from the
+    number ``begin`` on, and one that cannot be read. The error is what ended the reading."""
+    walk = _Walk(layout, data, origin, limits, most, note, begin)
     error = walk.run()
     left = "passed over" if error is None else "not read"
     found = [Stream(data, origin, whole(walk.outer, 0, len(data), left))]
@@ -104,11 +110,19 @@ class _Walk:
     shown even when what they say is wrong."""
 
     def __init__(
-        self, layout: Layout, data: bytes, origin: int, limits: Limits, most: int, note: Note
+        self,
+        layout: Layout,
+        data: bytes,
+        origin: int,
+        limits: Limits,
+        most: int,
+        note: Note,
+        begin: int,
     ) -> None:
         self.layout = layout
         self.data = data
         self.most = most
+        self.begin = begin
         self.note = note
         self.session = Session(strict=False, limits=limits, trace=[], begun={})
         self.source = Source(data, self.session, origin=origin)
@@ -151,16 +165,18 @@ class _Walk:
             if inner is not None:
                 at, data, pieces = 0, inner, self.inner
         self.source.pos = start
-        shown_items, end, read, error = self.items(f, codec, at)
+        kept, end, read, error = self.items(f, codec, at)
         trace, begun = self.session.trace or [], self.session.begun or {}
         partial = begun.get(f"{f.name}[{read}]") if error is not None else None
-        parts = _Parts([*shown_items.trace, *trace], begun, data, self.note, self.obj)
-        for i, item in enumerate(shown_items.values):
+        parts = _Parts([*kept.trace, *trace], begun, data, self.note, self.obj)
+        before = min(self.begin, read)
+        if before:
+            pieces.append(Piece(at, kept.start, f.name, f"{before} before", left_out=True))
+        for i, item in enumerate(kept.values, before):
             pieces += parts.of(codec.element, item, f"{f.name}[{i}]")
-        more = read - len(shown_items.values)
+        more = read - before - len(kept.values)
         if more:
-            begin = shown_items.end if shown_items.values else at
-            pieces.append(Piece(begin, end, f.name, f"{more} more", left_out=True))
+            pieces.append(Piece(kept.end, end, f.name, f"{more} more", left_out=True))
         if partial is not None:
             pieces += parts.of(codec.element, partial, f"{f.name}[{read}]")
         if error is not None:
@@ -185,8 +201,8 @@ class _Walk:
         return inner
 
     def items(self, f: Field, codec: Array, at: int) -> tuple[_Items, int, int, CodecError | None]:
-        """The first elements, where the last one that was read ends, how many these were, and what ended it."""
-        kept, end, read = _Items([], [], at), at, 0
+        """The elements that are shown, where the last one that was read ends, how many were read, and what ended it."""
+        kept, end, read = _Items([], [], at, at), at, 0
         trace, begun = self.session.trace, self.session.begun
         assert trace is not None
         assert begun is not None
@@ -194,11 +210,13 @@ class _Walk:
         try:
             for item in codec.items(self.source, self.obj):
                 end = max([end, *(span[2] for span in trace if span[0] != f.name)])
-                read += 1
-                if len(kept.values) < self.most:
+                if read < self.begin:
+                    kept.start = kept.end = end
+                elif len(kept.values) < self.most:
                     kept.values.append(item)
                     kept.trace += trace
                     kept.end = end
+                read += 1
                 trace.clear()
                 begun.clear()
         except CodecError as error:
@@ -210,10 +228,11 @@ class _Walk:
 
 @dataclass(slots=True)
 class _Items:
-    """Elements that are shown, with the places of their fields."""
+    """Elements that are shown, with the places of their fields, and where they begin and end."""
 
     values: list[Any]
     trace: list[tuple[str, int, int, bool]]
+    start: int
     end: int
 
 

@@ -51,10 +51,10 @@ def _confluent(data: bytes) -> Any:
     from kafka_codecs import CONFLUENT_VALUE
 
     fields = CONFLUENT_VALUE.parse(data)
-    name = "schema_id" if "schema_id" in fields else "schema_guid"
-    number = fields[name]
-    shown = number if isinstance(number, int) else str(number)
-    return {name: shown, "payload": json_bytes(bytes(fields["data"]))}
+    payload = json_bytes(fields.data)
+    if fields.magic == 0:
+        return {"schema_id": fields.schema_id, "payload": payload}
+    return {"schema_guid": str(fields.schema_guid), "payload": payload}
 
 
 FORMATS: Mapping[str, Callable[[bytes], Any]] = {

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kafka_log.disk.directory import DirectoryError, Partition
 from kafka_log.disk.log_start import LogStarts
+from kafka_log.disk.tiers import with_tiers
 from kafka_log.report.lines import line_blocks
 from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost, Policy
@@ -77,7 +78,7 @@ def export(
     asked = {"columns": columns and list(columns), "view": view} | selection.plain()
     wanted = _plain({name: value for name, value in asked.items() if value is not None})
     starts = LogStarts()
-    for partition in partitions:
+    for partition in with_tiers(partitions):
         path = out / _name(partition, kind)
         made_of: dict[str, Any] = {
             "segments": [[s.path.name, s.size] for s in partition.segments],

@@ -68,7 +68,7 @@ def batches(
     limits: Limits | None = None,
 ) -> Iterator[Part]:
     """``count`` batches of a segment, from the first one on, or the one with a byte or an offset. Bytes that are no batch count as
-    one.
+    one. Of each ``records`` are shown, of the batch with an ``offset`` from the record with this one on.
 
     Raises :class:`NoSuchPlace`, OSError.
     """
@@ -89,7 +89,8 @@ def batches(
         elif offset is not None:
             places = _from_offset(read, places, offset, os.fspath(path))
         for place in islice(places, count):
-            yield _part(path, read, place, records, limits)
+            yield _part(path, read, place, records, limits, offset)
+            offset = None
 
 
 def _places(read: Any, size: int, file: str) -> Iterator[Place]:
@@ -158,7 +159,9 @@ def _from_offset(read: Any, places: Iterator[Place], offset: int, file: str) -> 
     raise NoSuchPlace(f"no batch of {file} holds offset {offset}{after}")
 
 
-def _part(path: Path, read: Any, place: Place, records: int, limits: Limits) -> Part:
+def _part(
+    path: Path, read: Any, place: Place, records: int, limits: Limits, offset: int | None
+) -> Part:
     size = place.end - place.start
     if place.error is not None:
         return _damaged(read, place, records, limits)
@@ -168,18 +171,30 @@ def _part(path: Path, read: Any, place: Place, records: int, limits: Limits) -> 
         lost = _cut_off(place.start, end, os.fspath(path), size)
         return _damaged(read, Place(place.start, end, lost), records, limits)
     layout = framing.frame_of(data[: framing.HEADER_START], place.start, os.fspath(path)).layout
-    found, error = streams(layout, data, place.start, limits, records, _notes(layout))
     reader = SegmentReader(
         path, policy=Policy.KAFKA, limits=limits, start=place.start, stop=place.start + 1
     )
     batch = next(iter(reader), None)
+    notes: list[str] = []
+    begin = 0
+    if batch is not None and offset is not None:
+        begin = _number_of(batch, offset)
+        if begin == len(batch.records) or batch.records[begin].offset != offset:
+            notes.append(f"no record of it has offset {offset}: it is gone, as after compaction")
+    found, error = streams(layout, data, place.start, limits, records, _notes(layout), begin)
     heading = f"{_title(layout)} at byte {place.start}, {size} bytes"
     if batch is None:
         stopped = reader.end.error if reader.end is not None else None
         return Part(heading, tuple(found), damage=(str(stopped or error or "it cannot be read"),))
     wrong = damage(batch)
-    notes = tuple(str(finding) for finding in batch.findings if finding not in wrong)
-    return Part(heading + _offsets(batch), tuple(found), notes, tuple(map(str, wrong)))
+    notes += [str(finding) for finding in batch.findings if finding not in wrong]
+    return Part(heading + _offsets(batch), tuple(found), tuple(notes), tuple(map(str, wrong)))
+
+
+def _number_of(batch: Batch, offset: int) -> int:
+    """The number of the first record that has an offset, or a larger one."""
+    there = (i for i, record in enumerate(batch.records) if record.offset >= offset)
+    return next(there, len(batch.records))
 
 
 def _title(layout: Any) -> str:

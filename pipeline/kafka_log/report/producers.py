@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_codecs import ProducerSnapshotEntry
 from kafka_log.disk.directory import Partition, utf8
 from kafka_log.disk.producer_snapshots import newest
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
@@ -129,7 +130,7 @@ def producer_table(
     whole = wanted.offsets == wanted.timestamps == EVERYTHING
     for partition in partitions:
         runs = _runs(partition, on_damage, wanted)
-        known: dict[tuple[int, int], Any] = {}
+        known: dict[tuple[int, int], ProducerSnapshotEntry] = {}
         for entry in newest(partition.directory) or () if partition.segments else ():
             key = entry.producer_id, entry.producer_epoch
             is_wanted = wanted.producers is None or entry.producer_id in wanted.producers
@@ -163,7 +164,7 @@ def _row(
     partition: Partition,
     key: tuple[int, int],
     runs: Mapping[tuple[int, int], Run],
-    known: Mapping[tuple[int, int], Any],
+    known: Mapping[tuple[int, int], ProducerSnapshotEntry],
 ) -> dict[str, Any]:
     run = runs.get(key, Run())
     entry = known.get(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
-from kafka_log.report.header_pass import HeaderPass, Piece, Read, pays
+from kafka_log.report.header_pass import Piece
+from kafka_log.report.stat_asked import Asked, OnProblem
 from kafka_log.report.stat_columns import (
     NEEDED,
     TIME,
@@ -23,69 +23,7 @@ from kafka_log.report.stat_columns import (
     stat_schema,
 )
 from kafka_log.report.stat_sums import Sums, codec_name
-from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.header_columns import Arrays, Wanted
-from kafka_log.segment.kernels import Engine
-from kafka_log.segment.model import Batch, End, is_own_checksum
-from kafka_log.segment.reader import SegmentReader
-from kafka_log.tables.selection import Selection
-
-OnProblem = Callable[[str], None]
-"""What is told of each problem: a line with the file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked for. ``deep``: every record is decoded, not headers and checksums only. ``now`` is in milliseconds since 1970.
-    ``selection`` chooses batches by offsets, timestamps and producers, and has the policy. ``on_problem`` is told of problems,
-    ``advance`` of bytes that are done."""
-
-    deep: bool = False
-    now: int = (1 << 63) - 1
-    selection: Selection = field(default_factory=Selection)
-    engine: Engine = "auto"
-    limits: Limits | None = None
-    on_problem: OnProblem = lambda _: None
-    advance: Callable[[int], None] = lambda _: None
-
-    def read(self, segments: Sequence[Segment]) -> Read:
-        """What opens each of them."""
-        fast = pays(segments, self.engine, self.deep)
-
-        def opened(segment: Segment) -> SegmentReader | BlockReader:
-            options: dict[str, Any] = {"policy": self.selection.policy, "limits": self.limits}
-            options |= {"records": self.deep, "tail": segment.tail, "size": segment.size}
-            if not fast:
-                return SegmentReader(segment.path, **options)
-            return BlockReader(segment.path, engine=self.engine, **options)
-
-        return opened
-
-    def pass_over(self, segments: Sequence[Segment], names: tuple[str, ...]) -> HeaderPass:
-        """What reads these columns of their batches. It notes what is wrong."""
-        return HeaderPass(Wanted(names, self.deep, self.now), self.read(segments), _problems)
-
-    def chosen(self, arrays: Arrays) -> Arrays:
-        """The batches that may have records that are chosen, by their headers."""
-        mask = None
-        wanted = self.selection
-        for (low, high), first, last in (
-            (wanted.offsets, "first", "last"),
-            (wanted.timestamps, "least_timestamp", "largest_timestamp"),
-        ):
-            if low is not None:
-                mask = _and(mask, arrays[last] >= low)
-            if high is not None:
-                mask = _and(mask, arrays[first] < high)
-        if wanted.producers is not None:
-            mask = _and(mask, np.isin(arrays["producer_id"], wanted.producers))
-        if mask is None:
-            return arrays
-        return {name: array[mask] for name, array in arrays.items()}
-
-
-def _and(mask: Any, other: Any) -> Any:
-    return other if mask is None else mask & other
+from kafka_log.segment.model import End
 
 
 @dataclass(slots=True)
@@ -260,14 +198,6 @@ def _as(column: Any, wanted: pa.Field) -> Any:
     if wanted.type == TIME and found.type != TIME:
         found = found.cast(pa.int64()).cast(TIME)
     return found if found.type == wanted.type else found.cast(wanted.type)
-
-
-def _problems(batch: Batch) -> Iterator[str]:
-    """What is wrong with a batch."""
-    for problem in batch.problems:
-        yield f"batch at byte {batch.position}: {problem.at}: {problem.error}"
-    if not batch.is_valid:
-        yield from map(str, filter(is_own_checksum, batch.findings))
 
 
 def stat_table(

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.report.stat import Asked
+from kafka_log.report.stat_asked import Asked
 from kafka_log.report.stat_columns import TIME
 from kafka_log.report.stat_sums import codec_name
 from kafka_log.segment.columnar import Scanner

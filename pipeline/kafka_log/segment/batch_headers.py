@@ -103,8 +103,8 @@ def _check_rest(
 
 
 def headers(
-    path: Path, columns: Sequence[str], tail: Tail = Tail.REFERENCE
+    path: Path, columns: Sequence[str], tail: Tail = Tail.REFERENCE, start: int = 0
 ) -> Iterator[tuple[Any, ...]]:
     """Columns of the view batches for each entry of a file. See :func:`entries`."""
     wanted = Columns(columns, os.fspath(path))
-    return map(wanted.of, entries(path, tail))
+    return map(wanted.of, entries(path, tail, start))

@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import MAX_OFFSET, Segment
 from kafka_log.disk.index_files import first_position
 from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.segment.reader import SegmentReader, batch_damage
 from kafka_log.tables.selection import Selection
+from kafka_log.tables.steady import steady
 
 SMALL = 1 << 18
 """Bytes of a segment up to which its headers are read without its index."""
@@ -71,19 +73,24 @@ def place(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
     What lies between two batches belongs to the later one. The two places are the same, but for an offset in the middle of a batch. They
     are the same tomorrow, when more was written. Damage on the way, where it is an error, is left to whoever reads there.
     """
-    at = start_before(segment, offset)
-    from codecgen.runtime.errors import CodecError
-
+    found = [start_before(segment, offset)]
     try:
-        for batch in placed(segment, at, wanted):
-            if batch.last < offset:
-                at = batch.end
-            elif batch.first is not None and batch.first < offset:
-                return batch.position, batch.end
-            else:
-                break
+        return steady(segment.path, lambda: _place(segment, offset, wanted, found))
     except CodecError:
-        return at, segment.size
+        return found[-1], segment.size
+
+
+def _place(segment: Segment, offset: int, wanted: Selection, seen: list[int]) -> tuple[int, int]:
+    """The same. ``seen`` begins with where to begin, and gets the end of the last batch before the offset. Raises CodecError."""
+    at = seen[0]
+    for batch in placed(segment, at, wanted):
+        if batch.last < offset:
+            at = batch.end
+            seen[1:] = [at]
+        elif batch.first is not None and batch.first < offset:
+            return batch.position, batch.end
+        else:
+            break
     return at, at
 
 

@@ -12,6 +12,7 @@ from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.selection import Selection, within_offsets
 
 if TYPE_CHECKING:
+    from kafka_log.disk.transactions import Transactions
     from kafka_log.segment.kernels import Engine
 
 
@@ -25,13 +26,18 @@ class PartitionRows:
     """
 
     def __init__(
-        self, selection: Selection, engine: Engine = "auto", *, of_view: bool = False
+        self,
+        selection: Selection,
+        engine: Engine = "auto",
+        *,
+        of_view: bool = False,
+        starts: LogStarts | None = None,
     ) -> None:
         self._selection = selection
         self._whole = of_view and selection.isolation is None
         self._committed = self._whole or selection.isolation == "read_committed"
         self._engine = engine
-        self._starts = None if selection.deleted_records else LogStarts()
+        self._starts = None if selection.deleted_records else starts or LogStarts()
         self._partition: Log | None = None
         self._rows = self._live = selection.rows()
 
@@ -57,19 +63,28 @@ class PartitionRows:
         return None if self._starts is None else self._starts.of(partition)
 
     def _find(self, partition: Log) -> RowSelection:
-        from kafka_log.disk.transactions import transactions  # the codecs: not for other scans
-
-        found = transactions(
-            partition.segments,
-            self._selection.policy,
-            damage_raises=self._selection.raises,
-            engine=self._engine,
-        )
+        found = self._transactions(partition)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
         if self._whole:
             aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]
         stable = None if self._whole else found.last_stable_offset
         return self._selection.rows(stable, Aborted(aborted))
+
+    def _transactions(self, partition: Log) -> Transactions:
+        from kafka_log.disk.kept_transactions import kept_transactions  # the codecs
+        from kafka_log.disk.transactions import transactions  # not for other scans
+
+        # Where damage is passed over, no file beside the log knows what of it will be read.
+        if self._selection.raises:
+            kept = kept_transactions(partition.segments, self._engine)
+            if kept is not None:
+                return kept
+        return transactions(
+            partition.segments,
+            self._selection.policy,
+            damage_raises=self._selection.raises,
+            engine=self._engine,
+        )
 
 
 def _from(start: int, offsets: Range) -> Range:

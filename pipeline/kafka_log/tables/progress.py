@@ -25,6 +25,7 @@ from kafka_log.tables.batch_places import (
     placed,
 )
 from kafka_log.tables.selection import Selection
+from kafka_log.tables.steady import steady
 
 FINGERPRINT = 61
 """Bytes of a batch by which it is known again: those of a header, with its checksum."""
@@ -76,7 +77,7 @@ class Ends:
         index, where that is an error.
         """
         try:
-            return self._refreshed(key, log).end
+            return steady(log.segments[-1].path, lambda: self._refreshed(key, log)).end
         except FileNotFoundError:
             return None
         except UnreadableError:
@@ -91,7 +92,10 @@ class Ends:
             return end
         known = self._known[key]
         if known.stable is None:
-            known = replace(known, stable=self._stable(log, known.end.offset))
+            stable = steady(
+                log.segments[-1].path, lambda: self._stable(log, self._known[key].end.offset)
+            )
+            known = replace(known, stable=stable)
             self._known[key] = known
         assert known.stable is not None
         return end if known.stable >= end.offset else self.at(key, log, known.stable)
@@ -103,7 +107,9 @@ class Ends:
             if position.offset == offset:
                 return position
         try:
-            found = last_before(log.segments, offset, self._wanted)
+            found = steady(
+                log.segments[-1].path, lambda: last_before(log.segments, offset, self._wanted)
+            )
         except CodecError:
             found = None
         made = Position(offset, NO_EPOCH if found is None else found.leader_epoch)

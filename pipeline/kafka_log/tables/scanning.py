@@ -16,18 +16,18 @@ from kafka_log.disk.directory import (
     DirectoryError,
     Partition,
     Segment,
-    State,
     chosen,
     discover,
-    parse_name,
 )
+from kafka_log.disk.replicas import one_of_each
+from kafka_log.disk.tiers import with_tiers
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.losses import OnLost, tell_lost
 from kafka_log.tables.output import Output
-from kafka_log.tables.selection import Filters, Selection, changed, within_offsets
+from kafka_log.tables.selection import Filters, Selection, changed, within, within_offsets
 
 if TYPE_CHECKING:
     from kafka_log.tables.topic_views import TopicView
@@ -91,9 +91,9 @@ def scan(
 
     Which records come, and what becomes of damage, a ``selection`` says, or the keywords of one
     (:class:`~kafka_log.Selection` has them all): ``topics``, ``partitions``, ``offsets``, ``timestamps``, ``keys``,
-    ``headers``, ``producers``, ``isolation``, ``control_records``, ``deleted_records``, ``include``, ``policy``, ``on_damage``. Those that are given beside a
-    selection take the place of its own. Of segments that ``include`` takes in, records may be there twice; the column ``state`` says
-    which they are.
+    ``headers``, ``producers``, ``isolation``, ``control_records``, ``deleted_records``, ``include``, ``replicas``, ``policy``, ``on_damage``. Those that are given beside a
+    selection take the place of its own. Of segments that ``include`` takes in, records may be there twice, and the column ``state`` says
+    which they are; of ``remote`` ones come the records that are not in live ones, each once.
 
     Under the policy ``kafka`` segments that lie outside of the ranges are not read, and reading begins where index files
     say, as far as these can be trusted (``indexes=False``: at the first byte), so damage outside may stay unseen. Whole batches that no
@@ -121,7 +121,7 @@ def scan(
 
     def open_segment(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         start = 0
-        here = rows.of(partition, segment.state)
+        here = within(rows.of(partition, segment.state), segment)
         low = here.offsets[0]
         if seeks and (low is not None or begin is not None):
             from kafka_log.disk.index_files import (
@@ -193,7 +193,7 @@ def scan_batches(
             segment.path,
             names,
             wanted.policy,
-            selection=rows,
+            selection=within(rows, segment),
             on_damage=wanted.on_damage,
             tail=segment.tail,
             size=segment.size,
@@ -221,25 +221,11 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
     if rest or not found:
         found += discover(rest, wanted.include, unreadable_raises=False)
     found = chosen(found, wanted.topics, wanted.partitions)
-    _check_places(found)
-    return found
-
-
-def _check_places(found: Sequence[Partition]) -> None:
-    """Refuse partitions that lie in two directories, and numbers that have no place in the column."""
-    seen: dict[tuple[str, int, State], Partition] = {}
     for partition in found:
-        directory = partition.directory
         if partition.partition >= 1 << 31:
-            raise DirectoryError(
-                directory, f"{partition.partition} is more than a partition's number can be"
-            )
-        if parse_name(directory.resolve()) is None:
-            continue  # the name is not known, only that of the file
-        other = seen.setdefault((partition.topic, partition.partition, partition.state), partition)
-        if other is not partition:
-            reason = f"the same partition lies in {other.directory}: its records would come twice"
-            raise DirectoryError(directory, reason)
+            reason = f"{partition.partition} is more than a partition's number can be"
+            raise DirectoryError(partition.directory, reason)
+    return with_tiers(one_of_each(found, wanted.replicas))
 
 
 def _scan_view(

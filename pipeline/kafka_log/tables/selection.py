@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from operator import index
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 
 from kafka_log.disk.directory import STATES, Segment, State
+from kafka_log.disk.replicas import Replicas
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.ranges import EVERYTHING, Range, checked_range
 from kafka_log.segment.row_selection import Aborted, Header, RowSelection
@@ -47,6 +48,7 @@ class Filters(RowFilters, total=False):
     topics: str | Iterable[str] | None
     partitions: int | Iterable[int] | None
     include: State | Iterable[State]
+    replicas: Replicas
 
 
 class FiltersAndPolicy(Filters, total=False):
@@ -66,7 +68,8 @@ class Selection:
     ``isolation`` is as consumers have it, and as with them ``read_uncommitted`` when it is None: with ``read_committed`` the
     records of aborted transactions are left out, and all from the last stable offset on. ``control_records`` adds what brokers write
     for themselves: transaction markers and the like; ``deleted_records`` those before the log start offset of their partition, which DeleteRecords has cut off. ``include`` adds segments in these states, which are not live (see
-    :data:`kafka_log.disk.directory.State`). ``policy`` says what damage is, ``on_damage`` what becomes of it: None is ``keep`` under
+    :data:`kafka_log.disk.directory.State`). ``replicas`` says what becomes of a partition that lies in several directories: ``error``,
+    ``newest`` (that is read whose log goes furthest), ``keep`` (all are). ``policy`` says what damage is, ``on_damage`` what becomes of it: None is ``keep`` under
     ``salvage``, else ``raise`` (see :class:`kafka_log.segment.columnar.Scanner`).
 
     Raises ValueError for what cannot be.
@@ -83,6 +86,7 @@ class Selection:
     control_records: bool
     deleted_records: bool
     include: tuple[State, ...]
+    replicas: Replicas
     policy: Policy
     on_damage: OnDamage | None
 
@@ -146,6 +150,20 @@ def changed(selection: Selection | None, policy: Policy | str | None, filters: A
     """A selection with other values for some filters; None is all there is."""
     given = filters if policy is None else {**filters, "policy": policy}
     return Selection(**given) if selection is None else selection.but(**given)
+
+
+def within(rows: RowSelection, segment: Segment) -> RowSelection:
+    """What is wanted of a segment: no offsets that are read of another one."""
+    if segment.offsets == EVERYTHING:
+        return rows
+    (low, high), (first, end) = rows.offsets, segment.offsets
+    lows, highs = (
+        [x for x in (low, first) if x is not None],
+        [x for x in (high, end) if x is not None],
+    )
+    high = min(highs, default=None)
+    low = max(lows, default=None)
+    return replace(rows, offsets=(low if low is None or high is None else min(low, high), high))
 
 
 def within_offsets(segments: Sequence[Segment], offsets: Range) -> list[Segment]:
@@ -260,6 +278,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "control_records": lambda name, value: bool(value),
     "deleted_records": lambda name, value: bool(value),
     "include": _states,
+    "replicas": lambda name, value: _one_of(get_args(Replicas))(name, value or "error"),
     "policy": _policy,
     "on_damage": _one_of(get_args(OnDamage)),
 }
@@ -272,5 +291,6 @@ __all__ = [
     "Isolation",
     "Selection",
     "changed",
+    "within",
     "within_offsets",
 ]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kafka_log.disk.directory import DirectoryError, Partition, parse_name
+from kafka_log.write.log_starts import LOG_START, checkpoint, kept
 
 
 class OutError(DirectoryError):
@@ -47,6 +48,8 @@ class OutDirectory:
         out.mkdir(parents=True, exist_ok=True)
         self._manifest = _read_manifest(self._manifest_path)
         known = {self._manifest_path.name, *self._manifest}
+        if self._log_starts():
+            known.add(LOG_START)
         for child in sorted(out.iterdir()):
             if child.name in known or _is_partial(child.name):
                 continue
@@ -73,9 +76,14 @@ class OutDirectory:
 
     @contextmanager
     def partition(
-        self, name: str, made_of: Mapping[str, Any], rows: list[dict[str, Any]]
+        self,
+        name: str,
+        made_of: Mapping[str, Any],
+        rows: list[dict[str, Any]],
+        log_start: int | None = None,
     ) -> Iterator[Path]:
-        """An empty directory for a partition, which takes its name in the end. ``rows`` are what is said of it then."""
+        """An empty directory for a partition, which takes its name in the end. ``rows`` are what is said of it then, ``log_start`` is
+        the log start offset that it had; what of it a broker has to be told goes into a file beside the partitions."""
         partial = self._partial(name)
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
@@ -86,14 +94,28 @@ class OutDirectory:
             sync(partial)
             # Said before it is there: what is there is always known.
             self._manifest[name] = {"made_of": dict(made_of), "rows": rows}
+            start = kept(log_start, partial)
+            if start is not None:
+                self._manifest[name]["log_start"] = start
             with whole_file(self._manifest_path) as file:
                 text = json.dumps(self._manifest, indent=1, sort_keys=True)
                 file.write(text.encode("ascii"))
+            if start is not None or (self.path / LOG_START).exists():
+                with whole_file(self.path / LOG_START) as file:
+                    file.write(checkpoint(self._log_starts()))
             partial.rename(self.path / name)
             sync(self.path)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
+
+    def _log_starts(self) -> dict[tuple[str, int], int]:
+        places = {name: parse_name(Path(name)) for name in self._manifest}
+        return {
+            place: self._manifest[name]["log_start"]
+            for name, place in places.items()
+            if place is not None and "log_start" in self._manifest[name]
+        }
 
     def _partial(self, name: str) -> Path:
         return self.path / f".{name}.partial"
@@ -113,11 +135,16 @@ def names_of(partitions: Sequence[Partition]) -> list[str]:
     return list(seen)
 
 
-def made_of(partition: Partition, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a partition is made of: its segments, by names and sizes, and how."""
+def made_of(
+    partition: Partition, options: Mapping[str, Any], log_start: int | None
+) -> dict[str, Any]:
+    """What a partition is made of: its segments, by names and sizes, where its log starts if that is known, and how."""
     segments = [[os.fspath(s.path.name), s.size] for s in partition.segments]
     wanted = {name: value for name, value in options.items() if value is not None}
-    found: dict[str, Any] = json.loads(json.dumps({"segments": segments, "options": wanted}))
+    said: dict[str, Any] = {"segments": segments, "options": wanted}
+    if log_start is not None:
+        said["log_start"] = log_start
+    found: dict[str, Any] = json.loads(json.dumps(said))
     return found
 
 

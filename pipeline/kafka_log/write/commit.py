@@ -7,13 +7,15 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from kafka_codecs import PARTITION_METADATA
-from kafka_log.disk.directory import DirectoryError, parse_name, segment_bases
+from kafka_log.disk.directory import DirectoryError, parse_name
+from kafka_log.disk.files import segment_bases
 from kafka_log.disk.topic_ids import topic_id
 from kafka_log.write.beside import sync, whole_file
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
@@ -30,6 +32,7 @@ from kafka_log.write.staging import Staged, job_directory
 BATCHES_DONE = ".kafka-log-batches.json"
 """Which micro-batches of which queries are there: the last one of each."""
 
+_SYNCS = 16
 _FILES = (".index", ".timeindex", ".log")
 """The segment itself comes last: a reader that sees it sees its indexes too."""
 
@@ -82,7 +85,11 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
             remove(place)
             return
         place.mkdir(parents=True, exist_ok=True)
-        moves = _Commit(job, place).moves([one for task in staged for one in task])
+        prepared = _Commit(job, place)
+        moves = prepared.moves([one for task in staged for one in task])
+        with ThreadPoolExecutor(_SYNCS) as pool:  # the disk takes many at once
+            for _ in pool.map(sync, prepared.made):
+                pass
         if micro is not None:
             made = place / BATCHES_DONE
             with whole_file(made) as file:
@@ -125,6 +132,8 @@ class _Commit:
         self._place = place
         self._starts = log_starts(self._target)
         self._ids: dict[str, uuid.UUID] = {}
+        self.made: list[Path] = []
+        """Files and directories that are to be on the disk before all is decided."""
 
     def moves(self, staged: Sequence[Staged]) -> list[Move]:
         """What is to be moved."""
@@ -188,9 +197,7 @@ class _Commit:
             write_leader_epochs(directory, directory, [(0, bases[0])], bases[0], end)
         built = PARTITION_METADATA.build({"topic_id": self._id(topic)})
         (directory / METADATA_FILE).write_bytes(bytes(built))
-        for child in directory.iterdir():
-            sync(child)
-        sync(directory)
+        self.made += [*directory.iterdir(), directory]
         return [Move(_below(self._target, directory), directory.name)]
 
     def _added(self, old: Path, staged: Sequence[Staged]) -> list[Move]:
@@ -211,9 +218,7 @@ class _Commit:
                 if base > at.offset:
                     (directory / f"{base:020d}.snapshot").write_bytes(at.producers)
                     names.insert(0, f"{base:020d}.snapshot")
-        for child in directory.iterdir():
-            sync(child)
-        sync(directory)
+        self.made += [*directory.iterdir(), directory]
         return [Move(_below(self._target, directory / n), f"{old.name}/{n}") for n in names]
 
     def _placed(

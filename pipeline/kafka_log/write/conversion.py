@@ -27,22 +27,31 @@ from kafka_log.write.old_messages import MAGIC, converted
 from kafka_log.write.output import BOUNDS, Out
 from kafka_log.write.partitions import Advance, finish, note_epochs
 from kafka_log.write.recompression import Target, recompressed
-from kafka_log.write.segments import LogWriter
+from kafka_log.write.segments import MAX_SEGMENT, LogWriter
 
 CONVERTED = pa.schema(
     [
         pa.field("topic", pa.string(), False),
         pa.field("partition", pa.int64(), False),
-        pa.field("base_offset", pa.int64(), False, {"doc": "That of the segment."}),
-        pa.field("what", pa.string(), False, {"doc": "kept: as it was; converted: some is not."}),
-        pa.field("records", pa.int64(), False, {"doc": "Markers too."}),
-        pa.field("batches", pa.int64(), False, {"doc": "Batches and messages that were read."}),
-        pa.field("batches_out", pa.int64(), False),
-        pa.field("bytes", pa.int64(), False, {"doc": "What they had."}),
-        pa.field("bytes_out", pa.int64(), False),
+        pa.field("base_offset", pa.int64(), True, {"doc": "That of the segment."}),
+        pa.field(
+            "what",
+            pa.string(),
+            False,
+            {
+                "doc": "kept: as it was; converted: some is not; refused: nothing of the partition is written."
+            },
+        ),
+        pa.field("records", pa.int64(), True, {"doc": "Markers too."}),
+        pa.field("batches", pa.int64(), True, {"doc": "Batches and messages that were read."}),
+        pa.field("batches_out", pa.int64()),
+        pa.field("bytes", pa.int64(), True, {"doc": "What they had."}),
+        pa.field("bytes_out", pa.int64()),
         pa.field("ratio", pa.float64(), True, {"doc": "Bytes after, of those before."}),
+        pa.field("reason", pa.string(), True, {"doc": "Why a partition is refused."}),
     ]
 )
+"""A row for each segment, or one for a partition that is refused, without numbers."""
 
 _COPY, _RECODE, _OLD = range(3)
 
@@ -51,14 +60,15 @@ _COPY, _RECODE, _OLD = range(3)
 class Converted:
     """A row of :data:`CONVERTED`, of one partition."""
 
-    base_offset: int
+    base_offset: int | None
     what: str
-    records: int
-    batches: int
-    batches_out: int
-    bytes: int
-    bytes_out: int
+    records: int | None = None
+    batches: int | None = None
+    batches_out: int | None = None
+    bytes: int | None = None
+    bytes_out: int | None = None
     ratio: float | None = None
+    reason: str | None = None
 
 
 def write_converted(
@@ -82,7 +92,7 @@ def write_converted(
                 base = int(headers.first[0])
             if base is not None:
                 log.begin(base)
-                made = _write(Out(log), segment, headers, counts, target, base)
+                made = _write(Out(log, MAX_SEGMENT), segment, headers, counts, target, base)
                 rows.append(made)
             note_epochs(epochs, headers, np.ones(len(headers), bool))
             advance(segment.size)

@@ -145,18 +145,18 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
         found = pa.RecordBatchReader.from_stream(data)
     else:
         raise TypeError(f"a table or a stream of Arrow is needed, not {type(data).__name__}")
-    return (part for batch in found for part in _parts(batch))
+    return (part for batch in found for part in parts(batch))
 
 
-def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """A batch of Arrow in parts whose bytes 32-bit offsets can count."""
     # the bytes of the rows alone take a look at offsets, which may be broken
     if batch.num_rows <= 1 or batch.get_total_buffer_size() <= _SPLIT or batch.nbytes <= _SPLIT:
         yield batch
         return
     half = batch.num_rows // 2
-    yield from _parts(batch.slice(0, half))
-    yield from _parts(batch.slice(half))
+    yield from parts(batch.slice(0, half))
+    yield from parts(batch.slice(half))
 
 
 def write_segment(

@@ -10,17 +10,30 @@ from typing import Any
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of
 from kafka_log.write.choice import Wanted
 from kafka_log.write.conversion import CONVERTED, Converted, write_converted
 from kafka_log.write.indexes import INTERVAL_BYTES, write_indexes
+from kafka_log.write.log_starts import LogStarts
 from kafka_log.write.partitions import Advance, write_partition
 from kafka_log.write.recompression import Target
 from kafka_log.write.said import SAID, Said, as_rows
 
 Work = Callable[[Partition, Path, Advance], Sequence[Said | Converted]]
+Refusal = Callable[[Partition, str], Said | Converted]
+"""What is said of a partition of which nothing is written, and why."""
+
+
+def _lost(partition: Partition, reason: str) -> Said:
+    return Said(utf8(os.fspath(partition.directory)), "lost", reason=utf8(reason))
+
+
+def _refused(partition: Partition, reason: str) -> Converted:
+    return Converted(None, "refused", reason=utf8(reason))
 
 
 def run_job(
@@ -32,33 +45,40 @@ def run_job(
     work: Work,
     advance: Advance = lambda _: None,
     schema: pa.Schema = SAID,
+    refused: Refusal = _lost,
 ) -> pa.Table:
     """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
     ``options`` and made of segments of the same names and sizes, is kept. ``inputs`` are the paths that are read; ``advance`` is told of
-    bytes of segments that are done. What was said of all of them, in the columns of ``schema``.
+    bytes of segments that are done. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
+    damage the work does not take, is ``refused``: nothing of it is there, and the others are.
 
     Raises :class:`~kafka_log.write.beside.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
     """
     partitions = [_of_log(partition) for partition in partitions]
     names = names_of(partitions)
     place = OutDirectory(out, job, inputs)
-    sources = [made_of(partition, options) for partition in partitions]
+    log_starts = LogStarts()
+    starts = [log_starts.of(partition) for partition in partitions]
+    pairs = zip(partitions, starts, strict=True)
+    sources = [made_of(partition, options, start) for partition, start in pairs]
     finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
     rows: list[dict[str, Any]] = []
-    for partition, name, of, before in zip(partitions, names, sources, finished, strict=True):
+    jobs = zip(partitions, names, sources, finished, starts, strict=True)
+    for partition, name, of, before, start in jobs:
         where = utf8(partition.topic), partition.partition
         if before is not None:
             rows += before
             advance(sum(segment.size for segment in partition.segments))
-        elif partition.error is not None:
-            directory = utf8(os.fspath(partition.directory))
-            reason = utf8(str(partition.error))
-            rows += as_rows(*where, [Said(directory, "lost", reason=reason)])
-        else:
-            said: list[dict[str, Any]] = []
-            with place.partition(name, of, said) as directory_of:
+            continue
+        said: list[dict[str, Any]] = []
+        try:
+            if partition.error is not None:
+                raise partition.error
+            with place.partition(name, of, said, start) as directory_of:
                 said += as_rows(*where, work(partition, directory_of, advance))
-            rows += said
+        except (CodecError, UnreadableError) as error:
+            said = as_rows(*where, [refused(partition, str(error))])
+        rows += said
     return pa.Table.from_pylist(rows, schema)
 
 
@@ -109,11 +129,8 @@ def convert(
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
         return write_converted(partition, directory, target, told)
 
-    for partition in partitions:
-        if partition.error is not None:
-            raise partition.error
     options = {"codec": target.codec, "level": target.level}
-    return run_job("convert", partitions, out, inputs, options, work, advance, CONVERTED)
+    return run_job("convert", partitions, out, inputs, options, work, advance, CONVERTED, _refused)
 
 
 def reindex(

@@ -25,7 +25,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{22}\Z")
 
 
 class FormatError(ValueError):
-    """A setting that nothing can be written with. ``name`` is that of the field of :class:`LogFormat`."""
+    """A setting that nothing can be written with. ``name`` is that of the argument."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(name, reason)

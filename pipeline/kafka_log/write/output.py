@@ -10,7 +10,7 @@ from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.positioned_reads import read_exactly
-from kafka_log.write.segments import MAX_SEGMENT, LogWriter
+from kafka_log.write.segments import LogWriter
 
 BOUNDS = ("base_offset", "last_offset")
 """What is asked of each batch."""
@@ -19,7 +19,7 @@ BOUNDS = ("base_offset", "last_offset")
 class Out:
     """Where batches go: into the segment that was begun, or into another one where it would become too large."""
 
-    def __init__(self, log: LogWriter, most: int = MAX_SEGMENT) -> None:
+    def __init__(self, log: LogWriter, most: int) -> None:
         self.log = log
         self.most = most
         """Bytes that a segment has, unless one batch has more."""

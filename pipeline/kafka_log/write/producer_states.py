@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kafka_codecs import PRODUCER_SNAPSHOT, TRANSACTION_INDEX_ENTRY, ControlRecordType
+from kafka_codecs import (
+    PRODUCER_SNAPSHOT,
+    TRANSACTION_INDEX_ENTRY,
+    ControlRecordType,
+    ProducerSnapshotEntry,
+)
 from kafka_log.disk.markers import Marker
 
 
@@ -51,7 +56,7 @@ _NAMES = tuple(_Producer.__slots__)
 class ProducerStates:
     """The producers of one partition. ``before`` are the entries of the producer snapshot where its log begins."""
 
-    def __init__(self, before: Iterable[Any] = ()) -> None:
+    def __init__(self, before: Iterable[ProducerSnapshotEntry] = ()) -> None:
         self._producers = {
             entry.producer_id: _Producer(*(getattr(entry, name) for name in _NAMES))
             for entry in before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ _ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_off
 
 def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> None:
     """Add ``shift`` to all offsets of a segment that was ``written`` by us, and give its batches a leader epoch, if that is not None. The
-    segment and its indexes keep their names: entries of indexes count from there.
+    segment and its indexes keep their names: entries of indexes count from there. The caller has them synced.
 
     Raises OSError, CodecError.
     """
@@ -44,8 +43,8 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
                 changed[_EPOCH] = epoch
             for name, value in changed.items():
                 data = layout.by_name[name].codec.write(value, None, session)
-                os.pwrite(file.fileno(), data, entry.position + layout.offset_of(name))
-        os.fsync(file.fileno())
+                file.seek(entry.position + layout.offset_of(name))
+                file.write(data)
 
 
 def _value(layout: Layout, name: str, source: Source) -> int:
@@ -70,8 +69,6 @@ def _rewrite(path: Path, shift: int, written: LogFormat) -> None:
     with beside.open("wb") as file:
         for piece in encode(stream, level=written.level, batch_bytes=written.batch_bytes):
             file.write(piece)
-        file.flush()
-        os.fsync(file.fileno())
     beside.replace(path)
     base = int(path.stem) + shift
     moved_segment = Segment(path, "", 0, base, path.stat().st_size, rolled=True)

@@ -79,7 +79,9 @@ class LogWriter:
     def write(self, data: bytes | memoryview) -> None:
         """Whole batches."""
         if self._file is None:
-            raise ValueError("no segment was begun")
+            if not self.segments:
+                raise ValueError("no segment was begun")
+            self._file = self.segments[-1][0].open("ab")
         self.size += len(data)
         self._file.write(data)
 
@@ -87,6 +89,17 @@ class LogWriter:
         """Bytes of another file. Raises UnreadableError."""
         for position in range(start, end, CHUNK):
             self.write(read_exactly(file, position, min(CHUNK, end - position)))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a file open."""
+        return self._file is not None
+
+    def release(self) -> None:
+        """Close the file of a segment to which more may be written: it is opened again then. It need not be on the disk before."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def _close(self, whole: bool) -> None:
         if self._file is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ _TYPE_COLUMNS = ("timestamp_type", "timestampType")
 _CONTROL = ("is_control", "isControl")
 _PASSED = tuple(column.name for column in RECORDS.columns if column.name not in COLUMNS)
 MAX_PARTITION = (1 << 31) - 1
+_PARTITION_BITS = 32
 _RECORD = 8
 """Bytes of a record beside key and value, about."""
 
@@ -136,18 +138,22 @@ class SinkRows:
         key = _binary(given["key"]) if "key" in given else pa.nulls(count, pa.binary())
         value = _binary(given["value"])
         columns = self._encoded(given, first, key, value)
+        topics: list[str] = []
+        places = np.empty(count, np.int64)
         for topic, rows in self._topics(given, first, count):
             here = np.arange(count) if rows is None else rows
-            at = self._partitions(topic, given, here, first, key, value)
-            order = np.argsort(at, kind="stable")
-            cuts = np.flatnonzero(np.diff(at[order])) + 1
-            for part in np.split(order, cuts):
-                if not len(part):
-                    continue
-                index = here[part]
-                whole = len(index) == count
-                taken = columns if whole else columns.take(pa.array(index))
-                yield PartitionRows(topic, int(at[part[0]]), taken, first + index)
+            of_topic = self._partitions(topic, given, here, first, key, value)
+            places[here] = len(topics) << _PARTITION_BITS | of_topic
+            topics.append(topic)
+        order = np.argsort(places, kind="stable")
+        ordered = places[order]
+        cuts = np.flatnonzero(np.diff(ordered)) + 1
+        taken = columns.take(pa.array(order)) if len(cuts) else columns
+        for start, end in pairwise([0, *cuts.tolist(), count]):
+            if start < end:
+                number, partition = divmod(int(ordered[start]), 1 << _PARTITION_BITS)
+                part = taken.slice(start, end - start)
+                yield PartitionRows(topics[number], partition, part, first + order[start:end])
 
     def _topics(self, given: dict[str, Any], first: int, count: int) -> Iterator[tuple[str, Any]]:
         if self.job.format.topic is not None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -18,7 +19,7 @@ from codecgen.runtime.arrow.casts import RowRefused
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.segment.batch_headers import Columns
-from kafka_log.write.encoding import MAGIC, encode
+from kafka_log.write.encoding import MAGIC, encode, parts
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_format import WriteJob
 from kafka_log.write.output import BOUNDS, Out
@@ -82,12 +83,15 @@ def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> l
     try:
         for batch in batches:
             for start in range(0, batch.num_rows, BATCH_ROWS):
-                for part in rows.of(batch.slice(start, BATCH_ROWS)):
-                    made.add(part)
+                for some in parts(batch.slice(start, BATCH_ROWS)):
+                    for part in rows.of(some):
+                        made.add(part)
         return made.finished()
     except BaseException:
         made.close()
         shutil.rmtree(attempt, ignore_errors=True)
+        with suppress(OSError):  # other tasks have something there
+            place.rmdir()
         raise
 
 
@@ -115,14 +119,16 @@ class _Partitions:
     def _flush(self, one: _Partition) -> None:
         self._held -= one.held
         one.flush()
-        opened = [other for other in self._of.values() if other.is_open]
+        opened = [other.log for other in self._of.values() if other.log.is_open]
         if len(opened) > OPEN_FILES:
-            for other in opened:
-                other.close()
+            for log in opened:
+                log.release()
 
     def close(self) -> None:
+        """Nothing of it is wanted: a disk may be full."""
         for one in self._of.values():
-            one.close()
+            with suppress(OSError):
+                one.log.release()
 
     def finished(self) -> list[Staged]:
         found = [one.finished() for one in self._of.values()]
@@ -138,8 +144,8 @@ class _Partition:
         self._topic, self._partition = topic, partition
         self._directory = attempt / f"{topic}-{partition}"
         self._directory.mkdir()
-        self._log = LogWriter(self._directory)
-        self._out = Out(self._log, self._format.segment_bytes)
+        self.log = LogWriter(self._directory)
+        self._out = Out(self.log, self._format.segment_bytes)
         self._rows: list[PartitionRows] = []
         self._first: int | None = None
         self._next = 0
@@ -148,7 +154,6 @@ class _Partition:
         self._is_old = self._format.magic < MAGIC and self._format.codec != "none"
         self.held = 0
         self.most = OLD_FLUSH_BYTES if self._is_old else FLUSH_BYTES
-        self.is_open = False
 
     def add(self, part: PartitionRows) -> int:
         """Hold rows. How many bytes they have."""
@@ -159,17 +164,16 @@ class _Partition:
 
     def flush(self) -> None:
         """Write what is held."""
-        parts, self._rows, self.held = self._rows, [], 0
-        if not parts:
+        held, self._rows, self.held = self._rows, [], 0
+        if not held:
             return
-        table = pa.Table.from_batches([part.rows for part in parts]).combine_chunks()
+        table = pa.Table.from_batches([part.rows for part in held]).combine_chunks()
         (rows,) = table.to_batches()
-        numbers = np.concatenate([part.numbers for part in parts])
+        numbers = np.concatenate([part.numbers for part in held])
         rows = self._with_offsets(rows, numbers)
         offsets = rows.column("offset").to_numpy()
-        if not self.is_open:
-            self._log.begin(int(offsets[0]))
-            self.is_open = True
+        if not self.log.segments:
+            self.log.begin(int(offsets[0]))
         try:
             self._write(rows, offsets)
         except RowRefused as error:
@@ -228,16 +232,11 @@ class _Partition:
                 error.row += start
             raise
 
-    def close(self) -> None:
-        """Close the segment that is open. Later rows begin another one."""
-        self._log.__exit__(None, None, None)
-        self.is_open = False
-
     def finished(self) -> Staged:
         """Write what is left, and the indexes."""
         self.flush()
-        self.close()
-        paths = self._log.segments
+        self.log.release()
+        paths = self.log.segments
         segments = [
             Segment(path, self._topic, self._partition, base, path.stat().st_size, rolled=True)
             for path, base in paths

@@ -17,11 +17,13 @@ from dataclasses import asdict, replace
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafka_log.tables.splits import Split
 from kafka_log.write.commit import Micro
 from kafka_log.write.log_format import WriteJob
+from pyspark_kafka_log.aggregates import Aggregates
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import default_columns, parse
@@ -80,7 +82,6 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
         if len(size) < 4:
             sys.exit(1)
         request = json.loads(infile.read(_INT.unpack(size)[0]))
-        request["options"] = {**request.get("stores", {}), **request["options"]}
         task = infile.read(_INT.unpack(infile.read(4))[0])
         pieces = Pieces(outfile, infile)
         try:
@@ -113,7 +114,12 @@ def _told(error: Exception) -> str:
 
 
 def _source(request: Mapping[str, Any]) -> DefaultSource:
-    return DefaultSource(request["options"])
+    return DefaultSource(_given(request))
+
+
+def _given(request: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a query, after what the JVM's configuration opens stores with."""
+    return {**request.get("stores", {}), **request["options"]}
 
 
 def _schema(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
@@ -128,7 +134,17 @@ def _schema(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
 
 def _plan(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     tasks = _reader(request).partitions()
-    _send_tasks([task.splits for task in tasks if isinstance(task, Task)], out)
+    splits = [task.splits for task in tasks if isinstance(task, Task)]
+    if Aggregates.of(request) is not None:
+        splits = splits or [()]  # the values of no rows
+    _send_tasks(splits, out)
+
+
+def _aggregates(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    """The schema of aggregates; nothing where rows are to be read for them."""
+    asked = Aggregates.of(request)
+    if asked is not None and asked.can_be_had(_reader(request).scan):
+        out.write(from_arrow_schema(asked.schema).json().encode())
 
 
 def _send_tasks(tasks: Iterable[tuple[Split, ...]], out: Pieces) -> None:
@@ -142,6 +158,10 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     splits = pickle.loads(task)
     if "stream" in request:
         splits = there_still(splits, fails=parse_stream(request["options"]).fails)
+    asked = Aggregates.of(request)
+    if asked is not None:
+        _send_rows([asked.rows(splits, reader.scan)], asked.schema, out)
+        return
     batches: Iterable[pa.RecordBatch] = reader.rows(Task(splits), losses)
     if request["limit"] is not None:
         batches = first_rows(batches, request["limit"])
@@ -152,16 +172,21 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
         out.tell(losses)
         return
     schema = pa.schema([reader.schema.field(name) for name in names])
+    _send_rows((batch.select(names) for batch in batches), schema, out)
+    out.tell(losses)
+
+
+def _send_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, out: Pieces) -> None:
     with pa.ipc.new_stream(pa.PythonFile(out, "w"), schema) as writer:
         for batch in batches:
-            writer.write_batch(batch.select(names))
+            writer.write_batch(batch)
             out.flush()
-    out.tell(losses)
 
 
 def _job(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     schema = StructType.fromJson(json.loads(request["schema"]))
-    out.write(job_of(request["options"], schema, request["overwrite"]).to_json().encode())
+    job = job_of(request["options"], schema, request["overwrite"], request["query"])
+    out.write(job.to_json().encode())
 
 
 def _write(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
@@ -190,12 +215,16 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
     """What reads the columns that a query needs, and those that decide which rows there are: not one may come or go with the
     columns that are selected. A record without a timestamp fails a query, or is left out; what could not be read is a row where there
     is a column to say so."""
-    given = request["options"]
+    given = _given(request)
+    asks_rows = request.get("aggregates") is None
     options = parse_stream(given).reading if "stream" in request else parse(given)
     deciding = {"timestamp"}
     if options.selection.damage == "keep":
         deciding |= {PROBLEM, options.corrupt_record}
-    names = [*request["columns"], *(name for name in request["table"] if name in deciding)]
+    names = [
+        *(request["columns"] if asks_rows else ()),
+        *(name for name in request["table"] if name in deciding),
+    ]
     columns = tuple(dict.fromkeys(names)) or default_columns(options)[:1]
     query = pushed(
         (column, operator, _plain(value)) for column, operator, value in request["filters"]
@@ -214,7 +243,7 @@ class StreamAnswers:
     def __call__(self, request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
         """Answer with JSON, or with tasks."""
         if self._stream is None:
-            options = parse_stream(request["options"])
+            options = parse_stream(_given(request))
             self._stream = LogStream(options, request["parallelism"])
         stream, start, end = self._stream, request["start"], request["end"]
         if request["do"] == "tasks":
@@ -254,6 +283,7 @@ Answer = Callable[[Mapping[str, Any], bytes, Pieces], None]
 ANSWERS: Mapping[str, Answer] = {
     "schema": _schema,
     "plan": _plan,
+    "aggregates": _aggregates,
     "read": _read,
     "job": _job,
     "write": _write,

@@ -62,7 +62,7 @@ def run(
             target.name,
             f"it was made with another {', '.join(wrong)}: choose another place, or {_said(before.made, wrong)}",
         )
-    logs = chosen(find_logs(options.paths, unreadable_raises=options.selection.raises), options)
+    logs = chosen(find_logs(options), options)
     known = {} if before is None else before.ends
     starts = {log.key: known.get(log.key, EARLIEST) for log in logs}
     first = {key: at for key, at in starts.items() if at != EARLIEST}

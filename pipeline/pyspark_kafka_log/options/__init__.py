@@ -18,7 +18,9 @@
 | ``mode`` | ``FAILFAST``, ``PERMISSIVE``, ``DROPMALFORMED`` | ``FAILFAST`` |
 | ``policy`` | ``kafka``, ``strict``, ``salvage`` | by ``mode`` |
 | ``columnNameOfCorruptRecord`` | the column of a schema of your own, a string, that gets what ``problem`` says | ``_corrupt_record`` |
-| ``replicas`` | ``error``, ``keep``: what to do when two directories hold one partition | ``error`` |
+| ``replicas`` | ``error``, ``newest``, ``keep``: what to do when two directories hold one partition | ``error`` |
+| ``include`` | ``remote``, ``deleted``, ...: segments that are not live too; of remote ones what is not in live ones | |
+| ``storage.NAME`` | what fsspec opens a store with; for S3 also Hadoop's ``fs.s3a.NAME`` | |
 | ``splitBytes`` | larger segments are read by more than one task | 128 MiB |
 | ``batchRows`` | rows in one Arrow batch, at most | 16384 |
 | ``maxDecompressedBytes`` | bytes that one compressed batch may hold | 256 MiB |

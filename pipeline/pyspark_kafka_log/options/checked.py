@@ -36,7 +36,6 @@ class Options:
     view: str | None = None
     include_headers: bool = False
     include_metadata: bool = False
-    keep_replicas: bool = False
     split_bytes: int = table.SPLIT_BYTES.default
     min_partitions: int | None = None
     batch_rows: int = table.BATCH_ROWS.default
@@ -74,6 +73,8 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
             isolation=_isolation(of),
             control_records=of[table.INCLUDE_CONTROL_RECORDS],
             deleted_records=of[table.INCLUDE_DELETED_RECORDS],
+            include=of[table.INCLUDE],
+            replicas=of[table.REPLICAS],
             policy=policy,
             on_damage=on_damage,
         ),
@@ -82,7 +83,6 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         view=view,
         include_headers=headers,
         include_metadata=metadata,
-        keep_replicas=of[table.REPLICAS] == "keep",
         split_bytes=of[table.SPLIT_BYTES],
         min_partitions=of[table.MIN_PARTITIONS],
         batch_rows=of[table.BATCH_ROWS],

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
+from kafka_log.disk.names import State
+from kafka_log.disk.replicas import Replicas
 from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.selection import ISOLATIONS, Isolation
@@ -47,7 +49,8 @@ INCLUDE_DELETED_RECORDS = Option("includeDeletedRecords", values.boolean, False)
 MODE = Option("mode", values.mode, MODES["FAILFAST"])
 POLICY: Option[Any] = Option("policy", values.policy, None)
 CORRUPT_RECORD = Option("columnNameOfCorruptRecord", values.column, "_corrupt_record")
-REPLICAS = Option("replicas", values.one_of("error", "keep"), "error")
+REPLICAS: Option[Replicas] = Option("replicas", values.one_of(*get_args(Replicas)), "error")
+INCLUDE: Option[tuple[State, ...]] = Option("include", values.states, ())
 SPLIT_BYTES = Option("splitBytes", values.number, 128 << 20)
 MIN_PARTITIONS: Option[int | None] = Option("minPartitions", values.number, None)
 BATCH_ROWS = Option("batchRows", values.number, 16_384)
@@ -75,6 +78,7 @@ READING: tuple[Option[Any], ...] = (
     POLICY,
     CORRUPT_RECORD,
     REPLICAS,
+    INCLUDE,
     SPLIT_BYTES,
     MIN_PARTITIONS,
     BATCH_ROWS,

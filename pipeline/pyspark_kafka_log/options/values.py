@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from kafka_log import Policy
+from kafka_log.disk.names import STATES, State
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password
 from kafka_log.tables.columns import COLUMNS
@@ -66,6 +67,16 @@ def one_of(*allowed: S) -> Callable[[str, str], S]:
         raise OptionError(name, f"one of {', '.join(allowed)} is expected, not {value!r}")
 
     return read
+
+
+def states(name: str, value: str) -> tuple[State, ...]:
+    """States of segments, with commas between, or all of them."""
+    others = STATES[1:]
+    given = set(others) if value.lower() == "all" else {part.strip() for part in value.split(",")}
+    if not given <= set(others):
+        listed = ", ".join(others)
+        raise OptionError(name, f"some of {listed}, or all, are expected, not {value!r}")
+    return tuple(state for state in others if state in given)
 
 
 def mode(name: str, value: str) -> tuple[OnDamage, Policy]:

@@ -52,7 +52,9 @@ def parse_stream(given: Mapping[str, str]) -> StreamOptions:
     ):
         if there:
             raise OptionError(name, "a stream has no end")
-    if reading.keep_replicas:
+    if reading.selection.include:
+        raise OptionError("include", "a stream reads live segments")
+    if reading.selection.replicas != "error":
         raise OptionError("replicas", "a stream reads one replica of a partition: load one of them")
     if reading.view is not None and reading.selection.isolation is None:
         # What is undecided is held back: later nobody would look at it again.

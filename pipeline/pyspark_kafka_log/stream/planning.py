@@ -11,6 +11,7 @@ from kafka_log.tables.batch_places import around, place
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.progress import Key
 from kafka_log.tables.splits import Split
+from kafka_log.tables.steady import steady
 from pyspark_kafka_log.cuts import split
 from pyspark_kafka_log.logs import Log
 from pyspark_kafka_log.options import Options
@@ -44,7 +45,8 @@ def _parts(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
             log.segments, start, end, transactions=wanted.isolation == "read_committed"
         ),
     )
-    rows = PartitionRows(wanted, options.engine).of(near)
+    of_log = PartitionRows(wanted, options.engine)
+    rows = steady(log.segments[-1].path, lambda: of_log.of(near))
     read = around(near.segments, start, end, transactions=False)
     following = dict(pairwise(near.segments))
     for i, segment in enumerate(read):

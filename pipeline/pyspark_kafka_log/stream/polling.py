@@ -13,6 +13,7 @@ from kafka_log.disk.log_start import LogStarts
 from kafka_log.tables.offsets_by_time import offset_at
 from kafka_log.tables.progress import Ends, Key, Position
 from kafka_log.tables.splits import Split
+from kafka_log.tables.steady import steady
 from pyspark_kafka_log.logs import Log, chosen, find_logs, matching
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError
 from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
@@ -170,8 +171,7 @@ class LogStream:
     # ------------------------------------------------------------ what there is
 
     def _found(self) -> list[Log]:
-        raises = self._reading.selection.raises
-        return find_logs(self._reading.paths, unreadable_raises=raises)
+        return find_logs(self._reading)
 
     def _logs(self, known: Positions) -> dict[Key, Log]:
         """What there is by now of the topics that are read. Raises :class:`OptionError` and DirectoryError for paths that are not there,
@@ -246,7 +246,11 @@ class LogStream:
 
     def _by_time(self, log: Log, timestamp: int) -> int:
         first = self._log_start(log)
-        found = offset_at(log, timestamp, self._reading.selection, self._reading.engine, first)
+        reading = self._reading
+        found = steady(
+            log.segments[-1].path,
+            lambda: offset_at(log, timestamp, reading.selection, reading.engine, first),
+        )
         if found is None and not self._options.latest_if_none:
             raise OptionError(
                 "startingTimestamp",

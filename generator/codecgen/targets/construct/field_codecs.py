@@ -26,9 +26,11 @@ from codecgen.schema.types import (
     StructType,
     TagsType,
 )
+from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.homes import Aliases, Home, class_name, symbol
 from codecgen.targets.python_source import (
+    WIDTH,
     Call,
     Code,
     call,
@@ -43,9 +45,12 @@ _FREEDOMS = {"bytes_after_none", "truncated_tail", "mixed_versions", "negative_n
 
 
 class FieldCodecs:
-    """Writes the codecs of fields of one module of target construct. ``homes`` says in which module each declaration is."""
+    """Writes the codecs of fields of one module of target construct. ``homes`` says in which module each declaration is,
+    ``classes`` what the classes of parsed values are called."""
 
-    def __init__(self, plan: Plan, file: str, home: Home, homes: Mapping[str, Home]) -> None:
+    def __init__(
+        self, plan: Plan, file: str, home: Home, homes: Mapping[str, Home], classes: Classes
+    ) -> None:
         self.plan = plan
         self.file = file
         self.home = home
@@ -53,7 +58,8 @@ class FieldCodecs:
         self.parts: list[tuple[str, bool]] = []
         self.runtime: set[str] = set()
         self.imports: dict[Home, set[str]] = {}
-        self.aliases = Aliases(plan.model)
+        self.classes = classes
+        self.aliases = Aliases(plan.model, classes.own.taken)
         self.std: set[str] = set()
         self.exported: list[str] = []
         self.functions: dict[str, Derived] = {}
@@ -90,6 +96,14 @@ class FieldCodecs:
         text = expressions.function(value)
         self.runtime |= expressions.helpers
         return text
+
+    def parsed_class(self, name: str, version: int | None = None) -> str:
+        """The class of what a layout, or a text, is parsed to."""
+        known = self.classes[name, version]
+        self.exported.append(known)
+        value = f"{symbol(name, version)}.parsed_class"
+        one = f"{known} = {value}"
+        return one if len(one) <= WIDTH else f"{known} = (\n    {value}\n)"
 
     # ------------------------------------------------------------ codecs of fields
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from codecgen.runtime import construct
@@ -54,8 +54,8 @@ def homes_of(model: Model) -> Mapping[str, Home]:
 class Aliases:
     """What is used of other packages, by names that nothing else in a module can have: ``WEATHER_READING``."""
 
-    def __init__(self, model: Model) -> None:
-        self._taken = {*construct.__all__, *_symbols(model)}
+    def __init__(self, model: Model, taken: Collection[str] = ()) -> None:
+        self._taken = {*construct.__all__, *symbols(model), *taken}
         self._given: dict[tuple[str, str], str] = {}
 
     def name(self, thing: str, symbol: str) -> str:
@@ -75,8 +75,26 @@ class Aliases:
         return alias
 
 
-def _symbols(model: Model) -> set[str]:
-    out = {class_name(name) for name in model.enums} | {symbol(name) for name in model.choices}
+def symbols(model: Model) -> set[str]:
+    """What the generated modules of a directory declare: classes of enums, and codecs."""
+    out = {class_name(name) for name in model.enums}
+    out |= {symbol(name) for name in (*model.choices, *model.texts)}
     for layout in model.layouts.values():
         out |= {symbol(layout.name), *(symbol(layout.name, v) for v in layout.all_versions())}
     return out
+
+
+def import_key(name: str) -> tuple[int, str]:
+    """The order of sorted imports: constants, classes, functions."""
+    own = name.partition(" ")[0]
+    kind = 0 if own.isupper() else 1 if own[:1].isupper() else 2
+    return kind, name.lower()
+
+
+def import_line(module: str, names: Collection[str]) -> str:
+    """An import statement, with the names in order."""
+    ordered = sorted(names, key=import_key)
+    line = f"from {module} import {', '.join(ordered)}"
+    if len(line) <= 100:
+        return line
+    return "\n".join([f"from {module} import (", *(f"    {name}," for name in ordered), ")"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.schema.expression import Expression
@@ -9,8 +11,9 @@ from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import FieldRange
+from codecgen.targets.construct.class_names import Key, cases, shortest, union
 from codecgen.targets.construct.field_codecs import RUNTIME
-from codecgen.targets.construct.homes import class_name, symbol
+from codecgen.targets.construct.homes import class_name, import_line, symbol
 from codecgen.targets.construct.texts import TextCodecs
 from codecgen.targets.python_source import (
     Call,
@@ -36,10 +39,10 @@ class Module(TextCodecs):
         """The module's source."""
         groups = [docstring(header), "from __future__ import annotations"]
         if self.std:
-            groups.append(_import("construct", self.std))
-        first = [_import(RUNTIME, self.runtime)] if self.runtime else []
+            groups.append(import_line("construct", self.std))
+        first = [import_line(RUNTIME, self.runtime)] if self.runtime else []
         for home in sorted(self.imports):
-            first.append(_import(".".join(home), self.imports[home]))
+            first.append(import_line(".".join(home), self.imports[home]))
         if first:
             groups.append("\n".join(first))
         text = "\n\n".join(groups)
@@ -102,7 +105,9 @@ class Module(TextCodecs):
                 )
             else:
                 code = mapping([(k, v) for k, v in cases])
-            self.part(assign(name, code))
+            self.part(
+                f"{assign(name, code)}\n{self.union(layout.name, [(p.name, p.version) for p in plans])}"
+            )
         self.defined.add(layout.name)
         for value in self.plan.derived[layout.name]:
             self.derived(layout, value)
@@ -137,7 +142,8 @@ class Module(TextCodecs):
             items.append(("version=", str(plan.version)))
         if "trailing_bytes" in plan.layout.accepts:
             items.append(("trailing=", "True"))
-        return assign(name, Call(self.use("Layout"), tuple(items)))
+        code = assign(name, Call(self.use("Layout"), tuple(items)))
+        return f"{code}\n{self.parsed_class(plan.name, plan.version)}"
 
     def field(self, plan: LayoutPlan, index: int) -> Call:
         fp = plan.fields[index]
@@ -209,7 +215,7 @@ class Module(TextCodecs):
     def choice(self, choice: Choice) -> None:
         name = symbol(choice.name)
         self.exported.append(name)
-        cases: list[tuple[str, Code]] = []
+        codecs: list[tuple[str, Code]] = []
         for key, ref, inner in cases_of(choice):
             layout = self.plan.model.layouts[ref.layout]
             version = ref.version if layout.versions is not None and inner is None else None
@@ -217,27 +223,27 @@ class Module(TextCodecs):
             target = self.refer(named, symbol(named, version))
             if choice.given is not None:
                 enum = self.refer(choice.given, class_name(choice.given))
-                cases.append((f"{enum}.{str(key).upper()}", target))
+                codecs.append((f"{enum}.{str(key).upper()}", target))
             else:
-                cases.append((str(key), target))
+                codecs.append((str(key), target))
         if choice.by is not None:
             code: Code = call(
                 self.use("Choice"),
                 string(choice.name),
                 by=string(choice.by),
-                cases=mapping(cases),
+                cases=mapping(codecs),
                 source=string(self.file),
             )
         else:
-            code = mapping(cases)
-        self.part(comment(choice.doc) + "\n" + assign(name, code))
+            code = mapping(codecs)
+        whole = self.union(choice.name, shortest(self.plan, cases(self.plan, choice)))
+        self.part(f"{comment(choice.doc)}\n{assign(name, code)}\n{whole}")
 
-
-def import_key(name: str) -> tuple[int, str]:
-    """The order of sorted imports: constants, classes, functions."""
-    own = name.partition(" ")[0]
-    kind = 0 if own.isupper() else 1 if own[:1].isupper() else 2
-    return kind, name.lower()
+    def union(self, name: str, keys: Sequence[Key]) -> str:
+        """What a choice, or a layout in any of its versions, is parsed to."""
+        known = self.classes[name, None]
+        self.exported.append(known)
+        return union(known, [self.refer(key[0], self.classes[key]) for key in keys])
 
 
 def _run(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:
@@ -257,11 +263,3 @@ def _covered(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
     """The range that a checksum covers, or a list of several."""
     parts = [run for part in fp.covers if (run := _run(part, plan)) is not None]
     return listing(parts) if len(parts) > 1 else parts[0] if parts else None
-
-
-def _import(module: str, names: set[str]) -> str:
-    ordered = sorted(names, key=import_key)
-    line = f"from {module} import {', '.join(ordered)}"
-    if len(line) <= 100:
-        return line
-    return "\n".join([f"from {module} import (", *(f"    {name}," for name in ordered), ")"])

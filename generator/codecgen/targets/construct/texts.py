@@ -36,6 +36,7 @@ class TextCodecs(FieldCodecs):
             items.append(("keep_unknown=", "True"))
         kind = "PropertiesFile" if text.properties else "LinesFile"
         code = assign(name, Call(self.use(kind), tuple(items)))
+        code += f"\n{self.parsed_class(text.name)}"
         self.part(comment(text.doc) + "\n" + code if text.doc else code)
 
     def text_line(self, plan: ValuePlan, text: Text) -> Call:

@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.disk.broker_files import BrokerFiles, read_broker_files
-from kafka_log.disk.directory import Partition, segment_bases
+from kafka_log.disk.directory import Partition
+from kafka_log.disk.files import segment_bases
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
 from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints

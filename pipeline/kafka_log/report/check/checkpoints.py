@@ -14,7 +14,8 @@ from kafka_log.disk.broker_files import (
     RECOVERY_POINT,
     BrokerFiles,
 )
-from kafka_log.disk.directory import Segment, partition_names
+from kafka_log.disk.directory import Segment
+from kafka_log.disk.files import partition_names
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked

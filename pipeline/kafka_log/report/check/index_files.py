@@ -24,6 +24,11 @@ class IndexFile:
     odd: int
     is_long: bool
 
+    def with_first(self) -> IndexFile:
+        """The same where the first entry of the zeros is one that counts."""
+        first = np.zeros(1, self.entries.dtype)
+        return IndexFile(first, self.zeros - first.nbytes, self.odd, self.is_long)
+
 
 def read_index(path: Path, kind: Any, most: int) -> IndexFile | None:
     """Read at most ``most`` entries; None when there is no such file. Raises OSError."""

@@ -53,6 +53,7 @@ class IndexCheck(Check):
             if walked.size:
                 yield self._note_missing(path)
             return
+        found = self.used(walked, found)
         size = self.kind.itemsize
         self.is_open = bool(
             walked.is_active and found.zeros and not self.context.broker.was_stopped
@@ -81,6 +82,10 @@ class IndexCheck(Check):
                 len(found.entries) * size,
             )
         yield from self.entries(walked, path, found)
+
+    def used(self, walked: Walked, found: IndexFile) -> IndexFile:
+        """What of a file are entries, where these may be zeros too."""
+        return found
 
     def entries(self, walked: Walked, path: Path, found: IndexFile) -> Iterator[Finding]:
         """What is wrong with the entries: beside the batches or, where these say nothing, in their order."""
@@ -223,6 +228,14 @@ class TimeIndexCheck(IndexCheck):
     kind = TIMES
     value = "timestamp"
     may_repeat = True
+
+    def used(self, walked: Walked, found: IndexFile) -> IndexFile:
+        """The first entry of a segment is all zeros where its first batch has the first offset, and no time after that of 1970."""
+        headers, base = walked.headers, walked.segment.base_offset
+        if len(found.entries) or found.zeros < self.kind.itemsize or not len(headers):
+            return found
+        is_entry = headers.first[0] <= base <= headers.last[0] and headers.max_timestamp[0] == 0
+        return found.with_first() if is_entry else found
 
     def is_comparable(self, walked: Walked) -> bool:
         return bool(walked.placed.any())

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
 from kafka_log.disk.broker_files import CHECKPOINTS, small_file
@@ -26,6 +27,7 @@ _IN_BROKER = {
     "bootstrap.checkpoint",
     "remote-log-index-cache",
     "kafka-tiered-storage",
+    ".kafka-log-batches.json",
     *CHECKPOINTS,
 }
 _FILES = {
@@ -143,10 +145,10 @@ def check_broker_directory(directory: Path) -> Iterator[Finding]:
         )
 
 
-def unreadable(path: Path, codec: object) -> tuple[str, int | None] | None:
+def unreadable(path: Path, codec: EntryPoint) -> tuple[str, int | None] | None:
     """Why a text file cannot be read, and where; None when it can, or is not there."""
     try:
-        codec.parse(small_file(path), file=os.fspath(path), strict=False)  # type: ignore[attr-defined]
+        codec.parse(small_file(path), file=os.fspath(path), strict=False)
     except FileNotFoundError:
         return None
     except CodecError as error:

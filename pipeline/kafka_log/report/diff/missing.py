@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_log.disk.transactions import transactions
+from kafka_log.report.diff.repeats import Repeats
 from kafka_log.report.diff.rows import rows_of
 from kafka_log.report.diff.side import Side
 from kafka_log.report.keys import hashes_of
@@ -16,6 +18,7 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.row_selection import Aborted
 
+_NEVER = int(np.iinfo(np.int64).max)
 MERGED = 1 << 18
 """Records that are gathered before they are merged into what is known of their keys."""
 
@@ -42,13 +45,20 @@ class Missing:
     """What a side lacks. Memory: a few hundred bytes for each key, and some for each marker.
 
     A cleaner removes a record that has a later one of its key, a tombstone, a record of an aborted transaction, and a marker
-    whose transaction has no records any more. It never keeps an older record of a key than one that it removes.
+    whose transaction has no records any more. It goes through a log from its start: where it has removed a record for a later one, each
+    key before that record has its last one only, of those up to the later one; and where it has removed a tombstone none is left
+    before. What does not fit is missing, and with it all that only may have been removed for other reasons, unless there is some record
+    that a cleaner has removed for its key.
     """
 
     def __init__(self, has: Side, lacks: Side) -> None:
         self.has, self.lacks = has, lacks
         self.cleaned = self.missing = 0
         self.first: int | None = None
+        self._unsure = (
+            0  # records of aborted transactions, and markers of transactions without records
+        )
+        self._first_unsure: int | None = None
         self._keys = np.empty(0, _KEY)
         self._pending: list[Any] = []
         self._count = 0
@@ -62,6 +72,10 @@ class Missing:
             producers = numbers(rows, "producer_id")
             self._markers.append(np.stack([producers[control], offsets[control]], axis=1))
         data = ~control
+        no_key = data & rows.column("key").is_null().to_numpy(zero_copy_only=False)
+        if no_key.any():
+            self._miss(int(no_key.sum()), int(offsets[no_key][0]))
+            data &= ~no_key
         in_transaction = data & numbers(rows, "is_transactional")
         if in_transaction.any() and self._aborted:
             at = np.flatnonzero(in_transaction)
@@ -69,12 +83,9 @@ class Missing:
             pairs = zip(producers, offsets[at].tolist(), strict=True)
             gone = np.zeros(len(offsets), bool)
             gone[at] = [self._aborted.has(producer, offset) for producer, offset in pairs]
-            self.cleaned += int(gone.sum())
+            if gone.any():
+                self._doubt(int(gone.sum()), int(offsets[gone][0]))
             data &= ~gone
-        no_key = data & rows.column("key").is_null().to_numpy(zero_copy_only=False)
-        if no_key.any():
-            self._miss(int(no_key.sum()), int(offsets[no_key][0]))
-            data &= ~no_key
         if data.any():
             self._add_keys(rows.filter(pa.array(data)))
 
@@ -84,11 +95,20 @@ class Missing:
         self._settle_keys()
         if self._markers:
             self._settle_markers(np.concatenate(self._markers))
+        if self.missing and not self.cleaned and self._first_unsure is not None:
+            self._miss(self._unsure, self._first_unsure)
+        else:
+            self.cleaned += self._unsure
         return Settled(self.cleaned, self.missing, self.first)
 
     def _miss(self, count: int, offset: int) -> None:
         self.missing += count
         self.first = offset if self.first is None else min(self.first, offset)
+
+    def _doubt(self, count: int, offset: int) -> None:
+        self._unsure += count
+        known = self._first_unsure
+        self._first_unsure = offset if known is None else min(known, offset)
 
     @cached_property
     def _aborted(self) -> Aborted:
@@ -129,30 +149,47 @@ class Missing:
         keys = self._keys
         if not len(keys):
             return
-        later = np.zeros(len(keys), bool)
+        later = np.full(len(keys), _NEVER)
         older = np.zeros(len(keys), bool)
-        for offsets, hashes in self._keys_there():
-            at = _found(keys["hash"], hashes)
+        repeats = Repeats()
+        tombstone = _NEVER
+        for offsets, codes, hashes, is_tombstone in self._keys_there(bool(keys["tombstone"].any())):
+            if is_tombstone.any():
+                tombstone = min(tombstone, int(offsets[is_tombstone][0]))
+            repeats.add(offsets, codes, hashes)
+            at = _found(keys["hash"], hashes)[codes]
             offsets, at = offsets[at >= 0], at[at >= 0]
-            later[at[offsets > keys["last"][at]]] = True
+            after = offsets > keys["last"][at]
+            np.minimum.at(later, at[after], offsets[after])
             older[at[offsets < keys["last"][at]]] = True
-        gone = (later | keys["tombstone"]) & ~older
+        for_key = later < _NEVER
+        # How far the cleaner has looked at least: a tombstone may be gone without a later one.
+        seen = np.where(for_key & ~keys["tombstone"], later, keys["last"])
+        gone = for_key | (keys["tombstone"] & (keys["last"] < tombstone))
+        gone &= ~older & (repeats.earliest_second(keys["first"]) > seen)
         self.cleaned += int(keys["count"][gone].sum())
         if not gone.all():
             lost = keys[~gone]
             self._miss(int(lost["count"].sum()), int(lost["first"].min()))
 
-    def _keys_there(self) -> Any:
-        """Offsets, and hashes of keys, of the records of the side that lacks some."""
+    def _keys_there(self, tombstones: bool) -> Iterator[tuple[Any, Any, Any, Any]]:
+        """Of the records of the side that lacks some: offsets, which hash each has, hashes of keys, and, if asked for, which are
+        tombstones."""
         side = Side(self.lacks.partition, lambda _: None)
+        columns = ("offset", "key", "value") if tombstones else ("offset", "key")
         while not side.done:
             side.load()
             data = side.headers[~side.headers["control"]]
-            for batch in rows_of(side, data, -(1 << 63), None, ("offset", "key")):
+            for batch in rows_of(side, data, -(1 << 63), None, columns):
                 there = batch.filter(batch.column("key").is_valid())
                 if there.num_rows:
-                    codes, hashes = hashes_of(there.column("key"))
-                    yield numbers(there, "offset"), hashes[codes]
+                    none = np.zeros(there.num_rows, bool)
+                    null = there.column("value").is_null() if tombstones else none
+                    yield (
+                        numbers(there, "offset"),
+                        *hashes_of(there.column("key")),
+                        np.asarray(null),
+                    )
             side.headers = side.headers[:0]
 
     # ------------------------------------------------------------ markers
@@ -166,7 +203,7 @@ class Missing:
             if of_producer is not None and before >= 0 and of_producer[1][before]:
                 self._miss(1, offset)
             else:
-                self.cleaned += 1
+                self._doubt(1, offset)
 
     def _transactional(self, producers: Any) -> dict[int, tuple[Any, Any]]:
         """For producers the first offsets of their batches of transactions, and whether these have records of data."""

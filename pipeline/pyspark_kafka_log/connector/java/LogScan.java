@@ -5,12 +5,14 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -22,15 +24,20 @@ import org.apache.spark.sql.sources.GreaterThanOrEqual;
 import org.apache.spark.sql.sources.In;
 import org.apache.spark.sql.sources.LessThan;
 import org.apache.spark.sql.sources.LessThanOrEqual;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
-/** What a query wants of a table: columns, filters, a limit; then the tasks that Python plans for it. */
-class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters, SupportsPushDownLimit, Scan, Batch {
+/** What a query wants of a table: columns, filters, a limit, or aggregates; then the tasks that Python plans for it. */
+class LogScan
+    implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters, SupportsPushDownLimit, SupportsPushDownAggregates, Scan, Batch {
     final Map options;
     final StructType table;
     StructType schema;
     Filter[] filters = new Filter[0];
     int limit = -1;
+    private List aggregates;
+    private List groups;
+    private InputPartition[] planned;
 
     LogScan(StructType schema, Map options) {
         this.table = schema;
@@ -42,14 +49,46 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
         schema = required;
     }
 
-    /** All filters are told to Python, which leaves out what no row can come from; Spark looks again at each row. */
+    /** All filters are told to Python, which leaves out what no row can come from; Spark looks again at each row, but for filters by which whole
+     * partitions are chosen. */
     public Filter[] pushFilters(Filter[] given) {
         List known = new ArrayList();
+        List left = new ArrayList();
         for (int i = 0; i < given.length; i++) {
-            if (told(given[i]) != null) known.add(given[i]);
+            Object[] told = told(given[i]);
+            if (told != null) known.add(given[i]);
+            if (told == null || !chooses(told)) left.add(given[i]);
         }
         filters = (Filter[]) known.toArray(new Filter[known.size()]);
-        return given;
+        return (Filter[]) left.toArray(new Filter[left.size()]);
+    }
+
+    /** Whether a filter says which partitions are read. The columns of a view may have the same names. */
+    private boolean chooses(Object[] told) {
+        Object[] names = options.keySet().toArray();
+        for (int i = 0; i < names.length; i++) {
+            if ("view".equalsIgnoreCase((String) names[i])) return false;
+        }
+        return "partition".equals(told[0]) || ("topic".equals(told[0]) && ("=".equals(told[1]) || "in".equals(told[1])));
+    }
+
+    /** Python says whether it can have them, and as which columns. What tasks give Spark puts together. */
+    public boolean pushAggregation(Aggregation asked) {
+        aggregates = Aggregates.functions(asked);
+        groups = Aggregates.groups(asked);
+        if (aggregates == null || groups == null) {
+            aggregates = null;
+            return false;
+        }
+        PythonWorker worker = PythonWorker.onDriver();
+        try {
+            String told = worker.text(request("aggregates"), null);
+            if (told.isEmpty()) aggregates = null;
+            else schema = (StructType) DataType.fromJson(told);
+        } finally {
+            worker.release();
+        }
+        return aggregates != null;
     }
 
     public Filter[] pushedFilters() {
@@ -79,7 +118,8 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
 
     public String description() {
         return "kafka-log " + options.get("path") + " columns " + java.util.Arrays.toString(schema.fieldNames())
-            + " filters " + java.util.Arrays.toString(filters) + (limit < 0 ? "" : " limit " + limit);
+            + " filters " + java.util.Arrays.toString(filters) + (limit < 0 ? "" : " limit " + limit)
+            + (aggregates == null ? "" : " aggregated by tasks");
     }
 
     public Scan.ColumnarSupportMode columnarSupportMode() {
@@ -94,7 +134,13 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
         return new LogStream(this);
     }
 
-    public InputPartition[] planInputPartitions() {
+    /** The tasks. They are planned once: all that runs of this scan reads the same. */
+    public synchronized InputPartition[] planInputPartitions() {
+        if (planned == null) planned = tasks();
+        return planned;
+    }
+
+    private InputPartition[] tasks() {
         PythonWorker worker = PythonWorker.onDriver();
         try {
             return tasks(worker, request("plan"));
@@ -133,6 +179,8 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
         request.put("columns", schema.fieldNames());
         request.put("filters", told);
         request.put("parallelism", Integer.valueOf(PythonWorker.parallelism()));
+        request.put("aggregates", aggregates);
+        request.put("groups", groups);
         request.put("limit", limit < 0 ? null : Integer.valueOf(limit));
         return request;
     }

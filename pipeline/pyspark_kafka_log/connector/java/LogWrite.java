@@ -87,10 +87,9 @@ class LogWrite implements SupportsTruncate, Write, BatchWrite, StreamingWrite {
 
     private void commit(Long epoch, WriterCommitMessage[] messages) {
         String[] told = new String[messages.length];
-        for (int i = 0; i < told.length; i++) told[i] = ((Written) messages[i]).told;
+        for (int i = 0; i < told.length; i++) told[i] = messages[i].toString();
         Map request = request("commit");
         request.put("messages", told);
-        request.put("query", info.queryId());
         request.put("batch", epoch);
         ask(request);
     }
@@ -99,6 +98,7 @@ class LogWrite implements SupportsTruncate, Write, BatchWrite, StreamingWrite {
         Map request = new HashMap();
         request.put("ask", ask);
         request.put("job", job);
+        request.put("query", info.queryId());
         return request;
     }
 

@@ -8,6 +8,7 @@ import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.dictionary.DictionaryProvider;
 import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.arrow.ArrowWriter;
@@ -18,7 +19,7 @@ import org.apache.spark.sql.util.ArrowUtils;
 class LogWriter implements DataWriter {
     private static final int ROWS = 10000;
     private static final long BYTES = 16 << 20;
-    private static final int LOOK = 256;
+    private static final long UNKNOWN = 1 << 16;
 
     private final PythonWorker worker;
     private final BufferAllocator allocator;
@@ -26,6 +27,7 @@ class LogWriter implements DataWriter {
     private ArrowWriter rows;
     private ArrowStreamWriter stream;
     private int held;
+    private long bytes;
     private boolean whole;
     private boolean closed;
 
@@ -54,7 +56,8 @@ class LogWriter implements DataWriter {
     public void write(Object row) throws IOException {
         rows.write((InternalRow) row);
         held++;
-        if (held == ROWS || (held % LOOK == 0 && rows.sizeInBytes() > BYTES)) send();
+        bytes += row instanceof UnsafeRow ? ((UnsafeRow) row).getSizeInBytes() : UNKNOWN;
+        if (held == ROWS || bytes > BYTES) send();
     }
 
     private void send() throws IOException {
@@ -62,6 +65,7 @@ class LogWriter implements DataWriter {
         stream.writeBatch();
         rows.reset();
         held = 0;
+        bytes = 0;
     }
 
     public WriterCommitMessage commit() throws IOException {

@@ -132,9 +132,10 @@ public final class Driver implements AutoCloseable {
     private static void send(KafkaProducer<byte[], byte[]> producer, JsonNode request, ObjectNode answer)
             throws Exception {
         TopicPartition to = partition(request);
+        Integer place = to.partition() < 0 ? null : Integer.valueOf(to.partition()); // null: the producer chooses
         List<Future<RecordMetadata>> sent = new ArrayList<>();
         for (JsonNode record : request.get("records")) {
-            ProducerRecord<byte[], byte[]> made = new ProducerRecord<>(to.topic(), to.partition(),
+            ProducerRecord<byte[], byte[]> made = new ProducerRecord<>(to.topic(), place,
                 record.get("t").asLong(), Lines.bytes(record.get("k")), Lines.bytes(record.get("v")));
             for (JsonNode header : record.get("h")) {
                 made.headers().add(header.get(0).asText(), Lines.bytes(header.get(1)));

@@ -1,0 +1,88 @@
+"""What the classes of parsed values are called: names that nothing else in a generated package has."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections.abc import Sequence
+
+from codecgen.plan import Plan
+from codecgen.runtime import construct
+from codecgen.schema.model import Choice, Model
+from codecgen.targets.construct.homes import class_name, symbols
+from codecgen.targets.python_source import WIDTH
+
+Key = tuple[str, int | None]
+"""A declaration and a version of it. Without one: a layout that has none, the union of all versions, a choice, a text."""
+
+OTHERS = frozenset(["Any", "Container", "Literal", "Parsed", "Sequence", "TaggedField", "UUID"])
+"""What modules and stubs import beside the names of the runtime."""
+
+
+class ClassNames:
+    """The names of the classes of one package, and those that were given to what lies inside of them."""
+
+    def __init__(self, model: Model) -> None:
+        self._taken = {*construct.__all__, *OTHERS, *dir(builtins), *keyword.kwlist}
+        self._taken |= symbols(model)
+        self._names: dict[Key, str] = {}
+        for layout in model.layouts.values():
+            wanted = class_name(layout.name)
+            self._names[layout.name, None] = self.free(wanted)
+            for version in layout.all_versions():
+                if version is not None:
+                    self._names[layout.name, version] = self.free(f"{wanted}V{version}")
+        for name in (*model.choices, *model.texts):
+            self._names[name, None] = self.free(class_name(name))
+
+    def __getitem__(self, key: Key) -> str:
+        return self._names[key]
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """All names that something has."""
+        return frozenset(self._taken)
+
+    def free(self, wanted: str) -> str:
+        """The name, or one that nothing has yet."""
+        while wanted in self._taken:
+            wanted += "_"
+        self._taken.add(wanted)
+        return wanted
+
+
+class Classes:
+    """The names of the classes of a package, and of those that it uses: by the names before the dots."""
+
+    def __init__(self, model: Model) -> None:
+        self.own = ClassNames(model)
+        self._used = {alias: ClassNames(directory.model) for alias, directory in model.uses.items()}
+
+    def __getitem__(self, key: Key) -> str:
+        package, _, name = key[0].rpartition(".")
+        return (self._used[package] if package else self.own)[name, key[1]]
+
+
+def cases(plan: Plan, choice: Choice) -> list[Key]:
+    """The layouts of a choice, each in the versions that it can be in."""
+    refs = [ref for _, ref in choice.cases]
+    return list(dict.fromkeys((p.name, p.version) for ref in refs for p in plan.of(ref)))
+
+
+def shortest(plan: Plan, keys: Sequence[Key]) -> list[Key]:
+    """The same classes, with the union of all versions of a layout in the place of each of them."""
+    out: dict[Key, None] = {}
+    for name, version in keys:
+        every = all((one.name, one.version) in keys for one in plan.versions[name])
+        out[name, None if every else version] = None
+    return list(out)
+
+
+def union(name: str, types: Sequence[str]) -> str:
+    """A name for a union."""
+    one = f"{name} = {' | '.join(types)}"
+    if len(one) <= WIDTH:
+        return one
+    one = f"    {' | '.join(types)}"
+    lines = one if len(one) <= WIDTH else "    " + "\n    | ".join(types)
+    return f"{name} = (\n{lines}\n)"

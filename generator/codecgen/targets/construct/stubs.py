@@ -1,0 +1,180 @@
+"""Stubs: what type checkers read beside each module of target construct. Nobody imports them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.schema.model import Choice, Declared, Enum, Layout
+from codecgen.schema.nested_choices import cases_of
+from codecgen.schema.texts import EachLine, Text, TextValue
+from codecgen.schema.types import BitsType, Reference
+from codecgen.targets.construct.class_names import Classes, cases, shortest, union
+from codecgen.targets.construct.homes import Home, class_name, symbol
+from codecgen.targets.construct.value_types import ENTRIES, PARSED, ValueTypes
+from codecgen.targets.python_source import WIDTH, docstring
+
+_TEXT_KINDS = {"decimal": "int", "uuid": "UUID", "string": "str"}
+
+
+class Stub(ValueTypes):
+    """Gathers the types of the declarations of one YAML file."""
+
+    def __init__(self, plan: Plan, home: Home, homes: Mapping[str, Home], names: Classes) -> None:
+        super().__init__(plan, home, homes, names)
+        self.classes: list[str] = []
+        self.values: list[str] = []
+        self.functions: dict[str, str] = {}
+
+    def text(self, header: str) -> str:
+        """The stub's source."""
+        made_for = (
+            f"__made_for__: {self.builtin('dict')}[{self.builtin('str')}, {self.builtin('object')}]"
+        )
+        parts = [docstring(header)]
+        imports = self.import_lines()
+        if imports:
+            parts.append("\n".join(imports))
+        parts += map(_as_it_is, self.classes)
+        if self.values:
+            parts.append(_as_it_is("\n".join(self.values)))
+        if self.functions:
+            parts.append(_as_it_is("\n".join(self.functions.values())))
+        parts.append(made_for)
+        return "\n\n".join(parts) + "\n"
+
+    def add(self, thing: Declared) -> None:
+        if isinstance(thing, Enum):
+            self.enum(thing)
+        elif isinstance(thing, Layout):
+            self.layout(thing)
+        elif isinstance(thing, Text):
+            self.text_file(thing)
+        else:
+            self.choice(thing)
+
+    # ------------------------------------------------------------ classes
+
+    def enum(self, enum: Enum) -> None:
+        base = self.use(ENTRIES, "Enumeration")
+        lines = [f"class {class_name(enum.name)}({base}):"]
+        lines += [f"    {value.name.upper()} = {value.value}" for value in enum.values]
+        if any(value.spelled is not None for value in enum.values):
+            text = self.builtin("str")
+            lines += ["    @" + self.builtin("staticmethod")]
+            lines += [f"    def LABELS() -> {self.builtin('dict')}[{text}, {text}]: ..."]
+        self.classes.append("\n".join(lines))
+
+    def fields(
+        self,
+        name: str,
+        fields: Iterable[tuple[str, str]],
+        *,
+        base: str | None = None,
+        derived: Iterable[tuple[str, str]] = (),
+        hidden: bool = False,
+    ) -> None:
+        """A class with fields and derived values; ``hidden``: there is none of that name at run time."""
+        lines = [f"@{self.use('typing', 'type_check_only')}"] if hidden else []
+        body = [f"    {field}: {type_}" for field, type_ in fields]
+        for value, type_ in derived:
+            body += [f"    @{self.builtin('property')}", f"    def {value}(self) -> {type_}: ..."]
+        head = f"class {name}({base or self.use(PARSED, 'Parsed')}):"
+        lines += [head, *body] if body else [f"{head} ..."]
+        self.classes.append("\n".join(lines))
+
+    def layout(self, layout: Layout) -> None:
+        plans = self.plan.versions[layout.name]
+        for plan in plans:
+            self.one(plan)
+        if layout.versions is not None:
+            whole = self.class_of(layout.name)
+            types = [self.class_of(plan.name, plan.version) for plan in plans]
+            self.classes.append(union(whole, types))
+            every = Reference(layout.name, None, layout.span)
+            self.values.append(f"{symbol(layout.name)}: {self.codec(every, whole)}")
+        for value in self.plan.derived[layout.name]:
+            d = value.derived
+            name = d.name if d.array is None else f"{d.array}_{d.name}"
+            any_ = self.use("typing", "Any")
+            parameters = f"{layout.name}: {any_}" + ("" if d.array is None else f", item: {any_}")
+            type_ = self.or_none(self.builtin("int"), value.type.nullable)
+            self.functions[name] = f"def {name}({parameters}) -> {type_}: ..."
+
+    def one(self, plan: LayoutPlan) -> None:
+        """A layout in one version."""
+        name = self.class_of(plan.name, plan.version)
+        for fp in plan.fields:
+            if isinstance(fp.field.type, BitsType):
+                bits = [(m.name, self.bit_type(m)) for m in fp.field.type.members]
+                self.fields(self.inner(name, fp.name), bits, hidden=True)
+        fields = [(fp.name, self.field_type(plan, fp)) for fp in plan.fields]
+        derived = [
+            (v.derived.name, self.or_none(self.builtin("int"), v.type.nullable))
+            for v in plan.derived
+            if v.derived.array is None
+        ]
+        self.fields(name, fields, derived=derived)
+        for fp in plan.fields:
+            for element in self.held(plan, fp.field.type):
+                own = self.of_element(plan, fp.name, element)
+                if own:
+                    base = self.class_of(element.name, element.version)
+                    known = self.element_class(plan, fp, element)
+                    self.fields(known, (), base=base, derived=own, hidden=True)
+        entry = self.use(ENTRIES, "Layout")
+        self.values.append(f"{symbol(plan.name, plan.version)}: {entry}[{name}]")
+
+    def choice(self, choice: Choice) -> None:
+        whole = self.class_of(choice.name)
+        types = [self.class_of(*key) for key in shortest(self.plan, cases(self.plan, choice))]
+        self.classes.append(union(whole, types))
+        if choice.by is not None:
+            type_ = f"{self.use(ENTRIES, 'Choice')}[{whole}]"
+        else:
+            key = self.builtin("int")
+            if choice.given is not None:
+                key = self.refer(choice.given, class_name(choice.given))
+            kinds = dict.fromkeys(
+                f"{self.use(ENTRIES, 'Choice')}[{whole}]" if inner else self.codec(ref, whole)
+                for _, ref, inner in cases_of(choice)
+            )
+            type_ = f"{self.builtin('dict')}[{key}, {' | '.join(kinds)}]"
+        self.values.append(f"{symbol(choice.name)}: {type_}")
+
+    # ------------------------------------------------------------ texts
+
+    def text_file(self, text: Text) -> None:
+        name = self.class_of(text.name)
+        fields: list[tuple[str, str]] = []
+        for line in text.lines:
+            if isinstance(line, EachLine):
+                item = self.inner(name, line.name)
+                self.fields(item, [(v.name, self.text_type(v)) for v in line.values], hidden=True)
+                type_ = f"{self.use('collections.abc', 'Sequence')}[{item}]"
+            else:
+                type_ = self.text_type(line)
+            fields.append((line.name, self.or_none(type_, text.may_be_empty)))
+        fields += [(p.name, self.or_none(self.text_type(p), True)) for p in text.properties]
+        if text.properties:
+            word = self.builtin("str")
+            sequence = self.use("collections.abc", "Sequence")
+            fields += [
+                ("unknown", f"{self.builtin('dict')}[{word}, {word}]"),
+                ("comments", f"{sequence}[{word}]"),
+                ("order", f"{sequence}[{self.or_none(word, True)}]"),
+            ]
+        self.fields(name, fields)
+        entry = self.use(ENTRIES, "PropertiesFile" if text.properties else "LinesFile")
+        self.values.append(f"{symbol(text.name)}: {entry}[{name}]")
+
+    def text_type(self, value: TextValue) -> str:
+        kind = _TEXT_KINDS[value.kind]
+        return self.use("uuid", kind) if kind == "UUID" else self.builtin(kind)
+
+
+def _as_it_is(text: str) -> str:
+    """Lines that are too long for a formatter, which is to leave them alone."""
+    return "\n".join(
+        line if len(line) <= WIDTH else f"{line}  # fmt: skip" for line in text.split("\n")
+    )

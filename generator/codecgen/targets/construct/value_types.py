@@ -1,0 +1,240 @@
+"""The types of the values that fields are parsed to, in a stub that gathers what it imports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.layouts import FieldPlan
+from codecgen.schema.types import (
+    FLOATS,
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    ChoiceType,
+    FieldType,
+    PaddingType,
+    Reference,
+    ScalarType,
+    StructType,
+    TagsType,
+)
+from codecgen.targets.construct.class_names import Classes, cases, shortest
+from codecgen.targets.construct.homes import Aliases, Home, class_name, import_line, symbols
+
+ENTRIES = "codecgen.runtime.construct"
+PARSED = "codecgen.runtime.parsed"
+LARGEST = (1 << 62) - 1
+"""The largest constant that is a type: mypy does not read all of 64 bits."""
+STANDARD = ("builtins", "collections.abc", "typing", "uuid")
+
+
+class ValueTypes:
+    """The types of fields. ``names`` are those of the classes; no name that a stub imports is one that the
+    directory gives to anything."""
+
+    def __init__(self, plan: Plan, home: Home, homes: Mapping[str, Home], names: Classes) -> None:
+        self.plan = plan
+        self.home = home
+        self.homes = homes
+        self.names = names
+        self.aliases = Aliases(plan.model, names.own.taken)
+        self.imports: dict[str, set[str]] = {}
+        self.inside: dict[tuple[str, str], str] = {}
+        self.given = _given(plan)
+
+    # ------------------------------------------------------------ names
+
+    def use(self, module: str, name: str) -> str:
+        """The name of something that is imported."""
+        known = name if name not in self.given else f"_{name}"
+        self.imports.setdefault(module, set()).add(name if known == name else f"{name} as {known}")
+        return known
+
+    def builtin(self, name: str) -> str:
+        """The name of a builtin: fields may hide it."""
+        return self.use("builtins", name) if name in self.given else name
+
+    def refer(self, thing: str, name: str) -> str:
+        """The name of something declared here or in another module, which is imported then."""
+        alias = self.aliases.name(thing, name)
+        home = self.homes[thing]
+        if home != self.home:
+            imported = name if alias == name else f"{name} as {alias}"
+            self.imports.setdefault(".".join(home), set()).add(imported)
+        return alias
+
+    def class_of(self, name: str, version: int | None = None) -> str:
+        """The class of a layout in a version, or the union of a choice, or of all versions."""
+        return self.refer(name, self.names[name, version])
+
+    def inner(self, name: str, field: str) -> str:
+        """The class of what lies in a field of a class, of which no other module knows."""
+        key = (name, field)
+        if key not in self.inside:
+            self.inside[key] = self.names.own.free(name + class_name(field))
+        return self.inside[key]
+
+    # ------------------------------------------------------------ types
+
+    def or_none(self, type_: str, nullable: bool) -> str:
+        return f"{type_} | None" if nullable and type_ != "None" else type_
+
+    def field_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:
+        """What a field is parsed to."""
+        f = fp.field
+        constant = plan.version if f.is_version else f.const
+        number = isinstance(f.type, ScalarType) and not f.type.enum and f.type.name not in FLOATS
+        if number and isinstance(constant, int) and abs(constant) <= LARGEST:
+            shown = bool(constant) if f.type == ScalarType("bool") else int(constant)
+            type_ = f"{self.use('typing', 'Literal')}[{shown}]"
+            return self.or_none(type_, fp.when is not None)
+        return self.or_none(self.value_type(plan, fp, f.type), self.may_be_null(fp))
+
+    def may_be_null(self, fp: FieldPlan) -> bool:
+        return fp.when is not None or getattr(fp.field.type, "null", None) is not None
+
+    def value_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
+        """The type of the values that are not null."""
+        match type_:
+            case ScalarType():
+                return self.scalar_type(type_)
+            case BitsType():
+                return self.inner(self.class_of(plan.name, plan.version), fp.name)
+            case BytesType(text=text):
+                return self.builtin("str" if text else "bytes")
+            case PaddingType():
+                return "None"
+            case TagsType():
+                one = self.use(PARSED, "TaggedField")
+                return f"{self.use('collections.abc', 'Sequence')}[{one}]"
+            case StructType() | ChoiceType():
+                return self.held_type(plan, fp)
+            case ArrayType(element):
+                one = self.element_type(plan, fp, element)
+                return f"{self.use('collections.abc', 'Sequence')}[{one}]"
+
+    def element_type(self, plan: LayoutPlan, fp: FieldPlan, element: object) -> str:
+        if isinstance(element, ScalarType):
+            return self.scalar_type(element)
+        if isinstance(element, BytesType):
+            word = self.builtin("str" if element.text else "bytes")
+            return self.or_none(word, element.null is not None)
+        nullable = isinstance(element, ChoiceType) and element.null is not None
+        return self.or_none(self.held_type(plan, fp), nullable)
+
+    def scalar_type(self, type_: ScalarType) -> str:
+        if type_.enum is not None:
+            return self.enum_type(type_.enum)
+        if type_.name in FLOATS:
+            return self.builtin("float")
+        if type_.name == "uuid":
+            return self.use("uuid", "UUID")
+        return self.builtin("bool" if type_.name == "bool" else "int")
+
+    def enum_type(self, enum: str) -> str:
+        """A class; where numbers without a name are values, they stay numbers."""
+        name = self.refer(enum, class_name(enum))
+        keep = self.plan.model.enums[enum].keep_unknown
+        return f"{name} | {self.builtin('int')}" if keep else name
+
+    def bit_type(self, m: BitMember) -> str:
+        if m.enum is not None:
+            return self.enum_type(m.enum)
+        return self.builtin("bool" if m.width == 1 and not m.reserved else "int")
+
+    # ------------------------------------------------------------ layouts in layouts
+
+    def held(self, plan: LayoutPlan, type_: FieldType) -> tuple[LayoutPlan, ...]:
+        """The layouts that may stand in a field, or be its elements."""
+        found = self.plan.held_by(type_, plan)
+        element = type_.element if isinstance(type_, ArrayType) else None
+        own = [p for p in found if (p.name, p.version) == (plan.name, plan.version)]
+        if isinstance(element, Reference) and element.version is None and own:
+            return tuple(own)  # elements that are of the layout itself are of its version
+        return tuple({(p.name, p.version): p for p in found}.values())
+
+    def held_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:
+        type_ = fp.field.type
+        inner = type_.element if isinstance(type_, ArrayType) else type_
+        held = self.held(plan, type_)
+        if any(self.of_element(plan, fp.name, one) for one in held):
+            types = [self.element_class(plan, fp, one) for one in held]
+        else:
+            types = self.whole_union(inner, held)
+        if isinstance(inner, ChoiceType) and inner.unknown:
+            types = [*types, self.builtin("bytes")]
+        return " | ".join(types)
+
+    def whole_union(self, inner: object, held: Sequence[LayoutPlan]) -> list[str]:
+        """The classes of layouts, or the name of the union that they all are."""
+        keys = [(p.name, p.version) for p in held]
+        choice = isinstance(inner, ChoiceType) and self.plan.model.choices[inner.choice]
+        if choice and len(keys) > 1 and set(keys) == set(cases(self.plan, choice)):
+            return [self.class_of(choice.name)]
+        return [self.class_of(*key) for key in shortest(self.plan, keys)]
+
+    def codec(self, ref: Reference, union: str) -> str:
+        """The type of the codec of a layout: one for each version where what is around it says which."""
+        layout = self.plan.model.layouts[ref.layout]
+        one = f"{self.use(ENTRIES, 'Layout')}[{union}]"
+        if layout.versions is None or ref.version is not None:
+            return one
+        if layout.version_is is not None:
+            return f"{self.use(ENTRIES, 'Choice')}[{union}]"
+        return f"{self.builtin('dict')}[{self.builtin('int')}, {one}]"
+
+    # ------------------------------------------------------------ values that are derived for elements
+
+    def of_element(
+        self, plan: LayoutPlan, array: str, element: LayoutPlan
+    ) -> list[tuple[str, str]]:
+        """The values that a layout derives for an element of one of its arrays, and that it does not have by itself: names
+        and types."""
+        known = {fp.name for fp in element.fields}
+        known |= {v.derived.name for v in element.derived if v.derived.array is None}
+        return [
+            (v.derived.name, self.or_none(self.builtin("int"), v.type.nullable))
+            for v in plan.derived
+            if v.derived.array == array and v.derived.name not in known
+        ]
+
+    def element_class(self, plan: LayoutPlan, fp: FieldPlan, element: LayoutPlan) -> str:
+        """The class of an element of an array, with what is derived for it."""
+        if not self.of_element(plan, fp.name, element):
+            return self.class_of(element.name, element.version)
+        name = self.class_of(plan.name, plan.version)
+        if len(self.held(plan, fp.field.type)) == 1:
+            return self.inner(name, fp.name)
+        version = "" if element.version is None else f"_v{element.version}"
+        return self.inner(name, f"{fp.name}_{element.name.replace('.', '_')}{version}")
+
+    # ------------------------------------------------------------ what a stub imports
+
+    def import_lines(self) -> list[str]:
+        """Import statements, those of the standard library first."""
+        lines = [import_line(name, self.imports[name]) for name in STANDARD if name in self.imports]
+        others = [
+            import_line(name, self.imports[name])
+            for name in sorted(self.imports)
+            if name not in STANDARD
+        ]
+        return [*lines, "", *others] if lines and others else lines + others
+
+
+def _given(plan: Plan) -> frozenset[str]:
+    """The names that a directory gives: to declarations, fields and derived values."""
+    out = symbols(plan.model)
+    for plans in plan.versions.values():
+        for one in plans:
+            out |= {one.name, *(v.derived.name for v in one.derived)}
+            out |= {f"{v.derived.array}_{v.derived.name}" for v in one.derived if v.derived.array}
+            for fp in one.fields:
+                out.add(fp.name)
+                if isinstance(fp.field.type, BitsType):
+                    out |= {m.name for m in fp.field.type.members}
+    for text in plan.model.texts.values():
+        out |= {part for path, _ in text.values() for part in path.split(".")}
+        out |= {line.name for line in text.lines}
+    return frozenset(out)

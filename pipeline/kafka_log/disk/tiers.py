@@ -1,0 +1,67 @@
+"""Partitions whose older segments lie in tiered storage: what is there and what is local as one log, each record once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.disk.directory import Partition, Segment
+
+
+def with_tiers(partitions: Iterable[Partition]) -> list[Partition]:
+    """Live partitions with the remote segments that have records before their first live segment; of these, and of copies of one
+    another, each offset is read once (:attr:`Segment.offsets`). Partitions that are remote alone stay so. Others are as they were.
+
+    Where copies have the same offsets, that one is read which begins first, and of those that begin alike the one that goes on longest:
+    the end of a segment is looked up by its index where another begins before it may end. Raises OSError."""
+    found = list(partitions)
+    remote: dict[tuple[str, int], list[Segment]] = {}
+    for partition in found:
+        if partition.state == "remote":
+            remote.setdefault(partition.key, []).extend(partition.segments)
+    out = []
+    for partition in found:
+        segments = remote.get(partition.key) if partition.state in ("live", "remote") else None
+        if segments is None or (partition.error is not None and not partition.segments):
+            out.append(partition)
+            continue
+        live = [] if partition.state == "remote" else list(partition.segments)
+        bases = [s.base_offset for s in live if s.state == "live" and s.is_named]
+        if segments or live:
+            before = _each_once(segments, min(bases, default=None))
+            out.append(replace(partition, segments=(*before, *live)))
+        remote[partition.key] = []  # they are read with the first
+    return out
+
+
+def _each_once(segments: Sequence[Segment], end: int | None) -> list[Segment]:
+    """The segments that have offsets before ``end`` (None: all) which no other one has, and which of them are read of each."""
+    ordered = sorted(segments, key=lambda s: (s.base_offset, str(s.path)))
+    copies: dict[int, list[Segment]] = {}
+    for segment in ordered:
+        if end is None or segment.base_offset < end:
+            copies.setdefault(segment.base_offset, []).append(segment)
+    bases = list(copies)
+    out: list[Segment] = []
+    done = 0
+    for i, base in enumerate(bases):
+        following = bases[i + 1] if i + 1 < len(bases) else end
+        ends = {s: _end(s, following) for s in copies[base]}
+        segment = max(ends, key=lambda s: ends[s])
+        last = ends[segment] if end is None else min(ends[segment], end)
+        if last > done:
+            out.append(replace(segment, offsets=(max(done, base), last)))
+            done = last
+    return out
+
+
+def _end(segment: Segment, following: int | None) -> int:
+    """The offset after the last one of a segment; where it cannot be read, that at which the next one begins."""
+    from kafka_log.disk.replicas import MAX_END, end_of
+
+    try:
+        found = end_of(segment)
+    except CodecError:
+        return MAX_END if following is None else following
+    return segment.base_offset if found is None else found.offset

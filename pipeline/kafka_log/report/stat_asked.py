@@ -1,0 +1,109 @@
+"""What is asked of logs that are summed up: how they are read, and which batches are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.disk.directory import Segment
+from kafka_log.report.header_pass import HeaderPass, Read, pays
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.header_columns import Arrays, Wanted
+from kafka_log.segment.kernels import Engine
+from kafka_log.segment.model import Batch, Policy, is_own_checksum
+from kafka_log.segment.ranges import Range
+from kafka_log.segment.reader import SegmentReader
+from kafka_log.tables.selection import Selection
+
+OnProblem = Callable[[str], None]
+"""What is told of each problem: a line with the file."""
+
+
+_CHOOSING = ("offsets", "timestamps", "producers", "policy")
+
+
+class StatOptions(TypedDict, total=False):
+    """The keywords of :meth:`~kafka_log.log_directory.LogDirectory.stat` that say what is read, and how."""
+
+    deep: bool
+    policy: Policy | str
+    offsets: Range | None
+    timestamps: Range | None
+    producers: int | Iterable[int] | None
+    engine: Engine
+    limits: Limits | None
+    on_problem: OnProblem
+    advance: Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for. ``deep``: every record is decoded, not headers and checksums only. ``now`` is in milliseconds since 1970.
+    ``selection`` chooses batches by offsets, timestamps and producers, and has the policy. ``on_problem`` is told of problems,
+    ``advance`` of bytes that are done."""
+
+    deep: bool = False
+    now: int = (1 << 63) - 1
+    selection: Selection = field(default_factory=Selection)
+    engine: Engine = "auto"
+    limits: Limits | None = None
+    on_problem: OnProblem = lambda _: None
+    advance: Callable[[int], None] = lambda _: None
+
+    @classmethod
+    def of(cls, now: int, **options: Unpack[StatOptions]) -> Asked:
+        """What such keywords ask for. Raises ValueError for what cannot be."""
+        rest: dict[str, Any] = dict(options)
+        chosen = {name: rest.pop(name) for name in _CHOOSING if name in rest}
+        return cls(now=now, selection=Selection(**chosen), **rest)
+
+    def read(self, segments: Sequence[Segment]) -> Read:
+        """What opens each of them."""
+        fast = pays(segments, self.engine, self.deep)
+
+        def opened(segment: Segment) -> SegmentReader | BlockReader:
+            options: dict[str, Any] = {"policy": self.selection.policy, "limits": self.limits}
+            options |= {"records": self.deep, "tail": segment.tail, "size": segment.size}
+            if not fast:
+                return SegmentReader(segment.path, **options)
+            return BlockReader(segment.path, engine=self.engine, **options)
+
+        return opened
+
+    def pass_over(self, segments: Sequence[Segment], names: tuple[str, ...]) -> HeaderPass:
+        """What reads these columns of their batches. It notes what is wrong."""
+        return HeaderPass(Wanted(names, self.deep, self.now), self.read(segments), _problems)
+
+    def chosen(self, arrays: Arrays) -> Arrays:
+        """The batches that may have records that are chosen, by their headers."""
+        mask = None
+        wanted = self.selection
+        for (low, high), first, last in (
+            (wanted.offsets, "first", "last"),
+            (wanted.timestamps, "least_timestamp", "largest_timestamp"),
+        ):
+            if low is not None:
+                mask = _and(mask, arrays[last] >= low)
+            if high is not None:
+                mask = _and(mask, arrays[first] < high)
+        if wanted.producers is not None:
+            mask = _and(mask, np.isin(arrays["producer_id"], wanted.producers))
+        if mask is None:
+            return arrays
+        return {name: array[mask] for name, array in arrays.items()}
+
+
+def _and(mask: Any, other: Any) -> Any:
+    return other if mask is None else mask & other
+
+
+def _problems(batch: Batch) -> Iterator[str]:
+    """What is wrong with a batch."""
+    for problem in batch.problems:
+        yield f"batch at byte {batch.position}: {problem.at}: {problem.error}"
+    if not batch.is_valid:
+        yield from map(str, filter(is_own_checksum, batch.findings))

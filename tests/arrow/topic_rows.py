@@ -1,0 +1,33 @@
+"""What tests of the views of Kafka's own topics share."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+TIME = 1_795_243_559_142
+THEN = datetime.fromtimestamp(TIME / 1000, UTC)
+TOPIC = uuid.UUID("5e5b647c-1561-4c31-8c62-d8711b1768f6")
+
+
+Rows = list[dict[str, Any]]
+
+
+def filled(columns: dict[str, Any], *rows: dict[str, Any]) -> Rows:
+    """Rows with what they all have, and null in what they do not name."""
+    return [columns | row for row in rows]
+
+
+LONG_TO_COMPILE = ("groups", "share_states", "partitions", "brokers")
+"""Views whose kernels take the compiler many seconds."""
+
+
+def engines(*views: str) -> list[Any]:
+    """Each view with the reference codecs (False) and with the kernels (True)."""
+    slow = {view: [pytest.mark.slow] if view in LONG_TO_COMPILE else [] for view in views}
+    return [pytest.param(view, False) for view in views] + [
+        pytest.param(view, True, marks=slow[view]) for view in views
+    ]

@@ -1,0 +1,155 @@
+"""What generated stubs say of Kafka's formats is so: of every example, every message of Kafka's own topics, every segment and
+file of the samples and of the reference vectors. Mypy and stubtest read the stubs too."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kafka_codecs
+from codecgen.examples.live import load
+from codecgen.examples.text_trial import TriedText, try_text
+from codecgen.examples.trial import Tried, try_example
+from codecgen.plan import make_plan
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.located_bytes import Session, Source
+from codecgen.targets.construct.homes import symbol
+from kafka_codecs import LOG_ENTRY, META_PROPERTIES
+from tests.brokers.message_shapes import codec, layout_of, prefix
+from tests.codecgen.schemas import our_model
+from tests.codecs.test_topic_messages import MESSAGES, VERSIONS
+from tests.laws.stub_types import Stubs
+from tests.paths import ROOT, SAMPLES, VECTORS
+
+GENERATED = ROOT / "generated"
+LARGE = 1 << 17
+PACKAGES = sorted(
+    f"kafka_codecs.{path.name}"
+    for path in (GENERATED / "kafka_codecs").iterdir()
+    if any(path.glob("*.pyi"))
+)
+
+
+@pytest.fixture(scope="module")
+def stubs() -> Stubs:
+    files = GENERATED.rglob("*.pyi")
+    return Stubs(
+        {path.relative_to(GENERATED).as_posix(): path.read_text("utf-8") for path in files}
+    )
+
+
+def entries(path: Path) -> Iterator[object]:
+    """The entries of a segment that a strict parser takes, up to the first that has no frame."""
+    data = path.read_bytes()
+    at = 0
+    while at < len(data):
+        try:
+            size = LOG_ENTRY.frame(Source(data, Session(), pos=at))
+        except CodecError:
+            return
+        if not size:
+            return
+        try:
+            yield LOG_ENTRY.parse(data[at : at + size])
+        except CodecError:
+            pass
+        at += size
+
+
+def test_examples_are_of_their_types(stubs: Stubs) -> None:
+    plan = make_plan(our_model())
+    codecs, _ = load(plan)
+    assert codecs is not None
+    seen = 0
+    for layout in plan.model.layouts.values():
+        for example in layout.examples:
+            tried = try_example(plan, codecs, layout, example)
+            assert isinstance(tried, Tried)
+            name = symbol(tried.plan.name, tried.plan.version)
+            assert not stubs.wrong(name, getattr(kafka_codecs, name).parse(tried.data))
+            seen += 1
+    for text in plan.model.texts.values():
+        for one in text.examples:
+            found = try_text(codecs, text, one)
+            assert isinstance(found, TriedText)
+            name = symbol(text.name)
+            assert not stubs.wrong(name, getattr(kafka_codecs, name).parse(found.data))
+            seen += 1
+    assert seen > 50
+
+
+def test_messages_of_topics_are_of_their_types(stubs: Stubs) -> None:
+    for name, version in VERSIONS:
+        layout = codec(name, version)
+        known = symbol(layout_of(name), layout.version)
+        for example in MESSAGES[name]["examples"][str(version)]:
+            data = prefix(name, version) + bytes.fromhex(example)
+            assert not stubs.wrong(known, layout.parse(data)), known
+
+
+@pytest.mark.parametrize("root", [SAMPLES / "kafka-2.8", SAMPLES / "kafka-4.x", VECTORS])
+def test_entries_of_segments_are_of_their_types(stubs: Stubs, root: Path) -> None:
+    seen: set[str] = set()
+    for path in sorted(p for p in root.rglob("*.log") if p.stat().st_size < LARGE):
+        for entry in entries(path):
+            assert not stubs.wrong("LOG_ENTRY", entry), path
+            seen.add(type(entry).__name__)
+    assert "RecordBatch" in seen
+
+
+def test_properties_are_of_their_types(stubs: Stubs) -> None:
+    for path in [*SAMPLES.rglob("meta.properties"), *VECTORS.rglob("meta.properties")]:
+        assert not stubs.wrong("META_PROPERTIES", META_PROPERTIES.parse(path.read_bytes()))
+
+
+def test_a_value_of_another_type_is_noticed(stubs: Stubs) -> None:
+    entry = next(entries(next((SAMPLES / "kafka-4.x" / "codecs-0").glob("*.log"))))
+    assert isinstance(entry, kafka_codecs.RecordBatch)
+    assert not stubs.wrong("RECORD_BATCH", entry)
+    for field, value in {"magic": 1, "crc": None, "attributes": {}, "records": None}.items():
+        changed = entry.copy()
+        changed[field] = value
+        assert field in stubs.wrong("RECORD_BATCH", changed)
+    entry.records[0]["key"] = "text"
+    assert "records[0].key" in stubs.wrong("RECORD_BATCH", entry)
+
+
+def test_the_code_of_the_page_runs() -> None:
+    page = (ROOT / "docs" / "parse-and-build.md").read_text("utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    batch = {"offset_delta": 0, "key": b"k", "value": None, "headers": []}
+    data = kafka_codecs.RECORD_BATCH.build({"records": [batch, {**batch, "key": None}]})
+    assert names["count"](data) == 2
+    assert names["keys"](LOG_ENTRY.parse(data)) == [b"k"]
+    assert names["codec"](LOG_ENTRY.parse(data)) is kafka_codecs.Compression.NONE
+    assert isinstance(LOG_ENTRY.parse(data), kafka_codecs.LogEntry)
+
+
+@pytest.mark.slow
+def test_stubs_and_modules_have_the_same_names(tmp_path: Path) -> None:
+    """Mypy's stubtest compares them. Derived values are no attributes of the classes."""
+    derived = {
+        value.derived.name for values in make_plan(our_model()).derived.values() for value in values
+    }
+    allowed = tmp_path / "allowed"
+    allowed.write_text(rf"kafka_codecs\..*\.({'|'.join(sorted(derived))})" + "\n", "utf-8")
+    config = tmp_path / "mypy.ini"
+    config.write_text("[mypy]\nignore_missing_imports = true\n", "utf-8")
+    command = [sys.executable, "-m", "mypy.stubtest", "--mypy-config-file", str(config)]
+    done = subprocess.run(
+        [*command, "--allowlist", str(allowed), "--ignore-unused-allowlist", *PACKAGES],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{GENERATED}{os.pathsep}{ROOT / 'generator'}"},
+        capture_output=True,
+        text=True,
+    )
+    assert re.match(r"Success: no issues found in \d\d modules", done.stdout), done.stdout

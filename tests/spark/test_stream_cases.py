@@ -1,0 +1,194 @@
+"""Streams without Spark: how much a micro-batch takes, where it begins, and what comes and goes."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_log.tables.progress import Position
+from kafka_log.tables.splits import Scan, read_splits
+from pyspark_kafka_log.options import OptionError
+from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
+from pyspark_kafka_log.stream.offsets import from_json, to_json
+from pyspark_kafka_log.stream.options import parse_stream
+from pyspark_kafka_log.stream.planning import there_still
+from pyspark_kafka_log.stream.polling import DataLossError
+from tests.spark.logs import TIME, batch, build, numbered, write
+from tests.spark.test_stream_laws import rows, stream
+
+PARTITIONS = st.dictionaries(
+    st.tuples(st.sampled_from("ab"), st.integers(0, 5)),
+    st.tuples(st.integers(0, 1 << 40), st.integers(-5, 1 << 40)),
+)
+
+
+@given(PARTITIONS, st.integers(1, 1 << 41))
+def test_shares(partitions: dict[tuple[str, int], tuple[int, int]], most: int) -> None:
+    start = {key: first for key, (first, _) in partitions.items()}
+    end = {key: max(0, first + size) for key, (first, size) in partitions.items()}
+    found = cut(most, start, end)
+    left = {key: end[key] - start[key] for key in end if end[key] > start[key]}
+    for key, offset in found.items():
+        assert offset == end[key] if key not in left else start[key] < offset <= end[key]
+    taken = sum(found[key] - start[key] for key in left)
+    # A float's share of a sum of large numbers is not exact.
+    assert taken <= max(most, len(left)) + len(left) + most // (1 << 40)
+    assert taken == sum(left.values()) or taken >= min(most, sum(left.values())) - 2 * len(left)
+
+
+def test_a_least_number_is_waited_for() -> None:
+    key = ("t", 0)
+    pace = Pace(Limits(least=10, delay_ms=100))
+    assert not pace.waits(0, {key: 0}, {key: 1})
+    assert pace.waits(50, {key: 1}, {key: 5})
+    assert not pace.waits(60, {key: 1}, {key: 11})
+    assert pace.waits(159, {key: 11}, {key: 12})
+    assert not pace.waits(160, {key: 11}, {key: 12})
+
+
+def test_lag() -> None:
+    latest = {("t", 0): 10, ("t", 1): 20, ("new", 0): 5}
+    assert behind({("t", 0): 10, ("t", 1): 5}, latest) == {
+        "minOffsetsBehindLatest": "0",
+        "maxOffsetsBehindLatest": "15",
+        "avgOffsetsBehindLatest": "7.5",
+    }
+    assert behind({}, latest) == {}
+
+
+def test_offsets_are_those_of_the_kafka_source() -> None:
+    positions = {("t", 1): Position(5), ("t", 0): Position(23, 4)}
+    told = to_json(positions)
+    assert told == {"t": {"0": 23, "1": 5}, "@leaderEpochs": {"t": {"0": 4}}}
+    assert from_json(told) == positions
+    assert from_json({"t": {"0": 23}}) == {("t", 0): Position(23)}
+    several: list[Any] = [[], {"t": 1}, {"t": {"x": 1}}, {"t": {"0": "1"}}, {"t": {"0": True}}]
+    for wrong in several:
+        with pytest.raises(ValueError, match="no offsets of a stream"):
+            from_json(wrong)
+
+
+def test_a_partition_that_comes_again_goes_on(directory: Path, tmp_path: Path) -> None:
+    path = write(directory, "t", 0, 0, numbered(2, 2))
+    write(directory, "u", 0, 0, numbered(2, 2))
+    now = stream(directory, failOnDataLoss="false")
+    read = now.latest(now.initial(), limited=True)
+    away = tmp_path / "away"
+    shutil.move(path.parent, away)
+    with pytest.raises(DataLossError, match="partition t-0, which was read up to offset 4"):
+        stream(directory).latest(read, limited=True)
+    with pytest.warns(UserWarning, match="partition t-0"):
+        assert now.latest(read, limited=True) == read
+    shutil.move(away, path.parent)
+    with path.open("ab") as file:
+        file.write(build(batch(4, [b"4"])))
+    end = now.latest(read, limited=True)
+    assert [row[1] for row in rows(now, read, end)] == [4]
+
+
+def test_a_directory_that_vanishes(directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(2, 2))
+    now = stream(directory)
+    read = now.latest(now.initial(), limited=True)
+    shutil.rmtree(directory)
+    with pytest.raises(DataLossError, match="partition t-0"):
+        now.latest(read, limited=True)
+    with pytest.raises(DataLossError, match="offsets 0 to 3"):
+        stream(directory).tasks({}, read)
+
+
+def test_where_queries_begin(directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(3, 2))
+    write(
+        directory,
+        "t",
+        1,
+        5,
+        build(batch(5, [b"5"], base_timestamp=TIME + 10, max_timestamp=TIME + 10)),
+    )
+    wanted = {
+        "earliest": {"0": 0, "1": 5},
+        "latest": {"0": 6, "1": 6},
+        '{"t":{"0":2,"1":-1},"@leaderEpochs":{"t":{"0":0}}}': {"0": 2, "1": 6},
+        '{"t":{"0":-2,"1":-2}}': {"0": 0, "1": 5},
+    }
+    for starting, offsets in wanted.items():
+        assert stream(directory, startingOffsets=starting).initial()["t"] == offsets
+    late = {"startingTimestamp": TIME + 1, "startingOffsetsByTimestampStrategy": "latest"}
+    assert stream(directory, **late).initial()["t"] == {"0": 1, "1": 5}
+    by_partition = f'{{"t":{{"0":{TIME + 3},"1":{TIME}}}}}'
+    with pytest.raises(OptionError, match="partition t-0 has no record"):
+        stream(directory, startingOffsetsByTimestamp=by_partition).initial()
+    with pytest.raises(OptionError, match="startingOffsetsByTimestamp"):
+        stream(directory, startingOffsetsByTimestamp='{"t":{"0":1}}').initial()
+
+
+def test_the_end_is_fixed_for_available_now(directory: Path) -> None:
+    path = write(directory, "t", 0, 0, numbered(2, 2))
+    now = stream(directory, maxOffsetsPerTrigger=3, minOffsetsPerTrigger=2)
+    start = now.initial()
+    now.prepare()
+    with path.open("ab") as file:
+        file.write(build(batch(4, [b"4"])))
+    write(directory, "t", 1, 0, numbered(2, 2))
+    first = now.latest(start, limited=True)
+    assert first["t"] == {"0": 3}
+    last = now.latest(first, limited=True)
+    assert last["t"] == {"0": 4}
+    assert now.latest(last, limited=True) == last
+
+
+def test_files_that_a_broker_deletes_are_read_for_a_minute_yet(directory: Path) -> None:
+    path = write(directory, "t", 0, 0, numbered(2, 2))
+    write(directory, "t", 0, 4, numbered(0, 0))
+    now = stream(directory)
+    start = now.initial()
+    (task,) = now.tasks(start, now.latest(start, limited=True))
+    path.rename(f"{path}.deleted")
+    scan = Scan(("offset",), engine="construct")
+    found = [b["offset"].to_pylist() for b in read_splits(there_still(task, fails=True), scan)]
+    assert found == [[0, 1, 2, 3]]
+    Path(f"{path}.deleted").unlink()
+    with pytest.warns(UserWarning, match="is gone"):
+        assert there_still(task, fails=False) == ()
+    assert there_still(task, fails=True) == task
+
+
+def test_zeros_that_are_being_written_over_are_no_damage(directory: Path) -> None:
+    """As a broker with preallocation does it: batch after batch over the zeros of a file, while polls look on."""
+    path = write(directory, "t", 0, 0, b"\0" * (1 << 20))
+    data = [build(batch(i, [b"%d" % i], pad=5000)) for i in range(150)]
+
+    def fill() -> None:
+        with path.open("r+b", buffering=0) as file:
+            for one in data:
+                file.write(one)
+
+    writer = threading.Thread(target=fill)
+    writer.start()
+    got: list[int] = []
+    now = stream(directory)
+    start = now.initial()
+    while len(got) < len(data):
+        end = now.latest(start, limited=True)
+        got += [row[1] for row in rows(now, start, end)]
+        start = end
+    writer.join()
+    assert got == list(range(150))
+
+
+def test_options_that_streams_refuse(directory: Path) -> None:
+    for options, message in (
+        ({"replicas": "keep"}, "a stream reads one replica"),
+        ({"endingTimestamp": "1"}, "a stream has no end"),
+        ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "more than maxOffsets"),
+        ({"startingOffsetsByTimestampStrategy": "soon"}, "one of error, latest"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            parse_stream({"path": str(directory), **options})

@@ -1,0 +1,75 @@
+"""The options for writing."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_log.write.log_format import LogFormat
+from pyspark_kafka_log import write_options
+from pyspark_kafka_log.options import OptionError
+from pyspark_kafka_log.write_options import KNOWN, parse_write
+from tests.paths import ROOT
+
+
+def test_all_options() -> None:
+    given = {
+        "PATH": "/data",
+        "topic": "orders",
+        "numpartitions": "12",
+        "compression": "ZSTD",
+        "compressionLevel": "-3",
+        "batchBytes": "100000",
+        "batchRecords": "50",
+        "segmentBytes": "1000000",
+        "formatVersion": "2",
+        "messageTimestampType": "logappendtime",
+        "topicId": "R6DRRlsMTMm9xlZG6ZpBNA",
+        "kafka.bootstrap.servers": "b:9092",
+        "includeHeaders": "true",
+        "checkpointLocation": "/c",
+    }
+    found = parse_write(given)
+    assert found.path == "/data"
+    assert found.format == LogFormat(
+        "orders", 12, "zstd", -3, 100000, 50, 1000000, 2, "LogAppendTime", "R6DRRlsMTMm9xlZG6ZpBNA"
+    )
+    assert set(found.ignored) == {"kafka.bootstrap.servers", "includeheaders"}
+    assert parse_write({"path": "file:///data/x"}).path == "/data/x"
+    assert parse_write({"path": "/d"}).format == LogFormat()
+
+
+@pytest.mark.parametrize(
+    ("given", "option", "told"),
+    [
+        ({}, "path", "it says where to write"),
+        ({"path": "s3a://b/x"}, "path", "not on a file system of this machine"),
+        ({"path": "/d", "compresion": "lz4"}, "compresion", "did you mean compression?"),
+        ({"path": "/d", "subscribe": "a"}, "subscribe", "no such option for writing"),
+        ({"path": "/d", "compression": "brotli"}, "compression", "one of none, gzip"),
+        ({"path": "/d", "compressionLevel": "3"}, "compressionLevel", "a level needs a codec"),
+        ({"path": "/d", "compression": "gzip", "compressionLevel": "99"}, "compressionLevel", ""),
+        ({"path": "/d", "formatVersion": "3"}, "formatVersion", "one of 0, 1, 2"),
+        ({"path": "/d", "numPartitions": "0"}, "numPartitions", "0 is not in 1.."),
+        ({"path": "/d", "numPartitions": "x"}, "numPartitions", "a number is expected"),
+        ({"path": "/d", "segmentBytes": str(1 << 31)}, "segmentBytes", "is not in 1..2147483647"),
+        ({"path": "/d", "topic": "a/b"}, "topic", "no topic of the name"),
+        ({"path": "/d", "topicId": "R6DRRlsMTMm9xlZG6ZpBNA"}, "topicId", "it needs a topic"),
+        ({"path": "/d", "topic": "t", "topicId": "x"}, "topicId", "is no id"),
+        (
+            {"path": "/d", "formatVersion": "0", "messageTimestampType": "CreateTime"},
+            "messageTimestampType",
+            "messages of magic 0 have no timestamps",
+        ),
+    ],
+)
+def test_options_that_cannot_be_taken(given: dict[str, str], option: str, told: str) -> None:
+    with pytest.raises(OptionError, match=told) as caught:
+        parse_write(given)
+    assert caught.value.option.lower() == option.lower()
+
+
+def test_the_pages_name_all() -> None:
+    page = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+    for name in KNOWN:
+        assert f"`{name}`" in page
+        assert f"``{name}``" in (write_options.__doc__ or "")
