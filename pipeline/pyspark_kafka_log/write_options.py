@@ -45,6 +45,9 @@ KNOWN = ("path", *NAMES)
 OF_SPARK = ("checkpointLocation", "queryName", "outputMode")
 """Options that Spark's streams have for themselves."""
 
+OF_SETTINGS = "fs.s3a."
+"""How Spark opens S3 stands in its settings, for all reads and writes: it is not said here."""
+
 IGNORED = ("includeHeaders",)
 _TEXTS = ("topic", "topic_id")
 
@@ -60,7 +63,11 @@ class WriteOptions:
 
 def parse_write(given: Mapping[str, str]) -> WriteOptions:
     """The options, checked. Raises :class:`~pyspark_kafka_log.options.OptionError` for the first that cannot be taken."""
-    values = {str(name).lower(): str(value) for name, value in given.items()}
+    values = {
+        str(name).lower(): str(value)
+        for name, value in given.items()
+        if not str(name).lower().startswith(OF_SETTINGS)
+    }
     nothing = {name.lower() for name in IGNORED}
     ignored = tuple(name for name in values if name in nothing or name.startswith("kafka."))
     for name in (*ignored, *(name.lower() for name in OF_SPARK)):

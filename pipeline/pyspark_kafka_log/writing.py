@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
@@ -43,7 +44,9 @@ def job_of(
             f"kafka-log: no broker is asked, these options mean nothing: {told}", stacklevel=2
         )
     job = new_job(wanted.path, wanted.format, overwrite=overwrite, passed=METADATA_COLUMNS)
-    check_columns(to_arrow_schema(schema, timezone="UTC"), job)
+    # Spark before 4.3 asks for no time zone.
+    zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    check_columns(to_arrow_schema(schema, **zone), job)  # type: ignore[arg-type]
     return job if query is None else replace(job, id=query)
 
 

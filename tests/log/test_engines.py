@@ -57,7 +57,7 @@ def printed(
     return code, said.out + said.err
 
 
-WAYS = [(command, policy) for command in COMMANDS for policy in POLICIES]
+WAYS: list[Way] = [(command, policy) for command in COMMANDS for policy in POLICIES]
 QUICK_WAYS = 5
 """The quick run prints a file in one of so many ways; with as many files one after the other, in all of them."""
 

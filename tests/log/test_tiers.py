@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.shares import examples
 
 pytest.importorskip("pyspark")
 
@@ -119,7 +121,7 @@ def test_the_commands_read_each_once(tmp_path: Path, capsys: pytest.CaptureFixtu
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 20)), min_size=1, max_size=5)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(SPANS, st.none() | st.integers(0, 40))
 def test_each_offset_that_a_copy_has_comes_once(
     tmp_path_factory: pytest.TempPathFactory, spans: Sequence[tuple[int, int]], first: int | None

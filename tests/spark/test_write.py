@@ -53,7 +53,12 @@ def test_spark_to_segments_to_spark(
         given = given.drop("headers")
     if magic == 0:
         given = given.drop("timestamp")
-    options = {"topic": "t", "numPartitions": 3, "compression": codec, "formatVersion": magic}
+    options: dict[str, Any] = {
+        "topic": "t",
+        "numPartitions": 3,
+        "compression": codec,
+        "formatVersion": magic,
+    }
     save(given, tmp_path / "a", batchBytes=1000, segmentBytes=5000, **options)
     first = load(spark, tmp_path / "a", includeHeaders="true")
     assert contents(first, given.columns) == contents(given.collect(), given.columns)

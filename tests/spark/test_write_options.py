@@ -27,6 +27,7 @@ def test_all_options() -> None:
         "kafka.bootstrap.servers": "b:9092",
         "includeHeaders": "true",
         "checkpointLocation": "/c",
+        "fs.s3a.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
     }
     found = parse_write(given)
     assert found.path == "/data"
@@ -47,7 +48,11 @@ def test_all_options() -> None:
         ({"path": "/d", "subscribe": "a"}, "subscribe", "no such option for writing"),
         ({"path": "/d", "compression": "brotli"}, "compression", "one of none, gzip"),
         ({"path": "/d", "compressionLevel": "3"}, "compressionLevel", "a level needs a codec"),
-        ({"path": "/d", "compression": "gzip", "compressionLevel": "99"}, "compressionLevel", ""),
+        (
+            {"path": "/d", "compression": "gzip", "compressionLevel": "99"},
+            "compressionLevel",
+            "levels 1 to 9",
+        ),
         ({"path": "/d", "formatVersion": "3"}, "formatVersion", "one of 0, 1, 2"),
         ({"path": "/d", "numPartitions": "0"}, "numPartitions", "0 is not in 1.."),
         ({"path": "/d", "numPartitions": "x"}, "numPartitions", "a number is expected"),

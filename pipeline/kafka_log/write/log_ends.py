@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import OFFSET_CHECKPOINT
+from kafka_log.disk.broker_files import read_checkpoint
 from kafka_log.disk.directory import DirectoryError, discover
+from kafka_log.disk.names import LOG_START
 from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.write.batch_rows import BatchRows
-from kafka_log.write.checkpoints import LEADER_EPOCHS, MAX_BYTES, leader_epochs
-
-LOG_STARTS = "log-start-offset-checkpoint"
+from kafka_log.write.checkpoints import LEADER_EPOCHS, leader_epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +57,14 @@ def log_end(directory: Path, start: int) -> LogEnd:
     return LogEnd(max(start, end), epoch, producers if end >= start else None)
 
 
-def log_starts(target: Path) -> dict[tuple[str, int], int]:
+def log_starts(target: Path) -> Mapping[tuple[str, int], int]:
     """The first offsets of the logs in a broker's directory, as far as its checkpoint says them: records before them are deleted, and a
-    log that ends before its start is deleted as a whole. Raises OSError, CodecError."""
-    path = target / LOG_STARTS
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
+    log that ends before its start is deleted as a whole. Raises DirectoryError where
+    that cannot be read, OSError."""
+    path = target / LOG_START
+    if not path.is_file():
         return {}
-    if len(data) > MAX_BYTES:
-        raise DirectoryError(path, f"it has more than {MAX_BYTES} bytes")
     try:
-        parsed = OFFSET_CHECKPOINT.parse(data, file=os.fspath(path), strict=False)
+        return read_checkpoint(path)
     except CodecError as error:
         raise DirectoryError(path, f"it cannot be read: {error}") from None
-    return {(entry.topic, entry.partition): entry.offset for entry in parsed.entries or ()}

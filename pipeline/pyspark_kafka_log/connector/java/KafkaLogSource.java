@@ -113,7 +113,7 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
         }
 
         public boolean contains(Object capability) {
-            if (capability == TableCapability.BATCH_READ) table.checkRead();
+            if (capability == TableCapability.BATCH_READ || capability == TableCapability.MICRO_BATCH_READ) table.checkRead();
             return super.contains(capability);
         }
     }

@@ -3,8 +3,6 @@ package pyspark_kafka_log;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
-import org.apache.arrow.memory.BufferAllocator;
-import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.dictionary.DictionaryProvider;
 import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -13,7 +11,6 @@ import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.arrow.ArrowWriter;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.util.ArrowUtils;
 
 /** The rows of one task, in batches of Arrow, to a worker that writes them. */
 class LogWriter implements DataWriter {
@@ -22,8 +19,6 @@ class LogWriter implements DataWriter {
     private static final long UNKNOWN = 1 << 16;
 
     private final PythonWorker worker;
-    private final BufferAllocator allocator;
-    private VectorSchemaRoot root;
     private ArrowWriter rows;
     private ArrowStreamWriter stream;
     private int held;
@@ -33,7 +28,6 @@ class LogWriter implements DataWriter {
 
     LogWriter(String job, int task, Long epoch, StructType schema, PythonWorker worker) {
         this.worker = worker;
-        this.allocator = ArrowUtils.rootAllocator().newChildAllocator("kafka-log", 0, Long.MAX_VALUE);
         Map request = new HashMap();
         request.put("ask", "write");
         request.put("job", job);
@@ -41,9 +35,8 @@ class LogWriter implements DataWriter {
         request.put("batch", epoch);
         boolean opened = false;
         try {
-            root = VectorSchemaRoot.create(ArrowUtils.toArrowSchema(schema, "UTC", true, false, false), allocator);
-            rows = ArrowWriter.create(root);
-            stream = new ArrowStreamWriter(root, (DictionaryProvider) null, worker.ask(PythonWorker.json(request)));
+            rows = ArrowWriter.create(schema, "UTC", true, false);
+            stream = new ArrowStreamWriter(rows.root(), (DictionaryProvider) null, worker.ask(PythonWorker.json(request)));
             stream.start();
             opened = true;
         } catch (IOException e) {
@@ -91,13 +84,9 @@ class LogWriter implements DataWriter {
         closed = true;
         if (!whole) worker.broken();
         try {
-            if (root != null) root.close();
+            if (rows != null) rows.root().close();
         } finally {
-            try {
-                allocator.close();
-            } finally {
-                worker.release();
-            }
+            worker.release();
         }
     }
 }
