@@ -60,10 +60,7 @@ def told(offsets: Any) -> Any:
 def grow(logs: list[Growing], r: random.Random, root: Path, *, transactions: bool) -> None:
     for _ in range(r.randrange(6)):
         log = r.choice(logs)
-        r.choices(
-            [log.append, log.roll, log.tear, lambda: None],
-            [12, 2, 2, 1],
-        )[0]()
+        r.choices([log.append, log.roll, log.tear], [12, 2, 2])[0]()
     if r.random() < 0.1 and len(logs) < 4:
         logs.append(Growing(root / f"t-{len(logs)}", r, transactions=transactions))
 
