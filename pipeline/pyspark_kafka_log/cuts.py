@@ -18,13 +18,16 @@ def split(
     end: int | None = None,
     *,
     by_index: bool = False,
+    records: int | None = None,
 ) -> list[Split]:
     """Splits of a segment with about ``split_bytes`` bytes each, cut where batches begin.
 
-    Those are left out that lie before the offset ``first`` or from the offset ``end`` on as a whole.
+    With ``records`` each has about as many offsets at most: then all headers are read. Those are left out that lie before the offset ``first`` or from the offset ``end`` on as a whole.
     """
     cuts = [Cut(0, None)]
-    if segment.size > split_bytes:
+    if records is not None:
+        cuts += _by_records(segment, split_bytes, records)
+    elif segment.size > split_bytes:
         cuts += boundaries(segment, split_bytes, by_index=by_index)
     out = []
     for i, cut in enumerate(cuts):
@@ -37,6 +40,21 @@ def split(
             Split(segment, cut.position, segment.size if following is None else following.position)
         )
     return out
+
+
+def _by_records(segment: Segment, split_bytes: int, records: int) -> list[Cut]:
+    """Places between which there are ``records`` offsets at most, and about ``split_bytes`` bytes, as far as a batch has no more."""
+    begin = Cut(0, segment.base_offset if segment.is_named else 0)
+    last = begin
+    found: list[Cut] = []
+    for cut in boundaries(segment, 1):
+        span = (cut.offset or 0) - (begin.offset or 0)
+        if last is not begin and (span > records or cut.position - begin.position > split_bytes):
+            found.append(last)
+            begin = last
+        last = cut
+    # What follows the last place has as many records as nobody has counted.
+    return found if last is begin else [*found, last]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kafka_log import Partition, Segment, discover
@@ -15,7 +16,7 @@ from kafka_log.disk.names import State
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.disk.tiers import with_tiers
 from kafka_log.segment.places import is_url, place_of
-from pyspark_kafka_log.options import Bound, OptionError, Options
+from pyspark_kafka_log.options import Bound, Files, OptionError, Options
 from pyspark_kafka_log.storage import storage_options
 
 BROKERS_MARK = "meta.properties"
@@ -36,9 +37,26 @@ def find_logs(options: Options) -> list[Log]:
             "say what to read: load(path), or CREATE TEMPORARY VIEW ... OPTIONS (path '...')",
         )
     there = [p for path in options.paths for p in expand(path, options.storage)]
+    if options.files.recursive:
+        there = [p for place in there for p in _directories(place)]
     wanted, selection = [p for p in there if not _is_empty_log_directory(p)], options.selection
     found = discover(wanted, selection.include, unreadable_raises=selection.raises)
     return [log for partition in found for log in _logs(partition)]
+
+
+def _directories(place: Path) -> list[Path]:
+    """A place, or the directories below it that have segments. Links are not followed."""
+    if not place.is_dir():
+        return [place]
+    found: list[Path] = []
+    left = [place]
+    while left:
+        directory = left.pop()
+        inside = list(directory.iterdir())
+        if any(child.suffix == ".log" for child in inside):
+            found.append(directory)
+        left += [child for child in inside if child.is_dir() and not child.is_symlink()]
+    return sorted(found) or [place]
 
 
 def expand(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
@@ -99,6 +117,8 @@ def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
     found = matching(logs, options)
     _check_offsets("startingOffsets", options.starting_offsets, found)
     _check_offsets("endingOffsets", options.ending_offsets, found)
+    _check_offsets("startingOffsetsByTimestamp", options.starting_times, found, "a timestamp")
+    _check_offsets("endingOffsetsByTimestamp", options.ending_times, found, "a timestamp")
     return found
 
 
@@ -115,7 +135,29 @@ def matching(logs: Sequence[Log], options: Options) -> list[Log]:
     replicas = options.selection.replicas
     if replicas == "error":
         _check_replicas(found)
-    return with_tiers(one_of_each(found, "newest" if replicas == "newest" else "keep"))
+    found = with_tiers(one_of_each(found, "newest" if replicas == "newest" else "keep"))
+    return [log for one in found if (log := _with_files(one, options.files)) is not None]
+
+
+def _with_files(log: Log, files: Files) -> Log | None:
+    """A log with those of its segments that are wanted by their names and times, None where none of them is."""
+    if files.pattern is None and files.after is None and files.before is None:
+        return log
+    kept = tuple(segment for segment in log.segments if _is_wanted(segment, files))
+    return replace(log, segments=kept) if kept else None
+
+
+def _is_wanted(segment: Segment, files: Files) -> bool:
+    if files.pattern is not None and not fnmatchcase(segment.path.name, files.pattern):
+        return False
+    if files.after is None and files.before is None:
+        return True
+    try:
+        written = segment.path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return True  # whoever reads it meets that
+    after, before = files.after, files.before
+    return (after is None or written > after) and (before is None or written < before)
 
 
 def _not_there(what: str, missing: Sequence[str], known: Sequence[str]) -> str:
@@ -135,7 +177,9 @@ def _check_replicas(logs: Sequence[Log]) -> None:
             )
 
 
-def _check_offsets(name: str, offsets: Bound | None, logs: Sequence[Log]) -> None:
+def _check_offsets(
+    name: str, offsets: Bound | None, logs: Sequence[Log], what: str = "an offset"
+) -> None:
     """As Spark's Kafka source has it: all partitions that are read, and no others, have an offset."""
     if offsets is None or isinstance(offsets, int):
         return
@@ -145,6 +189,6 @@ def _check_offsets(name: str, offsets: Bound | None, logs: Sequence[Log]) -> Non
         listed = ", ".join(f"{topic}-{number}" for topic, number in wrong[:20])
         raise OptionError(
             name,
-            "it must have an offset for each partition that is read, and for no other;"
+            f"it must have {what} for each partition that is read, and for no other;"
             f" these are in one of the two only: {listed}",
         )

@@ -8,15 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 
+from kafka_log.disk.directory import MAX_OFFSET
 from kafka_log.disk.log_start import LogStarts
-from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.selection import within, within_offsets
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.cuts import split
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed, narrowed
 from pyspark_kafka_log.logs import Log, chosen, find_logs
-from pyspark_kafka_log.options import EARLIEST, LATEST, Bound, Options
+from pyspark_kafka_log.options import EARLIEST, LATEST, Bound, OptionError, Options
 from pyspark_kafka_log.plans import Plans, Tasks, key_of
 
 LEAST_TASK_BYTES = 4 << 20
@@ -44,7 +45,8 @@ def plan(
     A plan is kept, and given again as long as the files have the same sizes and times.
     """
     logs = chosen(find_logs(options), options)
-    wanted = [log for log in logs if query.takes(*log.key)]
+    # The columns of a view may have the names of those by which partitions are chosen.
+    wanted = [log for log in logs if options.view is not None or query.takes(*log.key)]
     starts = LogStarts()
     asked = options, query, parallelism, [starts.of(log) for log in wanted]
     return PLANS.get(
@@ -70,6 +72,8 @@ def _planned(
     else:
         with ThreadPoolExecutor(min(THREADS, len(logs))) as threads:
             splits = [part for parts in threads.map(of, logs) for part in parts]
+    if options.max_records is not None:
+        return [(part,) for part in splits]
     return list(packed(splits, enough))
 
 
@@ -102,8 +106,7 @@ def packed(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
 def _splits(
     log: Log, options: Options, query: Pushed, split_bytes: int, starts: LogStarts
 ) -> Iterator[Split]:
-    first = _offset(options.starting_offsets, log, EARLIEST)
-    end = _offset(options.ending_offsets, log, LATEST)
+    first, end = _range(log, options, starts)
     of_options = narrowed((first, end), EVERYTHING)
     wanted = options.selection
     if options.view is None:
@@ -123,8 +126,51 @@ def _splits(
         after = following[segment].base_offset if segment in following else 1 << 63
         here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))
         # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
-        for part in split(segment, split_bytes, first, end, by_index=options.selection.raises):
+        for part in split(
+            segment,
+            split_bytes,
+            first,
+            end,
+            by_index=options.selection.raises,
+            records=options.max_records,
+        ):
             yield replace(part, rows=here)
+
+
+def _range(log: Log, options: Options, starts: LogStarts) -> Range:
+    """The offsets that the options choose. Raises :class:`OptionError` where no record is as late as the first is to be."""
+    first = _offset(options.starting_offsets, log, EARLIEST)
+    end = _offset(options.ending_offsets, log, LATEST)
+    if options.fail_on_data_loss and first is not None and log.segments[0].is_named:
+        there = max(log.segments[0].base_offset, starts.of(log) or 0)
+        if first < there and options.starting_times is None:
+            raise OptionError(
+                "startingOffsets",
+                f"partition {log.partition} of topic {log.topic} begins at offset {there}: {first} to {there - 1} are gone;"
+                " with failOnDataLoss set to false it is read from there on",
+            )
+    if options.starting_times is None and options.ending_times is None:
+        return first, end
+    from kafka_log.tables.offsets_by_time import offset_at  # records are read: not for other plans
+
+    begin = None if options.selection.deleted_records else starts.of(log)
+
+    def at(times: Bound) -> int | None:
+        time = times[log.key] if isinstance(times, Mapping) else times
+        return offset_at(log, time, options.selection, options.engine, begin)
+
+    if options.starting_times is not None:
+        first = at(options.starting_times)
+        if first is None and not options.latest_if_none:
+            raise OptionError(
+                "startingTimestamp",
+                f"partition {log.partition} of topic {log.topic} has no record that late; with"
+                " startingOffsetsByTimestampStrategy set to latest such partitions are read from their end on",
+            )
+        first = MAX_OFFSET if first is None else first
+    if options.ending_times is not None:
+        end = at(options.ending_times)
+    return first, end
 
 
 def _offset(offsets: Bound | None, log: Log, none: int) -> int | None:

@@ -132,8 +132,16 @@ class KafkaLogReader(DataSourceReader):
         """The rows of a task; what is passed over is counted."""
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()
-        batches = read_splits(splits, self.scan, losses.add)
+        batches = read_splits(self.there(splits), self.scan, losses.add)
         return map(self._named, batches) if self._renames else batches
+
+    def there(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
+        """Those of the splits whose files are there, if others are not to be missed."""
+        if not self.options.files.ignore_missing:
+            return splits
+        from pyspark_kafka_log.stream.planning import there_still
+
+        return there_still(splits, fails=False)
 
     @cached_property
     def schema(self) -> pa.Schema:

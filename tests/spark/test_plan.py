@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_codecs import OFFSET_INDEX_ENTRY
@@ -16,11 +18,14 @@ from kafka_log.disk.transactions import Transaction, transactions
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.splits import Scan, Split, read_split
 from pyspark_kafka_log.cuts import boundaries, split
+from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.logs import expand
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.source import KafkaLogReader
+from tests.paths import SAMPLES
 
-from .logs import batch, build, numbered, vector, write
+from .logs import TIME, batch, build, numbered, vector, write
 
 
 def slices(**options: Any) -> list[Split]:
@@ -119,6 +124,56 @@ def test_files_that_are_no_segments_by_name_are_logs_of_their_own(tmp_path: Path
     ]
 
 
+# ---------------------------------------------------------------- files
+
+
+def test_files_by_their_names(broker: Path) -> None:
+    path = str(broker)
+    assert names(path=path, pathGlobFilter="*10.log") == ["a-0"]
+    assert names(path=path, pathGlobFilter="0*0.log") == ["a-0"] * 3 + ["a-1", "b.c-0"]
+    assert names(path=path, pathGlobFilter="*.parquet") == []
+
+
+def test_files_by_when_they_were_written(broker: Path) -> None:
+    path = str(broker / "a-0")
+    for second, file in enumerate(sorted((broker / "a-0").glob("*.log"))):
+        os.utime(file, (second, second))
+    assert offsets(slices(path=path, modifiedAfter="1970-01-01T00:00:00")) == list(range(10, 30))
+    assert offsets(slices(path=path, modifiedBefore="1970-01-01T00:00:02Z")) == list(range(20))
+    between = {"modifiedAfter": "1970-01-01T00:00:00", "modifiedBefore": "1970-01-01T00:00:02"}
+    assert offsets(slices(path=path, **between)) == list(range(10, 20))
+    assert len(slices(path=path, modifiedAfter="1970-01-01T01:00:00+01:00")) == 2
+    with pytest.raises(OptionError, match=r"modifiedAfter: a time such as .*, not 'yesterday'"):
+        slices(path=path, modifiedAfter="yesterday")
+
+
+def test_directories_below_directories(broker: Path, tmp_path: Path) -> None:
+    deep = tmp_path / "deep" / "disk" / "data"
+    shutil.copytree(broker / "a-1", deep / "a-1")
+    shutil.copytree(broker / "b.c-0", tmp_path / "deep" / "b.c-0")
+    (deep / "link").symlink_to(tmp_path / "deep")
+    with pytest.raises(DirectoryError, match="no segments"):
+        slices(path=str(tmp_path / "deep" / "disk"))
+    path = str(tmp_path / "deep")
+    assert names(path=path, recursiveFileLookup="true") == ["a-1", "b.c-0"]
+    assert names(path=path) == ["b.c-0"]
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_files_that_are_gone(broker: Path, ignored: bool) -> None:
+    options = parse({"path": str(broker / "a-0"), "ignoreMissingFiles": str(ignored).lower()})
+    reader = KafkaLogReader(options, ("offset",))
+    tasks = reader.partitions()
+    (broker / "a-0" / f"{10:020}.log").unlink()
+    if ignored:
+        with pytest.warns(UserWarning, match=r"10\.log is gone"):
+            rows = [o for task in tasks for b in reader.read(task) for o in b[0].to_pylist()]
+        assert rows == [*range(10), *range(20, 30)]
+    else:
+        with pytest.raises(OSError, match="No such file"):
+            [list(reader.read(task)) for task in tasks]
+
+
 # ---------------------------------------------------------------- topics
 
 
@@ -199,6 +254,48 @@ def test_earliest_is_the_log_start_offset(broker: Path, options: dict[str, str])
     for first in (-2, 0, 12, 13):
         start = f'{{"a":{{"0":{first}}}}}'
         assert offsets(slices(path=path, startingOffsets=start, **options))[0] == 13
+
+
+def test_offsets_that_are_gone(broker: Path) -> None:
+    (broker / "log-start-offset-checkpoint").write_text("0\n1\na 0 13\n")
+
+    def read(first: int, fails: str) -> list[int]:
+        start = f'{{"a":{{"0":{first}}}}}'
+        path = str(broker / "a-0")
+        return offsets(slices(path=path, startingOffsets=start, failOnDataLoss=fails))
+
+    assert read(-2, "true") == read(13, "true") == read(5, "false") == list(range(13, 30))
+    with pytest.raises(OptionError, match="topic a begins at offset 13: 5 to 12 are gone"):
+        read(5, "true")
+
+
+def test_timestamps_in_the_place_of_offsets(broker: Path) -> None:
+    """Records of a batch are one millisecond apart, from the same time on."""
+    path = str(broker / "a-0")
+    for base in (0, 10, 20):
+        some = [batch(base, [b"v"] * 4, max_timestamp=TIME + 3)]
+        some += [batch(base + 4, [b"v"] * 6, max_timestamp=TIME + 5)]
+        write(broker, "a", 0, base, build(*some))
+
+    def read(**options: str) -> list[int]:
+        return offsets(slices(path=path, **options))
+
+    assert read(startingTimestamp=str(TIME)) == list(range(30))
+    assert read(startingTimestamp=str(TIME + 5)) == list(range(9, 30))
+    assert read(endingTimestamp=str(TIME + 5)) == list(range(9))
+    assert read(endingTimestamp=str(TIME + 6)) == list(range(30))
+    each = f'{{"a":{{"0":{TIME + 1}}}}}'
+    assert read(startingOffsetsByTimestamp=each) == list(range(1, 30))
+    assert read(endingOffsetsByTimestamp=each) == [0]
+    assert read(startingTimestamp=str(TIME + 5), startingOffsetsByTimestamp=each)[0] == 9
+    (broker / "log-start-offset-checkpoint").write_text("0\n1\na 0 12\n")
+    assert read(startingTimestamp=str(TIME + 1)) == list(range(13 - 1, 30))
+    late = str(TIME + 6)
+    with pytest.raises(OptionError, match="partition 0 of topic a has no record that late"):
+        read(startingTimestamp=late)
+    assert read(startingTimestamp=late, startingOffsetsByTimestampStrategy="latest") == []
+    with pytest.raises(OptionError, match="ByTimestamp: it must have a timestamp for each"):
+        read(startingOffsetsByTimestamp='{"a":{"7":1}}')
 
 
 # ---------------------------------------------------------------- splitting
@@ -331,6 +428,31 @@ def test_large_segments_are_planned_by_their_indexes(directory: Path) -> None:
     assert all(len(task) == 1 for task in tasks)
 
 
+@settings(max_examples=25)
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=20),
+    gaps=st.lists(st.integers(0, 5), min_size=20, max_size=20),
+    most=st.integers(1, 60),
+)
+def test_tasks_have_so_many_records_at_most(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], gaps: list[int], most: int
+) -> None:
+    path = tmp_path_factory.mktemp("log")
+    base, batches = 0, []
+    for size, gap in zip(sizes, gaps, strict=False):
+        batches.append(batch(base, [b"v"] * size))
+        base += size + gap
+    write(path, "t", 0, 0, build(*batches))
+    whole = offsets(slices(path=str(path)))
+    tasks = plan(parse({"path": str(path), "maxRecordsPerPartition": str(most)}))
+    read = [offsets(list(task)) for task in tasks]
+    assert [o for task in read for o in task] == whole
+    spans = [task[-1] - task[0] + 1 for task in read]
+    assert all(span <= max(most, max(sizes)) for span in spans)
+    # No two neighbours would have been few enough together.
+    assert all(c[0] - a[0] > most for a, c in zip(read, read[2:], strict=False))
+
+
 def test_small_slices_share_a_task(broker: Path) -> None:
     assert [len(task) for task in plan(parse({"path": str(broker)}))] == [5]
     assert len(plan(parse({"path": str(broker), "splitBytes": "8"}))) > 5
@@ -381,3 +503,10 @@ def test_a_marker_behind_damage(directory: Path) -> None:
         transactions([segment])
     for policy in (Policy.KAFKA, Policy.SALVAGE):
         assert transactions([segment], policy, damage_raises=False) == whole
+
+
+def test_filters_on_columns_of_a_view_leave_its_topic_in() -> None:
+    """What offsets are of is a topic too."""
+    options = parse({"path": str(SAMPLES / "kafka-4.x"), "view": "offsets"})
+    query = pushed([("topic", "=", "codecs"), ("partition", "=", 0)])
+    assert plan(options, query) == plan(options) != []

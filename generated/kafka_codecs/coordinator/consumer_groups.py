@@ -217,6 +217,7 @@ CLASSIC_MEMBER_METADATA_V0 = Layout(
         line=184,
         default=lambda _: 0,
         spelled="sessionTimeoutMs",
+        unit="ms",
     ),
     Field(
         "supported_protocols",
@@ -293,6 +294,8 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
         line=131,
         default=lambda _: -1,
         spelled="rebalanceTimeoutMs",
+        absent=-1,
+        unit="ms",
     ),
     Field(
         "server_assignor",
@@ -356,7 +359,14 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     "consumer_group_target_assignment_metadata_value",
     Field("version", Integer(2), line=217, version=0),
     Field("assignment_epoch", Integer(4), line=218, spelled="assignmentEpoch"),
-    Field("assignment_timestamp", Integer(8), line=221, spelled="assignmentTimestamp", tag=0),
+    Field(
+        "assignment_timestamp",
+        Integer(8),
+        line=221,
+        spelled="assignmentTimestamp",
+        tag=0,
+        unit="ms",
+    ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
@@ -586,7 +596,7 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Layout(
         line=365,
     ),
     Field("image_version", Integer(8), line=366, spelled="version"),
-    Field("timestamp", Integer(8), line=367),
+    Field("timestamp", Integer(8), line=367, unit="ms"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
@@ -609,4 +619,4 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: Choice = Choice(
 ConsumerGroupRegularExpressionValue = ConsumerGroupRegularExpressionValueV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

@@ -73,7 +73,14 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V2 = Layout(
         line=19,
         spelled="ownedPartitions",
     ),
-    Field("generation_id", Integer(4), line=26, default=lambda _: -1, spelled="generationId"),
+    Field(
+        "generation_id",
+        Integer(4),
+        line=26,
+        default=lambda _: -1,
+        spelled="generationId",
+        absent=-1,
+    ),
     source="coordinator/consumer_protocol.yaml",
     version=2,
     trailing=True,
@@ -97,7 +104,14 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V3 = Layout(
         line=19,
         spelled="ownedPartitions",
     ),
-    Field("generation_id", Integer(4), line=26, default=lambda _: -1, spelled="generationId"),
+    Field(
+        "generation_id",
+        Integer(4),
+        line=26,
+        default=lambda _: -1,
+        spelled="generationId",
+        absent=-1,
+    ),
     Field(
         "rack_id",
         Text(Integer(2), null=-1, any_negative=True, lossy=True),
@@ -247,4 +261,4 @@ ConsumerProtocolAssignment = (
 )
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

@@ -64,8 +64,8 @@ SHARE_SNAPSHOT_VALUE_V0 = Layout(
     Field("state_epoch", Integer(4), line=47, spelled="stateEpoch"),
     Field("leader_epoch", Integer(4), line=48, spelled="leaderEpoch"),
     Field("start_offset", Integer(8), line=49, spelled="startOffset"),
-    Field("create_timestamp", Integer(8), line=50, spelled="createTimestamp"),
-    Field("write_timestamp", Integer(8), line=51, spelled="writeTimestamp"),
+    Field("create_timestamp", Integer(8), line=50, spelled="createTimestamp", unit="ms"),
+    Field("write_timestamp", Integer(8), line=51, spelled="writeTimestamp", unit="ms"),
     Field(
         "state_batches",
         Array(
@@ -83,6 +83,7 @@ SHARE_SNAPSHOT_VALUE_V0 = Layout(
         default=lambda _: -1,
         spelled="deliveryCompleteCount",
         tag=0,
+        absent=-1,
     ),
     Field(
         "unknown_tags",
@@ -168,6 +169,7 @@ SHARE_UPDATE_VALUE_V0 = Layout(
         default=lambda _: -1,
         spelled="deliveryCompleteCount",
         tag=0,
+        absent=-1,
     ),
     Field(
         "unknown_tags",
@@ -209,4 +211,4 @@ SHARE_GROUP_STATE_VALUE = {
 ShareGroupStateValue = ShareSnapshotValue | ShareUpdateValue
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

@@ -147,7 +147,14 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     "share_group_target_assignment_metadata_value",
     Field("version", Integer(2), line=98, version=0),
     Field("assignment_epoch", Integer(4), line=99, spelled="assignmentEpoch"),
-    Field("assignment_timestamp", Integer(8), line=102, spelled="assignmentTimestamp", tag=0),
+    Field(
+        "assignment_timestamp",
+        Integer(8),
+        line=102,
+        spelled="assignmentTimestamp",
+        tag=0,
+        unit="ms",
+    ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
@@ -435,4 +442,4 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: Choice = Choice(
 ShareGroupStatePartitionMetadataValue = ShareGroupStatePartitionMetadataValueV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

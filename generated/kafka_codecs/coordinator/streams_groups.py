@@ -61,6 +61,7 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
         default=lambda _: -1,
         spelled="validatedTopologyEpoch",
         tag=0,
+        absent=-1,
     ),
     Field(
         "last_assignment_configs",
@@ -81,6 +82,7 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
         default=lambda _: -1,
         spelled="storedDescriptionTopologyEpoch",
         tag=2,
+        absent=-1,
     ),
     Field(
         "failed_description_topology_epoch",
@@ -89,6 +91,7 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
         default=lambda _: -1,
         spelled="failedDescriptionTopologyEpoch",
         tag=3,
+        absent=-1,
     ),
     Field(
         "unknown_tags",
@@ -195,6 +198,8 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
         line=103,
         default=lambda _: -1,
         spelled="rebalanceTimeoutMs",
+        absent=-1,
+        unit="ms",
     ),
     Field("topology_epoch", Integer(4), line=104, spelled="topologyEpoch"),
     Field(
@@ -267,7 +272,14 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     "streams_group_target_assignment_metadata_value",
     Field("version", Integer(2), line=161, version=0),
     Field("assignment_epoch", Integer(4), line=162, spelled="assignmentEpoch"),
-    Field("assignment_timestamp", Integer(8), line=165, spelled="assignmentTimestamp", tag=0),
+    Field(
+        "assignment_timestamp",
+        Integer(8),
+        line=165,
+        spelled="assignmentTimestamp",
+        tag=0,
+        unit="ms",
+    ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
@@ -730,4 +742,4 @@ STREAMS_GROUP_TOPOLOGY_VALUE: Choice = Choice(
 StreamsGroupTopologyValue = StreamsGroupTopologyValueV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

@@ -78,7 +78,7 @@ TRANSACTION_LOG_VALUE_V0 = Layout(
     Field("version", Integer(2), line=44, version=0),
     Field("producer_id", Integer(8), line=45, spelled="producerId"),
     Field("producer_epoch", Integer(2), line=46, spelled="producerEpoch"),
-    Field("transaction_timeout_ms", Integer(4), line=47, spelled="transactionTimeoutMs"),
+    Field("transaction_timeout_ms", Integer(4), line=47, spelled="transactionTimeoutMs", unit="ms"),
     Field(
         "transaction_status",
         EnumField(Integer(1), TransactionStatus, keep_unknown=True),
@@ -101,12 +101,14 @@ TRANSACTION_LOG_VALUE_V0 = Layout(
         Integer(8),
         line=56,
         spelled="transactionLastUpdateTimestampMs",
+        unit="ms",
     ),
     Field(
         "transaction_start_timestamp_ms",
         Integer(8),
         line=57,
         spelled="transactionStartTimestampMs",
+        unit="ms",
     ),
     source="coordinator/transaction_state.yaml",
     version=0,
@@ -119,7 +121,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
     Field("version", Integer(2), line=44, version=1),
     Field("producer_id", Integer(8), line=45, spelled="producerId"),
     Field("producer_epoch", Integer(2), line=46, spelled="producerEpoch"),
-    Field("transaction_timeout_ms", Integer(4), line=47, spelled="transactionTimeoutMs"),
+    Field("transaction_timeout_ms", Integer(4), line=47, spelled="transactionTimeoutMs", unit="ms"),
     Field(
         "transaction_status",
         EnumField(Integer(1), TransactionStatus, keep_unknown=True),
@@ -142,12 +144,14 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
         Integer(8),
         line=56,
         spelled="transactionLastUpdateTimestampMs",
+        unit="ms",
     ),
     Field(
         "transaction_start_timestamp_ms",
         Integer(8),
         line=57,
         spelled="transactionStartTimestampMs",
+        unit="ms",
     ),
     Field(
         "previous_producer_id",
@@ -156,6 +160,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
         default=lambda _: -1,
         spelled="previousProducerId",
         tag=0,
+        absent=-1,
     ),
     Field(
         "next_producer_id",
@@ -164,6 +169,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
         default=lambda _: -1,
         spelled="nextProducerId",
         tag=1,
+        absent=-1,
     ),
     Field(
         "client_transaction_version",
@@ -179,6 +185,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
         default=lambda _: -1,
         spelled="nextProducerEpoch",
         tag=3,
+        absent=-1,
     ),
     Field(
         "unknown_tags",
@@ -217,4 +224,4 @@ TRANSACTION_STATE_VALUE = {TransactionStateRecordType.TRANSACTION_LOG: TRANSACTI
 TransactionStateValue = TransactionLogValue
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

@@ -49,7 +49,7 @@ KIP_98_MESSAGE = Layout(
         ),
         line=90,
     ),
-    Field("timestamp", Integer(8), line=98),
+    Field("timestamp", Integer(8), line=98, unit="ms"),
     Field("offset_delta", Varint(32, signed=False), line=99, spelled="offsetDelta"),
     Field(
         "key_length",
@@ -112,10 +112,18 @@ KIP_98_MESSAGE_SET = Layout(
         default=lambda this: end_of(this.messages, -1, "offset_delta"),
         spelled="offsetDelta",
     ),
-    Field("max_timestamp", Integer(8), line=29, default=lambda _: -1, spelled="maxTimestamp"),
-    Field("pid", Integer(8), line=30, default=lambda _: -1, spelled="PID"),
-    Field("epoch", Integer(2), line=31, default=lambda _: -1),
-    Field("sequence", Integer(4), line=32, default=lambda _: -1),
+    Field(
+        "max_timestamp",
+        Integer(8),
+        line=29,
+        default=lambda _: -1,
+        spelled="maxTimestamp",
+        absent=-1,
+        unit="ms",
+    ),
+    Field("pid", Integer(8), line=30, default=lambda _: -1, spelled="PID", absent=-1),
+    Field("epoch", Integer(2), line=31, default=lambda _: -1, absent=-1),
+    Field("sequence", Integer(4), line=32, default=lambda _: -1, absent=-1),
     Field(
         "messages",
         Array(
@@ -177,4 +185,4 @@ KIP_98_CONTROL_MESSAGE_KEY = Layout(
 Kip98ControlMessageKey = KIP_98_CONTROL_MESSAGE_KEY.parsed_class
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

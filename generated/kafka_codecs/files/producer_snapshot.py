@@ -9,16 +9,31 @@ PRODUCER_SNAPSHOT_ENTRY = Layout(
     "producer_snapshot_entry",
     Field("producer_id", Integer(8), line=43, spelled="producerId"),
     Field("producer_epoch", Integer(2), line=44, spelled="epoch"),
-    Field("last_sequence", Integer(4), line=45, default=lambda _: -1, spelled="lastSequence"),
-    Field("last_offset", Integer(8), line=46, default=lambda _: -1, spelled="lastOffset"),
+    Field(
+        "last_sequence",
+        Integer(4),
+        line=45,
+        default=lambda _: -1,
+        spelled="lastSequence",
+        absent=-1,
+    ),
+    Field(
+        "last_offset",
+        Integer(8),
+        line=46,
+        default=lambda _: -1,
+        spelled="lastOffset",
+        absent=-1,
+    ),
     Field("offset_delta", Integer(4), line=47, default=lambda _: 0, spelled="offsetDelta"),
-    Field("timestamp", Integer(8), line=48),
+    Field("timestamp", Integer(8), line=48, default=lambda _: -1, absent=-1, unit="ms"),
     Field(
         "coordinator_epoch",
         Integer(4),
         line=49,
         default=lambda _: -1,
         spelled="coordinatorEpoch",
+        absent=-1,
     ),
     Field(
         "current_txn_first_offset",
@@ -26,6 +41,7 @@ PRODUCER_SNAPSHOT_ENTRY = Layout(
         line=50,
         default=lambda _: -1,
         spelled="currentTxnFirstOffset",
+        absent=-1,
     ),
     source="files/producer_snapshot.yaml",
 )
@@ -65,4 +81,4 @@ PRODUCER_SNAPSHOT: Choice = Choice(
 ProducerSnapshot = ProducerSnapshotV1
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

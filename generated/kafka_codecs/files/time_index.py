@@ -12,6 +12,7 @@ TIME_INDEX_ENTRY = Layout(
         Integer(8),
         line=22,
         valid=Rule("timestamp >= 0", lambda this: this.timestamp >= 0),
+        unit="ms",
     ),
     Field(
         "relative_offset",
@@ -36,4 +37,4 @@ TIME_INDEX = Layout(
 TimeIndex = TIME_INDEX.parsed_class
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

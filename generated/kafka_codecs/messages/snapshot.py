@@ -8,7 +8,13 @@ from codecgen.runtime.construct import Field, Integer, Layout, Tags
 SNAPSHOT_HEADER_RECORD_V0 = Layout(
     "snapshot_header_record",
     Field("version", Integer(2), line=9, default=lambda _: 0),
-    Field("last_contained_log_timestamp", Integer(8), line=10, spelled="lastContainedLogTimestamp"),
+    Field(
+        "last_contained_log_timestamp",
+        Integer(8),
+        line=10,
+        spelled="lastContainedLogTimestamp",
+        unit="ms",
+    ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
@@ -46,4 +52,4 @@ SNAPSHOT_FOOTER_RECORD = {0: SNAPSHOT_FOOTER_RECORD_V0}
 SnapshotFooterRecord = SnapshotFooterRecordV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

@@ -127,7 +127,14 @@ FeatureLevelRecord = FeatureLevelRecordV0
 PRODUCER_IDS_RECORD_V0 = Layout(
     "producer_ids_record",
     Field("broker_id", Integer(4), line=76, spelled="brokerId"),
-    Field("broker_epoch", Integer(8), line=77, default=lambda _: -1, spelled="brokerEpoch"),
+    Field(
+        "broker_epoch",
+        Integer(8),
+        line=77,
+        default=lambda _: -1,
+        spelled="brokerEpoch",
+        absent=-1,
+    ),
     Field("next_producer_id", Integer(8), line=78, spelled="nextProducerId"),
     Field(
         "unknown_tags",
@@ -255,4 +262,4 @@ ABORT_TRANSACTION_RECORD = {0: ABORT_TRANSACTION_RECORD_V0}
 AbortTransactionRecord = AbortTransactionRecordV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

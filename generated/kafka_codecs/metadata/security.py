@@ -36,9 +36,9 @@ DELEGATION_TOKEN_RECORD_V0 = Layout(
         ),
         line=11,
     ),
-    Field("issue_timestamp", Integer(8), line=12, spelled="issueTimestamp"),
-    Field("max_timestamp", Integer(8), line=13, spelled="maxTimestamp"),
-    Field("expiration_timestamp", Integer(8), line=14, spelled="expirationTimestamp"),
+    Field("issue_timestamp", Integer(8), line=12, spelled="issueTimestamp", unit="ms"),
+    Field("max_timestamp", Integer(8), line=13, spelled="maxTimestamp", unit="ms"),
+    Field("expiration_timestamp", Integer(8), line=14, spelled="expirationTimestamp", unit="ms"),
     Field(
         "token_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
@@ -204,4 +204,4 @@ REMOVE_ACCESS_CONTROL_ENTRY_RECORD = {0: REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0}
 RemoveAccessControlEntryRecord = RemoveAccessControlEntryRecordV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

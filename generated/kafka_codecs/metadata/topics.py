@@ -58,7 +58,7 @@ PARTITION_RECORD_V0 = Layout(
         line=36,
         spelled="addingReplicas",
     ),
-    Field("leader", Integer(4), line=37, default=lambda _: -1),
+    Field("leader", Integer(4), line=37, default=lambda _: -1, absent=-1),
     Field("leader_epoch", Integer(4), line=38, spelled="leaderEpoch"),
     Field("partition_epoch", Integer(4), line=39, spelled="partitionEpoch"),
     Field(
@@ -102,7 +102,7 @@ PARTITION_RECORD_V1 = Layout(
         line=36,
         spelled="addingReplicas",
     ),
-    Field("leader", Integer(4), line=37, default=lambda _: -1),
+    Field("leader", Integer(4), line=37, default=lambda _: -1, absent=-1),
     Field("leader_epoch", Integer(4), line=38, spelled="leaderEpoch"),
     Field("partition_epoch", Integer(4), line=39, spelled="partitionEpoch"),
     Field(
@@ -151,7 +151,7 @@ PARTITION_RECORD_V2 = Layout(
         line=36,
         spelled="addingReplicas",
     ),
-    Field("leader", Integer(4), line=37, default=lambda _: -1),
+    Field("leader", Integer(4), line=37, default=lambda _: -1, absent=-1),
     Field("leader_epoch", Integer(4), line=38, spelled="leaderEpoch"),
     Field("partition_epoch", Integer(4), line=39, spelled="partitionEpoch"),
     Field(
@@ -444,4 +444,4 @@ CLEAR_ELR_RECORD = {0: CLEAR_ELR_RECORD_V0}
 ClearElrRecord = ClearElrRecordV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

@@ -135,7 +135,7 @@ MESSAGE_V1 = Layout(
         ),
         line=26,
     ),
-    Field("timestamp", Integer(8), line=37, default=lambda _: -1),
+    Field("timestamp", Integer(8), line=37, default=lambda _: -1, absent=-1, unit="ms"),
     Field(
         "key",
         Bytes(Integer(4), null=-1, any_negative=True),
@@ -241,4 +241,4 @@ MESSAGE_V1.derives(
 )
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

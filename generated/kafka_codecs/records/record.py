@@ -16,6 +16,7 @@ RECORD = Layout(
         line=13,
         default=lambda _: 0,
         spelled="timestampDelta",
+        unit="ms",
     ),
     Field("offset_delta", Varint(32, overlong=True), line=19, spelled="offsetDelta"),
     Field("key", Bytes(Varint(32, overlong=True), null=-1, any_negative=True), line=20),
@@ -31,4 +32,4 @@ RECORD = Layout(
 Record = RECORD.parsed_class
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

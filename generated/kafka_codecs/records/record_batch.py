@@ -38,6 +38,7 @@ RECORD_BATCH = Layout(
         line=8,
         default=lambda _: -1,
         spelled="partitionLeaderEpoch",
+        absent=-1,
     ),
     Field("magic", Integer(1), line=9, const=2),
     Field("crc", Integer(4, signed=False), line=10, checksum="crc32c", covers=("attributes", None)),
@@ -61,11 +62,48 @@ RECORD_BATCH = Layout(
         default=lambda this: end_of(this.records, -1, "offset_delta"),
         spelled="lastOffsetDelta",
     ),
-    Field("base_timestamp", Integer(8), line=36, default=lambda _: -1, spelled="baseTimestamp"),
-    Field("max_timestamp", Integer(8), line=42, default=lambda _: -1, spelled="maxTimestamp"),
-    Field("producer_id", Integer(8), line=43, default=lambda _: -1, spelled="producerId"),
-    Field("producer_epoch", Integer(2), line=44, default=lambda _: -1, spelled="producerEpoch"),
-    Field("base_sequence", Integer(4), line=45, default=lambda _: -1, spelled="baseSequence"),
+    Field(
+        "base_timestamp",
+        Integer(8),
+        line=36,
+        default=lambda _: -1,
+        spelled="baseTimestamp",
+        absent=-1,
+        unit="ms",
+    ),
+    Field(
+        "max_timestamp",
+        Integer(8),
+        line=42,
+        default=lambda _: -1,
+        spelled="maxTimestamp",
+        absent=-1,
+        unit="ms",
+    ),
+    Field(
+        "producer_id",
+        Integer(8),
+        line=43,
+        default=lambda _: -1,
+        spelled="producerId",
+        absent=-1,
+    ),
+    Field(
+        "producer_epoch",
+        Integer(2),
+        line=44,
+        default=lambda _: -1,
+        spelled="producerEpoch",
+        absent=-1,
+    ),
+    Field(
+        "base_sequence",
+        Integer(4),
+        line=45,
+        default=lambda _: -1,
+        spelled="baseSequence",
+        absent=-1,
+    ),
     Field("record_count", Integer(4), line=46, counts="records", spelled="recordsCount"),
     Field(
         "records",
@@ -175,4 +213,4 @@ RECORD_BATCH.derives(
 )
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

@@ -89,8 +89,8 @@ REMOTE_LOG_SEGMENT_METADATA_RECORD_V0 = Layout(
     Field("start_offset", Integer(8), line=20, spelled="startOffset"),
     Field("end_offset", Integer(8), line=21, spelled="endOffset"),
     Field("broker_id", Integer(4), line=22, spelled="brokerId"),
-    Field("max_timestamp_ms", Integer(8), line=23, spelled="maxTimestampMs"),
-    Field("event_timestamp_ms", Integer(8), line=24, spelled="eventTimestampMs"),
+    Field("max_timestamp_ms", Integer(8), line=23, spelled="maxTimestampMs", unit="ms"),
+    Field("event_timestamp_ms", Integer(8), line=24, spelled="eventTimestampMs", unit="ms"),
     Field(
         "segment_leader_epochs",
         Array(SEGMENT_LEADER_EPOCH_V0, count=Varint(32, signed=False, overlong=True), plus=1),
@@ -137,7 +137,7 @@ REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0 = Layout(
         spelled="remoteLogSegmentId",
     ),
     Field("broker_id", Integer(4), line=105, spelled="brokerId"),
-    Field("event_timestamp_ms", Integer(8), line=106, spelled="eventTimestampMs"),
+    Field("event_timestamp_ms", Integer(8), line=106, spelled="eventTimestampMs", unit="ms"),
     Field(
         "custom_metadata",
         Bytes(Varint(32, signed=False, overlong=True), null=0, plus=1),
@@ -171,7 +171,7 @@ REMOTE_PARTITION_DELETE_METADATA_RECORD_V0 = Layout(
     "remote_partition_delete_metadata_record",
     Field("topic_id_partition", TOPIC_ID_PARTITION_V0, line=131, spelled="topicIdPartition"),
     Field("broker_id", Integer(4), line=132, spelled="brokerId"),
-    Field("event_timestamp_ms", Integer(8), line=133, spelled="eventTimestampMs"),
+    Field("event_timestamp_ms", Integer(8), line=133, spelled="eventTimestampMs", unit="ms"),
     Field(
         "remote_partition_delete_state",
         EnumField(Integer(1), RemotePartitionDeleteState, keep_unknown=True),
@@ -200,8 +200,8 @@ REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0 = Layout(
     Field("start_offset", Integer(8), line=156, spelled="startOffset"),
     Field("end_offset", Integer(8), line=157, spelled="endOffset"),
     Field("broker_id", Integer(4), line=158, spelled="brokerId"),
-    Field("max_timestamp_ms", Integer(8), line=159, spelled="maxTimestampMs"),
-    Field("event_timestamp_ms", Integer(8), line=160, spelled="eventTimestampMs"),
+    Field("max_timestamp_ms", Integer(8), line=159, spelled="maxTimestampMs", unit="ms"),
+    Field("event_timestamp_ms", Integer(8), line=160, spelled="eventTimestampMs", unit="ms"),
     Field(
         "segment_leader_epochs",
         Array(SEGMENT_LEADER_EPOCH_V0, count=Varint(32, signed=False, overlong=True), plus=1),
@@ -255,4 +255,4 @@ RemoteLogMetadataBody = (
 )
 
 
-__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

@@ -48,7 +48,7 @@ class Field:
     it fills in; the parser verifies them. ``valid`` and ``refuse`` are rules about the fields so far.
     ``spelled`` is the name in the format's own documents, ``hidden`` fields are left out where people
     read. ``tag`` is the number of a tagged field: it has no bytes of its own, but lies in the section of
-    them.
+    them. ``absent`` is the number that means that there is no value, ``unit`` that of the number; these are for people, too.
     """
 
     def __init__(
@@ -72,9 +72,13 @@ class Field:
         spelled: str | None = None,
         hidden: bool = False,
         tag: int | None = None,
+        absent: int | None = None,
+        unit: str | None = None,
     ) -> None:
         self.name = name
         self.codec = codec
+        self.absent = absent
+        self.unit = unit
         self.line = line
         self.spelled = spelled or name
         self.hidden = hidden

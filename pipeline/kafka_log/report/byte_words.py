@@ -11,18 +11,8 @@ from kafka_log.report.printing import iso_time, printable
 LONGEST = 60
 """Characters of a text that are shown at most."""
 
-_TIMES = frozenset(("base_timestamp", "max_timestamp", "timestamp"))
-_NONE = _TIMES | {
-    "base_sequence",
-    "coordinator_epoch",
-    "current_txn_first_offset",
-    "last_offset",
-    "last_sequence",
-    "partition_leader_epoch",
-    "producer_epoch",
-    "producer_id",
-}
-"""Fields in which -1 stands for nothing."""
+TIME_BYTES = 8
+"""Milliseconds in so many bytes are counted from 1970: fewer have no room for them, and are durations or differences."""
 
 
 def words(field: Field, value: Any) -> str:
@@ -31,9 +21,9 @@ def words(field: Field, value: Any) -> str:
         return f"0x{value:08x}"
     if isinstance(field.codec, Bits):
         return _bits(field.codec, value)
-    if field.name in _NONE and value == -1:
-        return "-1 (none)"
-    if field.name in _TIMES:
+    if field.absent is not None and value == field.absent:
+        return f"{value} (none)"
+    if field.unit == "ms" and field.codec.size == TIME_BYTES:
         return f"{value}, {iso_time(value)}"
     return shown(value)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kafka_log.disk.directory import DirectoryError, Partition, parse_name
-from kafka_log.write.log_starts import LOG_START, checkpoint, kept
+from kafka_log.disk.names import LOG_START
+from kafka_log.write.log_starts import checkpoint, kept
 
 
 class OutError(DirectoryError):

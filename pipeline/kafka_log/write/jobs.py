@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of
 from kafka_log.write.choice import Wanted
 from kafka_log.write.conversion import CONVERTED, Converted, write_converted
 from kafka_log.write.indexes import INTERVAL_BYTES, write_indexes
-from kafka_log.write.log_starts import LogStarts
+from kafka_log.write.log_starts import log_start
 from kafka_log.write.partitions import Advance, write_partition
 from kafka_log.write.recompression import Target
 from kafka_log.write.said import SAID, Said, as_rows
@@ -58,7 +59,7 @@ def run_job(
     names = names_of(partitions)
     place = OutDirectory(out, job, inputs)
     log_starts = LogStarts()
-    starts = [log_starts.of(partition) for partition in partitions]
+    starts = [log_start(log_starts, partition) for partition in partitions]
     pairs = zip(partitions, starts, strict=True)
     sources = [made_of(partition, options, start) for partition, start in pairs]
     finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]

@@ -7,28 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_codecs import OFFSET_CHECKPOINT
-from kafka_log.disk.broker_files import LOG_START, BrokerFiles, read_broker_files
 from kafka_log.disk.directory import Partition, discover
+from kafka_log.disk.log_start import LogStarts
 from kafka_log.disk.replicas import log_end
 
-__all__ = ["LOG_START", "LogStarts", "checkpoint", "kept"]
 
-
-class LogStarts:
-    """The log start offsets that brokers have written down, each file read once."""
-
-    def __init__(self) -> None:
-        self._brokers: dict[Path, BrokerFiles] = {}
-
-    def of(self, partition: Partition) -> int | None:
-        """That of a partition, None where nothing says it. Segments that are not live lie before it on purpose: with them it does not
-        count."""
-        if any(segment.state != "live" for segment in partition.segments):
-            return None
-        parent = partition.directory.resolve().parent
-        if parent not in self._brokers:
-            self._brokers[parent] = read_broker_files(parent)
-        return self._brokers[parent].offset(LOG_START, (partition.topic, partition.partition))
+def log_start(starts: LogStarts, partition: Partition) -> int | None:
+    """The log start offset of a partition, None where nothing says it. Segments that are not live lie before it on purpose: with them
+    it does not count."""
+    if any(segment.state != "live" for segment in partition.segments):
+        return None
+    return starts.of(partition)
 
 
 def kept(start: int | None, directory: Path) -> int | None:

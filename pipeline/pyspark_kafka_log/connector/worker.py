@@ -160,7 +160,7 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
         splits = there_still(splits, fails=parse_stream(request["options"]).fails)
     asked = Aggregates.of(request)
     if asked is not None:
-        _send_rows([asked.rows(splits, reader.scan)], asked.schema, out)
+        _send_rows([asked.rows(reader.there(splits), reader.scan)], asked.schema, out)
         return
     batches: Iterable[pa.RecordBatch] = reader.rows(Task(splits), losses)
     if request["limit"] is not None:

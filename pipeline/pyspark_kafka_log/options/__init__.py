@@ -3,11 +3,18 @@
 | option | values | default |
 | --- | --- | --- |
 | ``path``, ``paths`` | what ``load`` is given: broker directories, partition directories, segment files, ``*`` patterns | |
+| ``pathGlobFilter`` | a pattern, with ``*`` and ``?``, of the names of segment files that are read | all |
+| ``recursiveFileLookup`` | ``true`` looks for partitions in all directories below the paths | ``false`` |
+| ``modifiedAfter``, ``modifiedBefore`` | segment files that were written after, or before, a time such as ``2026-11-22T10:15:00`` (UTC where it has no zone) | all |
+| ``ignoreMissingFiles`` | ``true`` leaves out, with a warning, files that are gone when a task reads them | ``false`` |
 | ``subscribe`` | topics, with commas between | all topics |
 | ``subscribePattern`` | a regular expression that matches the whole name of a topic | |
 | ``assign`` | ``{"topicA":[0,1],"topicB":[2]}`` | |
 | ``startingOffsets`` | ``earliest``, or ``{"topicA":{"0":23,"1":-2}}`` (-2: earliest) | ``earliest`` |
 | ``endingOffsets`` | ``latest``, or ``{"topicA":{"0":50,"1":-1}}`` (-1: latest); the offset itself is not read | ``latest`` |
+| ``startingTimestamp``, ``endingTimestamp`` | milliseconds since 1970, in the place of offsets: the first record of each partition that is as late, or later; the ending one is not read | |
+| ``startingOffsetsByTimestamp``, ``endingOffsetsByTimestamp`` | the same for each partition: ``{"topicA":{"0":1700000000000}}`` | |
+| ``startingOffsetsByTimestampStrategy`` | ``error``, ``latest``: what to do where no record is as late as the first is to be | ``error`` |
 | ``isolationLevel`` | ``read_uncommitted``, ``read_committed``; also as ``kafka.isolation.level`` | ``read_uncommitted`` |
 | ``includeHeaders`` | ``true`` adds the column ``headers`` | ``false`` |
 | ``includeMetadata`` | ``true`` adds all columns that say where a record comes from | ``false`` |
@@ -26,7 +33,8 @@
 | ``maxDecompressedBytes`` | bytes that one compressed batch may hold | 256 MiB |
 | ``engine`` | ``auto``, ``arrow``, ``construct``: the codecs that read; the rows are the same | ``auto`` |
 | ``minPartitions`` | tasks that there are at least, as far as segments can be cut | |
-| ``failOnDataLoss`` | ``true``, ``false``: nothing here; what brokers deleted is not missed | |
+| ``maxRecordsPerPartition`` | offsets that one task reads, at most, unless a single batch has more; headers of all batches are read for it | |
+| ``failOnDataLoss`` | ``true`` fails a query whose ``startingOffsets`` name offsets before the first that is there | ``false`` |
 
 Options of Spark's Kafka source that mean nothing where no broker is asked are taken, with a warning: all others that begin with ``kafka.``,
 ``groupIdPrefix``, ``kafkaConsumer.pollTimeoutMs``, ``fetchOffset.numRetries``, ``fetchOffset.retryIntervalMs``; and in a batch query
@@ -44,7 +52,7 @@ FAILFAST goes with ``kafka``, the other modes with ``salvage``; with ``kafka`` t
 reader stops.
 """
 
-from pyspark_kafka_log.options.checked import KAFKA_COLUMNS, Options, default_columns, parse
+from pyspark_kafka_log.options.checked import KAFKA_COLUMNS, Files, Options, default_columns, parse
 from pyspark_kafka_log.options.table import IGNORED, KNOWN, REFUSED
 from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
 
@@ -56,6 +64,7 @@ __all__ = [
     "LATEST",
     "REFUSED",
     "Bound",
+    "Files",
     "Offsets",
     "OptionError",
     "Options",

@@ -13,10 +13,22 @@ from kafka_log.tables.selection import Isolation, Selection
 from kafka_log.tables.splits import METADATA_COLUMNS
 from pyspark_kafka_log.options import table
 from pyspark_kafka_log.options.table import Given
-from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, OptionError
+from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
 
 KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 """The columns of Spark's own Kafka source."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Which segment files are read, as Spark's file sources have it: by a pattern of their names, and by when they were written (nanoseconds since
+    1970, neither is in). ``recursive``: below all directories. ``ignore_missing``: those that are gone when a task reads them are left out."""
+
+    pattern: str | None = None
+    after: int | None = None
+    before: int | None = None
+    recursive: bool = False
+    ignore_missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -24,20 +36,28 @@ class Options:
     """All options, checked. Without topics all are read."""
 
     paths: tuple[str, ...] = ()
+    files: Files = field(default_factory=Files)
     subscribe: tuple[str, ...] | None = None
     subscribe_pattern: str | None = None
     assign: frozenset[tuple[str, int]] | None = None
     starting_offsets: Bound | None = None
     ending_offsets: Bound | None = None
+    starting_times: Offsets | int | None = None
+    """Milliseconds since 1970 that take the place of ``starting_offsets``, for all partitions or each; None: those are not given."""
+    ending_times: Offsets | int | None = None
+    latest_if_none: bool = False
+    """Whether a partition without a record as late as its starting time is read from its end on; else that is an error."""
     selection: Selection = field(default_factory=lambda: Selection(on_damage="raise"))
     """Which records are wanted, but for their offsets and topics, and what becomes of damage."""
     columns: tuple[str, ...] | None = None
+    fail_on_data_loss: bool = False
     corrupt_record: str = table.CORRUPT_RECORD.default
     view: str | None = None
     include_headers: bool = False
     include_metadata: bool = False
     split_bytes: int = table.SPLIT_BYTES.default
     min_partitions: int | None = None
+    max_records: int | None = None
     batch_rows: int = table.BATCH_ROWS.default
     max_decompressed: int | None = None
     engine: Engine = table.ENGINE.default
@@ -61,14 +81,23 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
     if batch:
         _check_bound(table.STARTING_OFFSETS.name, "start", starting, LATEST)
         _check_bound(table.ENDING_OFFSETS.name, "end", ending, EARLIEST)
-    _ = of[table.FAIL_ON_DATA_LOSS]
     return Options(
         paths=of[table.PATH] + of[table.PATHS],
+        files=Files(
+            of[table.PATH_GLOB_FILTER],
+            of[table.MODIFIED_AFTER],
+            of[table.MODIFIED_BEFORE],
+            of[table.RECURSIVE_FILE_LOOKUP],
+            of[table.IGNORE_MISSING_FILES],
+        ),
         subscribe=subscribe,
         subscribe_pattern=pattern,
         assign=assign,
         starting_offsets=starting,
         ending_offsets=ending,
+        starting_times=_times(of, table.STARTING_TIMESTAMP, table.STARTING_TIMES),
+        ending_times=_times(of, table.ENDING_TIMESTAMP, table.ENDING_TIMES),
+        latest_if_none=of[table.STRATEGY] == "latest",
         selection=Selection(
             isolation=_isolation(of),
             control_records=of[table.INCLUDE_CONTROL_RECORDS],
@@ -79,12 +108,14 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
             on_damage=on_damage,
         ),
         columns=columns,
+        fail_on_data_loss=of[table.FAIL_ON_DATA_LOSS],
         corrupt_record=of[table.CORRUPT_RECORD],
         view=view,
         include_headers=headers,
         include_metadata=metadata,
         split_bytes=of[table.SPLIT_BYTES],
         min_partitions=of[table.MIN_PARTITIONS],
+        max_records=of[table.MAX_RECORDS],
         batch_rows=of[table.BATCH_ROWS],
         max_decompressed=of[table.MAX_DECOMPRESSED],
         engine=of[table.ENGINE],
@@ -103,6 +134,14 @@ def _damage(of: Given) -> tuple[OnDamage, Policy]:
             "policy", "salvage goes on after damage: the mode must be PERMISSIVE or DROPMALFORMED"
         )
     return on_damage, policy
+
+
+def _times(
+    of: Given, one: table.Option[int | None], each: table.Option[Offsets | None]
+) -> Offsets | int | None:
+    """As in Spark's Kafka source, the time for all partitions comes before those for each."""
+    time, times = of[one], of[each]
+    return times if time is None else time
 
 
 def _isolation(of: Given) -> Isolation | None:

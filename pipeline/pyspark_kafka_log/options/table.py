@@ -13,7 +13,7 @@ from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.selection import ISOLATIONS, Isolation
 from pyspark_kafka_log.options import values
-from pyspark_kafka_log.options.values import MODES, Bound, OptionError
+from pyspark_kafka_log.options.values import MODES, Bound, Offsets, OptionError
 
 T = TypeVar("T", covariant=True)
 
@@ -31,11 +31,21 @@ _NO_PATHS: tuple[str, ...] = ()
 
 PATH = Option("path", values.path, _NO_PATHS)
 PATHS = Option("paths", values.paths, _NO_PATHS)
+PATH_GLOB_FILTER: Option[str | None] = Option("pathGlobFilter", values.text, None)
+RECURSIVE_FILE_LOOKUP = Option("recursiveFileLookup", values.boolean, False)
+MODIFIED_AFTER: Option[int | None] = Option("modifiedAfter", values.moment, None)
+MODIFIED_BEFORE: Option[int | None] = Option("modifiedBefore", values.moment, None)
+IGNORE_MISSING_FILES = Option("ignoreMissingFiles", values.boolean, False)
 SUBSCRIBE: Option[tuple[str, ...] | None] = Option("subscribe", values.names, None)
 SUBSCRIBE_PATTERN: Option[str | None] = Option("subscribePattern", values.pattern, None)
 ASSIGN: Option[frozenset[tuple[str, int]] | None] = Option("assign", values.assign, None)
 STARTING_OFFSETS: Option[Bound | None] = Option("startingOffsets", values.bound, None)
 ENDING_OFFSETS: Option[Bound | None] = Option("endingOffsets", values.bound, None)
+STARTING_TIMESTAMP: Option[int | None] = Option("startingTimestamp", values.milliseconds, None)
+ENDING_TIMESTAMP: Option[int | None] = Option("endingTimestamp", values.milliseconds, None)
+STARTING_TIMES: Option[Offsets | None] = Option("startingOffsetsByTimestamp", values.times, None)
+ENDING_TIMES: Option[Offsets | None] = Option("endingOffsetsByTimestamp", values.times, None)
+STRATEGY = Option("startingOffsetsByTimestampStrategy", values.one_of("error", "latest"), "error")
 ISOLATION: Option[Isolation | None] = Option("isolationLevel", values.one_of(*ISOLATIONS), None)
 KAFKA_ISOLATION: Option[Isolation | None] = Option(
     "kafka.isolation.level", values.one_of(*ISOLATIONS), None
@@ -53,6 +63,7 @@ REPLICAS: Option[Replicas] = Option("replicas", values.one_of(*get_args(Replicas
 INCLUDE: Option[tuple[State, ...]] = Option("include", values.states, ())
 SPLIT_BYTES = Option("splitBytes", values.number, 128 << 20)
 MIN_PARTITIONS: Option[int | None] = Option("minPartitions", values.number, None)
+MAX_RECORDS: Option[int | None] = Option("maxRecordsPerPartition", values.number, None)
 BATCH_ROWS = Option("batchRows", values.number, 16_384)
 MAX_DECOMPRESSED: Option[int | None] = Option("maxDecompressedBytes", values.number, None)
 ENGINE: Option[Engine] = Option("engine", values.one_of(*ENGINES), "auto")
@@ -61,11 +72,21 @@ FAIL_ON_DATA_LOSS = Option("failOnDataLoss", values.boolean, False)
 READING: tuple[Option[Any], ...] = (
     PATH,
     PATHS,
+    PATH_GLOB_FILTER,
+    RECURSIVE_FILE_LOOKUP,
+    MODIFIED_AFTER,
+    MODIFIED_BEFORE,
+    IGNORE_MISSING_FILES,
     SUBSCRIBE,
     SUBSCRIBE_PATTERN,
     ASSIGN,
     STARTING_OFFSETS,
     ENDING_OFFSETS,
+    STARTING_TIMESTAMP,
+    ENDING_TIMESTAMP,
+    STARTING_TIMES,
+    ENDING_TIMES,
+    STRATEGY,
     ISOLATION,
     KAFKA_ISOLATION,
     INCLUDE_HEADERS,
@@ -81,6 +102,7 @@ READING: tuple[Option[Any], ...] = (
     INCLUDE,
     SPLIT_BYTES,
     MIN_PARTITIONS,
+    MAX_RECORDS,
     BATCH_ROWS,
     MAX_DECOMPRESSED,
     ENGINE,
@@ -103,14 +125,8 @@ IGNORED = (
 )
 """Options of Spark's Kafka source that mean nothing where no broker is asked, as do all that begin with ``kafka.``."""
 
-_BY_TIME = "offsets are not looked up by time; filter on the column timestamp instead"
 REFUSED = {
-    "startingTimestamp": _BY_TIME,
-    "endingTimestamp": _BY_TIME,
-    "startingOffsetsByTimestamp": _BY_TIME,
-    "endingOffsetsByTimestamp": _BY_TIME,
-    "startingOffsetsByTimestampStrategy": _BY_TIME,
-    "maxRecordsPerPartition": "set splitBytes: segments larger than that are read by more than one task",
+    "ignoreCorruptFiles": "set mode to DROPMALFORMED, or to PERMISSIVE: they leave out what is damaged, and no more",
 }
 
 

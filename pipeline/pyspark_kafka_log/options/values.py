@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from kafka_log import Policy
@@ -67,6 +68,13 @@ def one_of(*allowed: S) -> Callable[[str, str], S]:
         raise OptionError(name, f"one of {', '.join(allowed)} is expected, not {value!r}")
 
     return read
+
+
+def text(name: str, value: str) -> str:
+    """Any text that says something."""
+    if not value:
+        raise OptionError(name, "it is empty")
+    return value
 
 
 def states(name: str, value: str) -> tuple[State, ...]:
@@ -172,6 +180,30 @@ def bound(name: str, value: str) -> Bound:
     ends = {"earliest": EARLIEST, "latest": LATEST}
     end = ends.get(value.strip().lower())
     return by_partition(name, value, EARLIEST, "-1") if end is None else end
+
+
+def milliseconds(name: str, value: str) -> int:
+    """A time in milliseconds since 1970."""
+    if not re.fullmatch(r"[0-9]{1,18}", value, re.ASCII):
+        raise OptionError(name, f"milliseconds since 1970 are expected, not {value!r}")
+    return int(value)
+
+
+def moment(name: str, value: str) -> int:
+    """A time in ISO 8601, in UTC where it has no zone, as nanoseconds since 1970."""
+    try:
+        when = datetime.fromisoformat(value)
+    except ValueError:
+        raise OptionError(
+            name, f"a time such as 2026-11-22T10:15:00 is expected, not {value!r}"
+        ) from None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
+
+
+def times(name: str, value: str) -> Offsets:
+    """Times in milliseconds since 1970 for partitions."""
+    return by_partition(name, value, 0, "1700000000000")
 
 
 def by_partition(name: str, value: str, least: int, shown: str) -> Offsets:

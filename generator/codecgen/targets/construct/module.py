@@ -168,6 +168,8 @@ class Module(TextCodecs):
             spelled=self.spelled(f.name, f.spelled),
             hidden="True" if f.hidden else None,
             tag=None if f.tag is None else str(f.tag),
+            absent=None if f.absent is None else str(f.absent),
+            unit=None if f.unit is None else string(f.unit),
         )
 
     def spelled(self, name: str, spelled: str | None) -> str | None:

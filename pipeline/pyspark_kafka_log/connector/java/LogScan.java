@@ -22,6 +22,7 @@ import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.GreaterThan;
 import org.apache.spark.sql.sources.GreaterThanOrEqual;
 import org.apache.spark.sql.sources.In;
+import org.apache.spark.sql.sources.IsNotNull;
 import org.apache.spark.sql.sources.LessThan;
 import org.apache.spark.sql.sources.LessThanOrEqual;
 import org.apache.spark.sql.types.DataType;
@@ -57,6 +58,7 @@ class LogScan
         for (int i = 0; i < given.length; i++) {
             Object[] told = told(given[i]);
             if (told != null) known.add(given[i]);
+            if (given[i] instanceof IsNotNull) told = new Object[] {((IsNotNull) given[i]).attribute(), "=", null}; // no partition is null
             if (told == null || !chooses(told)) left.add(given[i]);
         }
         filters = (Filter[]) known.toArray(new Filter[known.size()]);
