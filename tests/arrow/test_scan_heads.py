@@ -211,6 +211,7 @@ def test_a_file_that_becomes_shorter_ends(
 
 def test_systems_without_positioned_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("os.preadv", raising=False)
+    monkeypatch.setattr("kafka_log.segment.positioned_reads._PREADV", False)
     monkeypatch.setattr("codecgen.runtime.arrow.header_reads.pread", lambda: None)
     path = tmp_path / "x.log"
     expected = write(path, [10] * 300 + [50_000] * 50)

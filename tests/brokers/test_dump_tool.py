@@ -90,7 +90,8 @@ def test_batches(
 def test_records(
     engine: str, theirs: dict[Path, list[str]], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--columns", COLUMNS, "--control-records", "--engine", engine, "--output", "jsonl"]
+    options = ["--columns", COLUMNS, "--control-records", "--deleted-records", "--engine", engine]
+    options += ["--output", "jsonl"]
     for path in FILES:
         rows = map(json.loads, printed(capfd, str(path), *options, "--decode", "none"))
         ours = list(map(record_line, rows))

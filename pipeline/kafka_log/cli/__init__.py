@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from typing import Any
 
 from codecgen.runtime import completion
@@ -91,19 +90,8 @@ def _epilog(examples: str) -> str:
     return f"examples:\n{examples}\n{PATHS}{EXIT_CODES}\n"
 
 
-class _WithoutPandas(MetaPathFinder):
-    """Arrow imports pandas, if it is there, for each array that it makes of a list: it takes as long as all else that is loaded,
-    and no command needs it."""
-
-    def find_spec(self, name: str, path: object, target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is not used here", name=name)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command. Returns the exit code. Without ``argv`` the process is this command alone."""
-    if argv is None:
-        sys.meta_path.insert(0, _WithoutPandas())
+    """Run the command. Returns the exit code."""
     words = with_negative_values(sys.argv[1:] if argv is None else argv)
     of_command = parser(*words[:1])
     options, left = of_command.parse_known_args(words)
