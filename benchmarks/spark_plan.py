@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks import measure
 from benchmarks.measure import Report
@@ -45,7 +46,7 @@ with them: one partition of 256 MiB in batches of 16 KiB, without holes.
 def batch(offset: int, producer: int = -1, abort: bool = False, size: int = 1) -> bytes:
     """A batch with one record, of a transaction if it has a producer."""
     key = CONTROL_RECORD_KEY.build({"type": "abort"}) if abort else None
-    record = {
+    record: dict[str, Any] = {
         "timestamp_delta": 0,
         "offset_delta": 0,
         "key": key,

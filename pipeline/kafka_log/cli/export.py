@@ -18,6 +18,7 @@ from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path
+from kafka_log.tables.own_topics import VIEWS
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv")
 TABLES = ("delta", "iceberg")
@@ -99,7 +100,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"kafka-log: --format {options.format} needs --spark", file=sys.stderr)
         return COULD_NOT_RUN
     partitions, selection = found(options), selection_of(options)
-    say_deleted(partitions, selection)
+    topic = VIEWS.get(options.view)
+    say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
     done = made = rows = bad = 0
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -181,7 +183,8 @@ def _by_spark(options: argparse.Namespace) -> int:
     # By name: this layer does not know Spark.
     command = importlib.import_module("pyspark_kafka_log.export.command")
     partitions, selection = found(options), selection_of(options)
-    say_deleted(partitions, selection)
+    topic = VIEWS.get(options.view)
+    say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
     return int(command.export_by_spark(options, selection, partitions))
 
 
