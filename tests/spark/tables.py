@@ -56,10 +56,18 @@ class Table:
         logs: Path,
         runner: Callable[..., Any] = here,
         by: Sequence[str] = ("topic", "date"),
+        *,
+        ignore: bool = False,
         **options: str,
     ) -> Exported:
         """Add what the logs have gained."""
-        return run(runner, parse({"path": str(logs)} | options), self.target(), by)
+        return run(
+            runner,
+            parse({"path": str(logs)} | options),
+            self.target(),
+            by,
+            fail_on_data_loss=not ignore,
+        )
 
     def read(self) -> pa.Table:
         """Its rows, in the order of offsets, as the format's own package reads them."""

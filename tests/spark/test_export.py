@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafka_log import scan
 from kafka_log.tables.splits import Split
-from pyspark_kafka_log.export import ExportError, TaskError, export
+from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export
 from pyspark_kafka_log.export.writing import Job, Told
 from tests.paths import ROOT
 
@@ -64,6 +64,24 @@ def test_a_log_that_grows(table: Table, directory: Path) -> None:
     assert plain(table.rows()) == plain(expected(directory))
 
 
+def test_what_is_gone_before_it_is_exported(table: Table, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 2))
+    write(directory, "u", 0, 0, numbered(5, 2))
+    table.export(directory)
+    shutil.rmtree(directory / "t-0")
+    write(directory, "t", 0, 15, build(batch(15, [b"15"])))
+    write(directory, "u", 0, 0, numbered(5, 1))
+    losses = (
+        "t-0 begins at offset 15: 10 to 14 are gone",
+        "u-0 ends before offset 5, and was exported up to 9",
+    )
+    with pytest.raises(DataLossError) as caught:
+        table.export(directory)
+    assert caught.value.losses == losses and len(table.rows()) == 20
+    done = table.export(directory, ignore=True)
+    assert (done.rows, done.missed, len(table.rows())) == (1, losses, 21)
+
+
 def test_an_export_that_asks_for_something_else(table: Table, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 2))
     table.export(directory)
@@ -75,7 +93,7 @@ def test_an_export_that_asks_for_something_else(table: Table, directory: Path) -
     ]
     for by, options, word in others:
         with pytest.raises(ExportError, match=f"made with another {word}: choose another place"):
-            table.export(directory, here, by, **options)
+            table.export(directory, here, by, ignore=False, **options)
     assert table.rows() == before
 
 

@@ -85,6 +85,11 @@ def arguments(command: argparse.ArgumentParser) -> None:
         help="topic, partition, date (default %(default)s)",
     )
     tables.add_argument(
+        "--ignore-data-loss",
+        action="store_true",
+        help="go on where records were deleted or truncated before they were exported",
+    )
+    tables.add_argument(
         "--catalog", metavar="NAME", help="of Iceberg, in PyIceberg's configuration"
     )
 

@@ -10,14 +10,22 @@ from typing import TYPE_CHECKING, Literal
 
 from pyspark_kafka_log.export.job import Exported, run
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
-from pyspark_kafka_log.export.state import ExportError, TaskError
+from pyspark_kafka_log.export.state import DataLossError, ExportError, TaskError
 from pyspark_kafka_log.export.targets import Target
 from pyspark_kafka_log.options import parse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["FORMATS", "ExportError", "Exported", "TaskError", "export", "target_of"]
+__all__ = [
+    "FORMATS",
+    "DataLossError",
+    "ExportError",
+    "Exported",
+    "TaskError",
+    "export",
+    "target_of",
+]
 
 Format = Literal["parquet", "delta", "iceberg"]
 FORMATS: tuple[Format, ...] = ("parquet", "delta", "iceberg")
@@ -32,6 +40,7 @@ def export(
     partition_by: Sequence[str] = ("topic", "date"),
     options: Mapping[str, str] | None = None,
     catalog: str | Mapping[str, str] | None = None,
+    fail_on_data_loss: bool = True,
     progress: Progress = lambda done, tasks: None,
 ) -> Exported:
     """Add to a table what logs have gained since the last export, or all that they have.
@@ -40,12 +49,13 @@ def export(
     ``to`` is a directory, or for ``iceberg`` a table, ``NAMESPACE.TABLE``, of a ``catalog``: a name in PyIceberg's configuration, or its
     properties. Files are parted by any of ``topic``, ``partition`` and ``date`` (of the timestamp, in UTC). The table is added to as
     a whole, or not at all: what was exported of each partition is kept with it, and the next export goes on there. It must ask for
-    the same columns, filters and partitions. ``progress`` is called with the tasks that are done and those there are.
+    the same columns, filters and partitions. It is an error when records are gone, by retention or truncation, that were not exported; without
+    ``fail_on_data_loss`` what is there comes, and ``missed`` says what is not. ``progress`` is called with the tasks that are done and those there are.
 
     Tasks write with pyarrow, which is faster than Spark's writer; they need no package of Spark's for Delta or Iceberg, but this process
     the package deltalake, or pyiceberg. All machines see the directory.
 
-    Raises :class:`ExportError`, :class:`~pyspark_kafka_log.OptionError`, and errors of Spark.
+    Raises :class:`ExportError`, of which :class:`DataLossError` and :class:`TaskError` are, :class:`~pyspark_kafka_log.OptionError`, and errors of Spark.
     """
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     given = dict(options or {})
@@ -54,7 +64,14 @@ def export(
         parsed = replace(parsed, paths=tuple(os.fspath(one) for one in paths))
     runner = SparkRunner(spark, progress)
     target = target_of(to, kind, catalog)
-    return run(runner, parsed, target, partition_by, parallelism=runner.parallelism)
+    return run(
+        runner,
+        parsed,
+        target,
+        partition_by,
+        parallelism=runner.parallelism,
+        fail_on_data_loss=fail_on_data_loss,
+    )
 
 
 def target_of(

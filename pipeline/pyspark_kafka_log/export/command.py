@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kafka_log.disk.directory import Partition
 from kafka_log.tables.selection import Selection
-from pyspark_kafka_log.export import Exported, ExportError, TaskError, target_of
+from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
 from pyspark_kafka_log.export.job import run
 from pyspark_kafka_log.export.spark import SparkRunner
 from pyspark_kafka_log.filters import Pushed
@@ -64,10 +64,22 @@ def export_by_spark(
                 bar.update(task, description="tasks", completed=done, total=tasks)
 
             runner = SparkRunner(_session(options.master, Path(scratch)), told)
-            done = run(runner, wanted, target, by, query=query, parallelism=runner.parallelism)
+            done = run(
+                runner,
+                wanted,
+                target,
+                by,
+                query=query,
+                parallelism=runner.parallelism,
+                fail_on_data_loss=not options.ignore_data_loss,
+            )
     except KeyboardInterrupt:
         print("kafka-log: interrupted: nothing was added", file=sys.stderr)
         return COULD_NOT_RUN
+    except DataLossError as error:
+        print(f"kafka-log: {error}", file=sys.stderr)
+        print("kafka-log: --ignore-data-loss goes on with what is there", file=sys.stderr)
+        return PROBLEMS
     except TaskError as error:
         print(f"kafka-log: {error}", file=sys.stderr)
         print(
@@ -81,7 +93,7 @@ def export_by_spark(
 
 
 def _say(done: Exported) -> int:
-    for line in done.lost:
+    for line in (*done.missed, *done.lost):
         print(f"kafka-log: {line}", file=sys.stderr)
     if done.lost_places:
         print(
@@ -97,7 +109,7 @@ def _say(done: Exported) -> int:
     print(
         f"{done.target}: {done.rows:,} rows in {done.files:,} files added{since}", file=sys.stderr
     )
-    return PROBLEMS if done.lost_places or done.damaged else GOOD
+    return PROBLEMS if done.lost_places or done.damaged or done.missed else GOOD
 
 
 def _bar() -> Progress:

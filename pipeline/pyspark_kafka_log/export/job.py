@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codecgen.runtime.located_bytes import Limits
+from kafka_log.disk.log_start import LogStarts
+from kafka_log.tables.progress import Ends as LogEnds
 from kafka_log.tables.splits import Scan, Split
-from pyspark_kafka_log.export.state import ExportError, State
+from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
 from pyspark_kafka_log.export.targets import Target
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, Job, Told, read_columns
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed
-from pyspark_kafka_log.logs import chosen, find_logs
+from pyspark_kafka_log.logs import Log, chosen, find_logs
 from pyspark_kafka_log.options import EARLIEST, Options, default_columns
 from pyspark_kafka_log.plan import plan
 
@@ -24,7 +26,7 @@ BATCH_ROWS = 65_536
 @dataclass(frozen=True)
 class Exported:
     """What an export has added. ``first`` and ``ends`` are the offsets from which, and up to which, each partition was read;
-    ``damaged`` counts rows of damaged batches; ``lost`` names places that could not be read whole, the first few."""
+    ``missed`` says what was deleted or truncated before it was exported; ``damaged`` counts rows of damaged batches; ``lost`` names places that could not be read whole, the first few."""
 
     target: str
     rows: int
@@ -32,6 +34,7 @@ class Exported:
     byte_count: int
     first: Mapping[tuple[str, int], int]
     ends: Mapping[tuple[str, int], int]
+    missed: tuple[str, ...] = ()
     damaged: int = 0
     lost_bytes: int = 0
     lost_places: int = 0
@@ -50,6 +53,7 @@ def run(
     *,
     query: Pushed = EVERY_ROW,
     parallelism: int | None = None,
+    fail_on_data_loss: bool = True,
 ) -> Exported:
     """Add to a target what it does not have. See :func:`pyspark_kafka_log.export.export`."""
     columns = default_columns(options)
@@ -64,7 +68,9 @@ def run(
         )
     logs = chosen(find_logs(options), options)
     known = {} if before is None else before.ends
-    starts = {log.key: known.get(log.key, EARLIEST) for log in logs}
+    starts, missed = _starts(logs, known, options)
+    if missed and fail_on_data_loss:
+        raise DataLossError(target.name, missed)
     first = {key: at for key, at in starts.items() if at != EARLIEST}
     tasks = plan(replace(options, starting_offsets=starts), query, parallelism)
     scan = Scan(
@@ -95,11 +101,37 @@ def run(
         sum(file.size for file in all_told.files),
         first,
         {**known, **all_told.next_offsets},
+        tuple(missed),
         all_told.damaged,
         all_told.lost_bytes,
         all_told.lost_places,
         tuple(all_told.lost),
     )
+
+
+def _starts(
+    logs: Sequence[Log], known: Ends, options: Options
+) -> tuple[dict[tuple[str, int], int], list[str]]:
+    """Where each partition is read from, and what is gone that was not exported yet, or is another by now."""
+    starts: dict[tuple[str, int], int] = {}
+    missed: list[str] = []
+    of_logs, ends = LogStarts(), LogEnds(options.selection, options.engine)
+    for log in logs:
+        at = starts[log.key] = known.get(log.key, EARLIEST)
+        if at == EARLIEST or not log.segments[0].is_named:
+            continue
+        name = f"{log.topic}-{log.partition}"
+        first = max(log.segments[0].base_offset, of_logs.of(log) or 0)
+        end = ends.of(log.key, log)
+        if at < first:
+            missed.append(f"{name} begins at offset {first}: {at} to {first - 1} are gone")
+            starts[log.key] = first
+        elif end is not None and end.offset < at:
+            missed.append(
+                f"{name} ends before offset {end.offset}, and was exported up to {at - 1}"
+            )
+            starts[log.key] = end.offset
+    return starts, missed
 
 
 def _check(

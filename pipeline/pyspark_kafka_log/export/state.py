@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 VERSION = 1
+
+NAMED = 10
+"""Losses that a message names; the others are counted."""
 
 CHANGED = "another export has added to it meanwhile: give the command again"
 
@@ -25,6 +28,16 @@ class ExportError(Exception):
 
     def __str__(self) -> str:
         return f"{self.target}: {self.reason}"
+
+
+class DataLossError(ExportError):
+    """Records are gone that were not exported yet, or others stand in their place. ``losses`` says which."""
+
+    def __init__(self, target: str, losses: Sequence[str]) -> None:
+        more = len(losses) - NAMED
+        listed = "; ".join(losses[:NAMED]) + (f"; and {more} more" if more > 0 else "")
+        super().__init__(target, f"data is lost since the last export: {listed}")
+        self.losses = tuple(losses)
 
 
 class TaskError(ExportError):
