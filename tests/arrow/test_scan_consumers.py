@@ -15,6 +15,7 @@ RECORDS = [
     for batch in SegmentReader(segment.path)
     if not batch.is_control
     for record in batch.records
+    if partition.topic != "trimmed" or record.offset >= 7  # the others were deleted
 ]
 COUNTS = sorted({topic: sum(1 for r in RECORDS if r[0] == topic) for topic, *_ in RECORDS}.items())
 COLUMNS = ["topic", "partition", "offset", "value"]

@@ -128,7 +128,7 @@ def test_ranges_of_what_brokers_wrote(policy: Policy, count: int) -> None:
                 sorted(r.choice(log.rows)[column] for _ in range(2)) for column in (0, 1)
             )
             for offsets, times in (((a, b + 1), ANY), (ANY, (c, d + 1)), ((a, None), (c, None))):
-                found = read(log.path, offsets, times, policy=policy)
+                found = read(log.path, offsets, times, policy=policy, deleted_records=True)
                 assert found == log.within(offsets, times)
 
 

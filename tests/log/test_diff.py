@@ -329,7 +329,8 @@ def test_samples_and_their_copies(name: str, tmp_path: Path) -> None:
     table = LogDirectory(SAMPLES / name).diff(tmp_path / name)
     assert set(table.column("verdict").to_pylist()) == {"same"}
     for row in table.to_pylist():
-        records = scan(row["directory_a"], ["offset"], control_records=True).read_all()
+        everything = {"control_records": True, "deleted_records": True}
+        records = scan(row["directory_a"], ["offset"], **everything).read_all()
         assert row["same"] == records.num_rows, row
 
 

@@ -305,7 +305,7 @@ def test_a_bound_on_decompressed_bytes(spark: SparkSession, directory: Path) -> 
     vector(directory, "t", "large/v2-lz4-8mib-zeros")
     assert load(spark, directory, maxDecompressedBytes=9 << 20, columns="offset").count() == 1
     with pytest.raises(PySparkException, match="LimitError"):
-        load(spark, directory, maxDecompressedBytes=1 << 20).count()
+        load(spark, directory, maxDecompressedBytes=1 << 20).select("offset").collect()
 
 
 def test_a_file_that_is_gone_when_its_task_runs(spark: SparkSession, directory: Path) -> None:
@@ -326,7 +326,7 @@ def test_a_file_that_is_gone_when_its_task_runs(spark: SparkSession, directory: 
     [
         ({"subscrbe": "t"}, "option subscrbe: there is no such option; did you mean subscribe"),
         ({"subscribe": "x"}, "option subscribe: no topic x in the path; there are: t"),
-        ({"startingTimestamp": "1"}, "startingTimestamp: not supported"),
+        ({"startingTimestamp": "x"}, "startingTimestamp: "),
         ({"mode": "LENIENT"}, "mode: one of FAILFAST, PERMISSIVE, DROPMALFORMED"),
     ],
 )

@@ -118,12 +118,13 @@ def in_the_middle(spark: SparkSession, large: Path) -> Query:
 
 def test_a_worker_that_is_killed_fails_its_query(spark: SparkSession, large: Path) -> None:
     query = in_the_middle(spark, large)
-    for pid in workers():
+    killed = workers()
+    for pid in killed:
         os.kill(pid, signal.SIGKILL)
     (large / "go").touch()
     query.join(60)
     assert not query.is_alive()
-    assert query.rows == -1 and query.error
+    assert query.rows == -1 and query.error, killed
     assert column(load(spark, large), "offset") == list(range(BATCHES * RECORDS))
 
 
