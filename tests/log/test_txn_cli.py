@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codecgen.runtime.errors import CodecError
 from kafka_log import LogDirectory
 from kafka_log.cli import main
 from tests.log.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
@@ -111,13 +112,38 @@ def test_nothing_there(command: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.startswith("no ")
 
 
-def test_a_torn_tail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    directory = log(tmp_path, "t-0", [data_of(0, 7), marker_of(1, 7, "commit")[:-1]])
-    assert main(["txn", str(directory)]) == 1
-    out, err = capsys.readouterr()
-    assert "open" in out
-    assert "no whole batch" in err
-    assert str(directory / f"{0:020}.log") in err
+@pytest.mark.parametrize("command", ["txn", "producers"])
+@pytest.mark.parametrize(
+    "end", [marker_of(1, 7, "commit")[:-1], marker_of(1, 7, "commit")[:9], bytes(4096)]
+)
+def test_what_a_killed_broker_leaves(
+    command: str, end: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The end of the active segment is no damage, in the directory and by itself."""
+    directory = log(tmp_path, "t-0", [data_of(0, 7), end])
+    for path in (tmp_path, directory, directory / f"{0:020}.log"):
+        assert main([command, str(path)]) == 0
+        out, err = capsys.readouterr()
+        assert ("open" in out) == (command == "txn")
+        assert not err
+    assert LogDirectory(tmp_path).txn().column("state").to_pylist() == ["open"]
+    assert LogDirectory(tmp_path).producers().num_rows == 1
+
+
+@pytest.mark.parametrize("command", ["txn", "producers"])
+@pytest.mark.parametrize("rolled", [True, False])
+def test_an_end_that_is_damage(
+    command: str, rolled: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half a batch in a segment that was rolled, and in the active one a length that can't be."""
+    end = marker_of(1, 7, "commit")[:-1] if rolled else data_of(1, 7)[:8] + b"\xff" * 60
+    directory = log(tmp_path, "t-0", [data_of(0, 7), end])
+    if rolled:
+        log(tmp_path, "t-0", [data_of(2, 7)], base=2)
+    assert main([command, str(directory)]) == 1
+    assert f"{directory / f'{0:020}.log'}: bytes" in capsys.readouterr().err
+    with pytest.raises(CodecError, match="passed over"):
+        getattr(LogDirectory(tmp_path), command)()
 
 
 def test_a_segment_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
