@@ -7,13 +7,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from codecgen.runtime.version import RELEASE
-from kafka_log.cli import main
+from kafka_log.cli import COMMANDS, common, main
 from tests.paths import VECTORS
+
+WRITE = ("export", "salvage", "cut", "reindex", "convert")
 
 GOOD = VECTORS / "control" / "txn-flow.log"
 BAD = VECTORS / "malformed" / "v2-bad-crc.log"
@@ -181,3 +184,78 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
         _, errors = process.communicate()
     assert errors.decode() == "kafka-log: interrupted: what was printed is not all\n"
     assert process.returncode == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_says_what_is_written(
+    broker: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The signal comes when the first partition has its name."""
+    rename = Path.rename
+
+    def interrupted(path: Path, target: Path) -> Path:
+        renamed = rename(path, target)
+        signal.raise_signal(signal.SIGINT)
+        return renamed
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    out = broker.parent / "out"
+    assert main(["salvage", str(broker), "--out", str(out)]) == 2
+    said = f"interrupted: 1 of 2 partitions in {out} are whole"
+    assert said in capsys.readouterr().err
+    assert len([path for path in out.iterdir() if path.is_dir()]) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_while_it_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(name: str) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("kafka_log.cli.import_module", interrupted)
+    assert main(["stat", str(GOOD)]) == 2
+    assert capsys.readouterr().err == "kafka-log: interrupted: what was printed is not all\n"
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_the_screen(
+    command: str,
+    width: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """But for the examples, which are to be copied, and words that are longer."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    for line in capsys.readouterr().out.splitlines():
+        one_word = len(line.removeprefix("usage: ").split()) == 1 or line.lstrip().startswith("[--")
+        assert len(line) <= width or line.startswith("  kafka-log ") or one_word
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_path_that_is_not_there(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if command == "coordinator":
+        return  # takes names
+    more = ["--out", "somewhere"] if command in WRITE else []
+    more += {"cut": ["--offsets", "0:1"], "diff": ["nor-this"]}.get(command, [])
+    assert main([command, "nothing-of-this-name", *more]) == 2
+    assert "nothing-of-this-name: there is no such file" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals")
+def test_a_bar_after_a_second(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also when nothing is told to be done, and never for less."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(common, "QUIET_SECONDS", 0.05)
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    with common.progress_of("reading", None):
+        pass
+    assert "reading" not in capsys.readouterr().err
+    with common.progress_of("reading", None):
+        time.sleep(0.3)
+    assert "reading" in capsys.readouterr().err

@@ -224,7 +224,7 @@ def test_what_a_broker_marked(suffix: str, tmp_path: Path) -> None:
 def test_nothing_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / SEGMENT.name
     assert main(["hexdump", str(path)]) == 2
-    assert "No such file" in capsys.readouterr().err
+    assert f"{path}: there is no such file" in capsys.readouterr().err
     path.touch()
     assert main(["hexdump", str(path)]) == 0
     assert main(["hexdump", str(path), "--at", "0"]) == 2

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -70,7 +72,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
             help=module.HELP,
-            description=module.__doc__.partition("``: ")[2],
+            description=_filled(module.__doc__.partition("``: ")[2]),
             epilog=_epilog(module.EXAMPLES),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,  # --partition is not --partitions
@@ -87,11 +89,25 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def _epilog(examples: str) -> str:
-    return f"examples:\n{examples}\n{PATHS}{EXIT_CODES}\n"
+    return f"examples:\n{examples}\n{_filled(PATHS)}\n{EXIT_CODES}\n"
+
+
+def _filled(text: str) -> str:
+    """Paragraphs in lines that fit the screen, as options have them."""
+    width = max(shutil.get_terminal_size().columns - 2, 58)
+    return "\n\n".join(textwrap.fill(paragraph, width) for paragraph in text.split("\n\n"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command. Returns the exit code."""
+    try:
+        return _run(argv)
+    except KeyboardInterrupt:
+        print("kafka-log: interrupted: what was printed is not all", file=sys.stderr)
+        return COULD_NOT_RUN
+
+
+def _run(argv: Sequence[str] | None) -> int:
     words = with_negative_values(sys.argv[1:] if argv is None else argv)
     of_command = parser(*words[:1])
     options, left = of_command.parse_known_args(words)
@@ -108,9 +124,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GOOD
-    except KeyboardInterrupt:
-        print("kafka-log: interrupted: what was printed is not all", file=sys.stderr)
-        return COULD_NOT_RUN
     except CodecError as error:
         print(f"kafka-log: {error}", file=sys.stderr)
         return PROBLEMS

@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -108,7 +108,7 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         choices=ENGINES,
         default="auto",
         help="construct: the reference codecs; arrow: compiled kernels, which need numba, and the reference codecs for"
-        " what these do not take; auto: arrow where it pays. The output is the same (default %(default)s)",
+        " what these do not take; auto: arrow for files that are large enough. The output is the same (default %(default)s)",
     )
     command.add_argument(
         "--max-decompressed",
@@ -166,9 +166,11 @@ QUIET_SECONDS = 1.0
 
 
 @contextmanager
-def progress_of(what: str, total: int, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr for so many bytes, after a second; none where nobody looks, or it is not to be ``shown``. What it gives is told of
-    bytes that are done."""
+def progress_of(
+    what: str, total: int | None, *, shown: bool = True
+) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr for so many bytes (None: nobody knows), after a second; none where nobody looks, or it is not to be ``shown``. What
+    it gives is told of bytes that are done."""
     if not (shown and sys.stderr.isatty()):
         yield lambda n: None
         return
@@ -184,16 +186,15 @@ def progress_of(what: str, total: int, *, shown: bool = True) -> Iterator[Callab
         transient=True,
     )
     task = progress.add_task(what, total=total)
-    begin = time.monotonic() + QUIET_SECONDS
-
-    def advance(n: int) -> None:
-        progress.update(task, advance=n)
-        if not progress.live.is_started and time.monotonic() >= begin:
-            progress.start()
-
+    # Not when bytes are done: the first of them may take long.
+    later = threading.Timer(QUIET_SECONDS, progress.start)
+    later.daemon = True
+    later.start()
     try:
-        yield advance
+        yield lambda n: progress.update(task, advance=n)
     finally:
+        later.cancel()
+        later.join()
         progress.stop()
 
 

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         table, bad = _compared(log, options)
         return table
 
-    code = show(options, answer, "no partitions", _text)
+    code = show(options, answer, "no partitions", _text, has_bar=True)
     return PROBLEMS if bad else code
 
 

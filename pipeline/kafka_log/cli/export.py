@@ -70,7 +70,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--overwrite", action="store_true", help="also over files that were made of something else"
     )
     tables = command.add_argument_group(
-        "with Spark", "one table of all partitions, to which each export adds what logs have gained"
+        "with Spark", "one table, to which each export adds what is new"
     )
     tables.add_argument(
         "--spark", action="store_true", help="tasks of Spark write; --out is a table"

@@ -76,6 +76,10 @@ def _parts(options: argparse.Namespace) -> Iterator[Part]:
     from kafka_log.report.hexdump_files import SEGMENTS, kind_of, other_file
 
     path = place_of(options.path)
+    if path.is_dir():
+        raise NoSuchPlace(f"{path}: this is a directory; hexdump takes a file")
+    if not path.exists():
+        raise NoSuchPlace(f"{path}: there is no such file or directory")
     kind = kind_of(path if options.kind is None else Path(options.kind))
     if kind in SEGMENTS:
         yield from batches(

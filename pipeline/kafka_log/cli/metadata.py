@@ -37,7 +37,13 @@ _IN_TEXT: Mapping[str, tuple[str, ...]] = {
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_table_arguments(command, CHOICE)
-    command.add_argument("--what", choices=KINDS, default="topics", help="default %(default)s")
+    command.add_argument(
+        "--what",
+        choices=KINDS,
+        default="topics",
+        metavar="KIND",
+        help=f"{', '.join(KINDS)} (default %(default)s)",
+    )
     when = command.add_mutually_exclusive_group()
     when.add_argument(
         "--as-of",

@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
 
         return stat_text(table, total, width)
 
-    code = show(options, answer, "no batches", text)
+    code = show(options, answer, "no batches", text, has_bar=True)
     return PROBLEMS if problems else code
 
 

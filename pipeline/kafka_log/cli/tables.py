@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import (
     GOOD,
+    progress_of,
     say_left_out,
     screen_width,
 )
@@ -54,9 +55,11 @@ def show(
     answer: Callable[[LogDirectory], pa.Table],
     empty: str,
     text: Callable[[pa.Table, int | None], str] | None = None,
+    *,
+    has_bar: bool = False,
 ) -> int:
     """Ask, and print the table. ``empty`` is what text says where there is no row; ``text`` makes the text of a table for a
-    width, where it is not to be in columns."""
+    width, where it is not to be in columns. ``answer`` may have a bar of its own (``has_bar``)."""
     from kafka_log.log_directory import LogDirectory
     from kafka_log.report.table_output import write
 
@@ -70,7 +73,8 @@ def show(
     if hasattr(options, "include"):
         is_list = options.command == "ls"
         say_left_out(directory.left_out if is_list else without_snapshots(directory.left_out))
-    table = answer(directory)
+    with progress_of("reading", None, shown=not has_bar):
+        table = answer(directory)
     if options.output == "text" and not table.num_rows:
         print(empty)
         return GOOD

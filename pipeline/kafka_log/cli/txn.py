@@ -6,10 +6,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import GOOD, PROBLEMS
+from kafka_log.cli.common import GOOD, PROBLEMS, screen_width
 from kafka_log.cli.ranges import TIMES, argument, milliseconds
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.report.printing import fold
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,7 +90,8 @@ def run(options: argparse.Namespace) -> int:
 
     code = show(options, answer, "no transactions")
     for note in notes:
-        print(note)
+        for line in fold(note, screen_width() or len(note), whole=True):
+            print(line.rstrip())
     for line in damage:
         print(f"kafka-log: {line}", file=sys.stderr)
     return PROBLEMS if damage or any(found) else code or GOOD

@@ -48,9 +48,11 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
     """Run a job with a bar, print what it says. ``text`` is for :func:`~kafka_log.cli.tables.show`. 1 when something is lost or
     refused."""
     bad = False
+    names: list[str] = []
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
+        names.extend(f"{p.topic}-{p.partition}" for p in log.found)
         total = sum(segment.size for p in log.found for segment in p.segments)
         with progress_of(what, total) as advance:
             table = job(log, advance)
@@ -58,10 +60,11 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
         return table
 
     try:
-        code = show(options, answer, "no partitions", text)
+        code = show(options, answer, "no partitions", text, has_bar=True)
     except KeyboardInterrupt:
+        done = sum((options.out / name).exists() for name in names)
         print(
-            f"kafka-log: interrupted: the partitions in {options.out} are whole, the same command goes on",
+            f"kafka-log: interrupted: {done} of {len(names)} partitions in {options.out} are whole, the same command goes on",
             file=sys.stderr,
         )
         return COULD_NOT_RUN
