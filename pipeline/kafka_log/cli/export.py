@@ -170,7 +170,8 @@ def run(options: argparse.Namespace) -> int:
             )
             return PROBLEMS
     print(
-        f"{done} files, {rows:,} rows: {made} written, {done - made} as they were", file=sys.stderr
+        f"{done} file{'' if done == 1 else 's'}, {rows:,} rows: {made} written, {done - made} as they were",
+        file=sys.stderr,
     )
     return PROBLEMS if bad else GOOD
 
