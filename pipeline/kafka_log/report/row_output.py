@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from rich.cells import cell_len, set_cell_size
 
 from kafka_log.report.lines import Cell, Layout, line_blocks
+from kafka_log.report.printing import NUMBER
 from kafka_log.report.table_output import csv_line, csv_lines
 
 
@@ -70,7 +72,9 @@ class TextRows:
         ]
         layout = Layout(tuple(cells), self.most)
         for block in line_blocks(batch, layout):
-            self.out.write(block if self.width is None else _cut(bytes(block), self.width))
+            if self.width is not None:
+                block = _cut(bytes(block), self.width, sum(map(_is_short, batch.schema.types)))
+            self.out.write(block)
             self.out.flush()
 
     def _pad(self, schema: pa.Schema, i: int) -> int:
@@ -98,15 +102,29 @@ def _may_be_cut(schema: pa.Schema) -> bool:
     return all(is_long[is_long.index(True) :]) if any(is_long) else False
 
 
-def _cut(block: bytes, width: int) -> bytes:
-    """Lines that are not longer than a screen is wide."""
+def _cut(block: bytes, width: int, shorts: int) -> bytes:
+    """Lines that are not longer than a screen is wide, unless their first ``shorts`` words are: numbers and times are never cut."""
+    whole = re.compile(rf"(?:\s*\S+){{{shorts}}}")
     lines = block.decode("utf-8").split("\n")
     return "\n".join(
         line
         if len(line) * 2 <= width or cell_len(line) <= width
-        else set_cell_size(line, width - 1) + "…"
+        else _cut_line(line, width - 1, whole)
         for line in lines
     ).encode("utf-8")
+
+
+def _cut_line(line: str, size: int, whole: re.Pattern[str]) -> str:
+    found = whole.match(line)
+    kept = found.group() if found else ""
+    if cell_len(kept) >= size:
+        return kept if kept == line else kept + "  …"
+    cut = set_cell_size(line, size)
+    # A number of which digits are missing is another number.
+    last = cut.rpartition(" ")[0] + " "
+    if NUMBER.fullmatch(line[len(last) :].partition(" ")[0]):
+        cut = last
+    return cut + "…"
 
 
 class JsonRows:
