@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,11 +55,11 @@ class Asked:
         return raise_damage if self.selection.raises else self.warn
 
 
-Tables = Callable[[Asked, tuple[str, ...]], Iterable[pa.RecordBatch]]
+Tables = Callable[[Asked, tuple[str, ...]], pa.RecordBatchReader]
 """What makes rows: of all columns, or those that are asked for."""
 
 
-def _batches(asked: Asked, columns: tuple[str, ...]) -> Iterable[pa.RecordBatch]:
+def _batches(asked: Asked, columns: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.tables.scanning import scan_batches
 
     wanted = Selection(
@@ -77,23 +77,23 @@ def _batches(asked: Asked, columns: tuple[str, ...]) -> Iterable[pa.RecordBatch]
     )
 
 
-def _stat(asked: Asked, _: tuple[str, ...]) -> Iterable[pa.RecordBatch]:
+def _stat(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.report.stat import stat_table
     from kafka_log.report.stat_asked import Asked as AskedOfStat
 
     of = AskedOfStat.of(
         _now(), offsets=asked.offsets, policy=asked.selection.policy, engine=asked.engine
     )
-    return stat_table(asked.partitions, asked=of).to_batches()
+    return stat_table(asked.partitions, asked=of).to_reader()
 
 
-def _segments(asked: Asked, _: tuple[str, ...]) -> Iterable[pa.RecordBatch]:
+def _segments(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.report.listing import segment_table
 
-    return segment_table(asked.partitions).to_batches()
+    return segment_table(asked.partitions).to_reader()
 
 
-def _transactions(asked: Asked, _: tuple[str, ...]) -> Iterable[pa.RecordBatch]:
+def _transactions(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.report.hanging import MAX_TIMEOUT_MS, Clock
     from kafka_log.report.transaction_states import coordinators
     from kafka_log.report.transactions import transaction_table
@@ -104,17 +104,17 @@ def _transactions(asked: Asked, _: tuple[str, ...]) -> Iterable[pa.RecordBatch]:
         Clock(_now(), False, MAX_TIMEOUT_MS),
         asked.on_damage,
         wanted=Selection(offsets=asked.offsets),
-    ).to_batches()
+    ).to_reader()
 
 
-def _producers(asked: Asked, _: tuple[str, ...]) -> Iterable[pa.RecordBatch]:
+def _producers(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.report.producers import producer_table
 
     wanted = Selection(offsets=asked.offsets)
-    return producer_table(asked.partitions, asked.on_damage, wanted).to_batches()
+    return producer_table(asked.partitions, asked.on_damage, wanted).to_reader()
 
 
-def _keys(asked: Asked, _: tuple[str, ...]) -> Iterable[pa.RecordBatch]:
+def _keys(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.report.keys import key_table
 
     wanted = Selection(
@@ -122,10 +122,10 @@ def _keys(asked: Asked, _: tuple[str, ...]) -> Iterable[pa.RecordBatch]:
         isolation=asked.selection.isolation,
         deleted_records=asked.selection.deleted_records,
     )
-    return key_table(asked.partitions, wanted).to_batches()
+    return key_table(asked.partitions, wanted).to_reader()
 
 
-def _findings(asked: Asked, _: tuple[str, ...]) -> Iterable[pa.RecordBatch]:
+def _findings(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.report.check import check_table
 
     return check_table(
@@ -133,7 +133,7 @@ def _findings(asked: Asked, _: tuple[str, ...]) -> Iterable[pa.RecordBatch]:
         asked.directories,
         wanted=Selection(offsets=asked.offsets),
         engine=asked.engine,
-    ).to_batches()
+    ).to_reader()
 
 
 def _now() -> int:

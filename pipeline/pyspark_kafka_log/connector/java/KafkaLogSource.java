@@ -36,7 +36,10 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
         return new LogTable(schema, given(options));
     }
 
-    /** The options, where Spark's catalog gives all properties of a table: those of OPTIONS again as option.NAME, its LOCATION as path. */
+    /**
+     * The options, where Spark's catalog gives all properties of a table: those of OPTIONS again as option.NAME, its LOCATION as path, which begins
+     * with a scheme and is no URL: what looks like an escape in it is none.
+     */
     private static Map given(Map properties) {
         if (properties.get("provider") == null || properties.get("owner") == null) return properties;
         Map options = new HashMap();
@@ -45,7 +48,8 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
             String name = (String) names[i];
             if (name.startsWith("option.")) options.put(name.substring(7), properties.get(name));
         }
-        if (properties.get("path") != null) options.put("path", properties.get("path"));
+        String path = (String) properties.get("path");
+        if (path != null) options.put("path", path.startsWith("file:/") ? path.substring(5) : path);
         return options;
     }
 
