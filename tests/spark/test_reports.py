@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,9 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 import kafka_log
 from kafka_log import LogDirectory
 from kafka_log.tables.own_topics import VIEWS
-from pyspark_kafka_log.options import KNOWN, OptionError, parse
+from pyspark_kafka_log.options import KNOWN, OptionError, default_columns, parse
 from pyspark_kafka_log.options.reports import REPORTS
 from pyspark_kafka_log.report_tables import BATCH_COLUMNS, schema_of
+from pyspark_kafka_log.reports import ReportReader
 from pyspark_kafka_log.stream.options import parse_stream
 from tests.paths import SAMPLES
 
@@ -115,11 +117,10 @@ def test_tasks_are_of_partitions(spark: SparkSession) -> None:
 
 
 def test_offsets_and_topics_choose(spark: SparkSession) -> None:
-    one = {"subscribe": "transactions", "assign": None}
     bounds = '{"transactions":{"0":5,"1":-2,"2":-2}}'
     frame = load(spark, NEW, view="stat", subscribe="transactions", startingOffsets=bounds)
     wanted = [
-        LogDirectory(NEW, topics=one["subscribe"], partitions=number).stat(offsets=(first, None))
+        LogDirectory(NEW, topics="transactions", partitions=number).stat(offsets=(first, None))
         for number, first in ((0, 5), (1, None), (2, None))
     ]
     assert of(frame) == rows(pa.concat_tables(wanted))
@@ -154,9 +155,9 @@ def test_damage_is_an_error_or_a_warning(spark: SparkSession, directory: Path) -
         with pytest.raises(Exception, match=r"00000000000000000000\.log"):
             load(spark, directory, view=view).collect()
         assert load(spark, directory, view=view, mode="DROPMALFORMED").count() > 0
-    strict = load(spark, directory, view="stat", policy="salvage")
-    assert of(strict) == rows(LogDirectory(directory).stat(policy="salvage"))
-    assert strict.first()["problems"] > 0  # type: ignore[index]
+    salvaged = load(spark, directory, view="stat", policy="salvage")
+    assert of(salvaged) == rows(LogDirectory(directory).stat(policy="salvage"))
+    assert salvaged.first()["problems"] > 0  # type: ignore[index]
 
 
 def test_places_that_are_unusual(spark: SparkSession, directory: Path) -> None:
@@ -171,6 +172,32 @@ def test_places_that_are_unusual(spark: SparkSession, directory: Path) -> None:
     (directory / "empty-1" / segment.name).touch()
     for view in REPORTS:
         assert of(load(spark, directory, view=view)) == rows(ANSWERS[view](directory)), view
+
+
+@pytest.mark.parametrize("view", REPORTS)
+def test_a_partition_that_cannot_be_read(directory: Path, view: str) -> None:
+    """It is an error, said in a row, or warned of: never passed over. No Java is needed."""
+    shutil.copytree(NEW / "features-0", directory / "features-0")
+    link = directory / "features-0" / f"{9:020}.log"
+    link.symlink_to(link)  # to itself: nobody opens it
+
+    def read(**given: str) -> list[dict[str, Any]]:
+        options = parse({"path": str(directory), "view": view, **given})
+        reader = ReportReader(options, default_columns(options))
+        found = [batch for task in reader.partitions() for batch in reader.read(task)]
+        return [row for batch in found for row in batch.to_pylist()]
+
+    if view in ("stat", "findings"):
+        (row,) = read()
+        assert "symbolic links" in (row["first_problem"] if view == "stat" else row["meaning"])
+        return
+    if view != "segments":
+        with pytest.raises(OSError, match="Too many levels of symbolic links"):
+            read()
+    if view != "keys":
+        dropping = {} if view == "segments" else {"mode": "DROPMALFORMED"}
+        with pytest.warns(UserWarning, match="Too many levels of symbolic links"):
+            assert not read(**dropping)
 
 
 def test_replicas(spark: SparkSession, directory: Path) -> None:

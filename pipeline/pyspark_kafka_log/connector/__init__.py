@@ -35,7 +35,8 @@ def enable(spark: SparkSession) -> None:
     system = context._jvm.java.lang.System
     system.setProperty("kafkaLog.python", context.pythonExec)
     system.setProperty("kafkaLog.pythonPath", os.pathsep.join(p for p in sys.path if p))
-    spark.conf.set(CATALOG, "pyspark_kafka_log.LogCatalog")
+    if spark.conf.get(CATALOG, None) is None:
+        spark.conf.set(CATALOG, "pyspark_kafka_log.LogCatalog")
 
 
 def jar_path() -> str:
