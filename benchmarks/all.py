@@ -28,6 +28,7 @@ NAMES = (
     "reference_codecs",
     "spark",
     "spark_plan",
+    "spark_tables",
 )
 
 

@@ -27,10 +27,25 @@ Log = Partition
 
 
 def find_logs(options: Options) -> list[Log]:
-    """The partitions below the paths, those too that are not chosen.
+    """The logs below the paths, those too that are not chosen.
 
     Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
     """
+    return [log for partition in find_partitions(options) for log in _logs(partition)]
+
+
+def find_partitions(options: Options) -> list[Partition]:
+    """The partitions below the paths, those too that have no segments. Where damage is no error, those that cannot be read say so.
+
+    Raises as :func:`find_logs`.
+    """
+    selection = options.selection
+    found = [path for path in find_places(options) if not _is_empty_log_directory(path)]
+    return discover(found, selection.include, unreadable_raises=selection.raises)
+
+
+def find_places(options: Options) -> list[Path]:
+    """What the paths stand for. Raises :class:`OptionError`."""
     if not options.paths:
         raise OptionError(
             "path",
@@ -39,9 +54,7 @@ def find_logs(options: Options) -> list[Log]:
     there = [p for path in options.paths for p in expand(path, options.storage)]
     if options.files.recursive:
         there = [p for place in there for p in _directories(place)]
-    wanted, selection = [p for p in there if not _is_empty_log_directory(p)], options.selection
-    found = discover(wanted, selection.include, unreadable_raises=selection.raises)
-    return [log for partition in found for log in _logs(partition)]
+    return there
 
 
 def _directories(place: Path) -> list[Path]:

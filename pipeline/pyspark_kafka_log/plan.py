@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
+from typing import Protocol, TypeVar
 
 from kafka_log.disk.directory import MAX_OFFSET
 from kafka_log.disk.log_start import LogStarts
@@ -31,6 +32,16 @@ THREADS = 8
 
 PLANS = Plans()
 """What this process has planned: the next action on a DataFrame asks for the same."""
+
+
+class Sized(Protocol):
+    """A part of what is read. ``size`` is in bytes."""
+
+    @property
+    def size(self) -> int: ...
+
+
+S = TypeVar("S", bound=Sized)
 
 
 def plan(
@@ -88,9 +99,9 @@ def task_bytes(total: int, options: Options, parallelism: int | None) -> int:
     return enough
 
 
-def packed(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
+def packed(splits: Iterable[S], enough: int) -> Iterator[tuple[S, ...]]:
     """Splits put together, as long as a task has no more than enough."""
-    held: list[Split] = []
+    held: list[S] = []
     size = 0
     for part in splits:
         cost = part.size + OPEN_COST_BYTES
@@ -106,7 +117,7 @@ def packed(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
 def _splits(
     log: Log, options: Options, query: Pushed, split_bytes: int, starts: LogStarts
 ) -> Iterator[Split]:
-    first, end = _range(log, options, starts)
+    first, end = offsets_of(log, options, starts)
     of_options = narrowed((first, end), EVERYTHING)
     wanted = options.selection
     if options.view is None:
@@ -137,7 +148,7 @@ def _splits(
             yield replace(part, rows=here)
 
 
-def _range(log: Log, options: Options, starts: LogStarts) -> Range:
+def offsets_of(log: Log, options: Options, starts: LogStarts) -> Range:
     """The offsets that the options choose. Raises :class:`OptionError` where no record is as late as the first is to be."""
     first = _offset(options.starting_offsets, log, EARLIEST)
     end = _offset(options.ending_offsets, log, LATEST)

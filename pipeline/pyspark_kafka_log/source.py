@@ -24,12 +24,14 @@ from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.plan import plan
-from pyspark_kafka_log.schema import projection, spark_schema, types_of
+from pyspark_kafka_log.schema import Types, projection, spark_schema, types_of
 from pyspark_kafka_log.stream.options import without_limits
 from pyspark_kafka_log.writing import KafkaLogStreamWriter, KafkaLogWriter, job_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from pyspark_kafka_log.reports import ReportReader
 
 PUSHES = "pyspark.sql.worker.data_source_pushdown_filters"
 """Spark asks for filters from this module, where its conf has that switched on. A reader that takes them fails the query where it has not."""
@@ -50,14 +52,14 @@ class DefaultSource(DataSource):
     def schema(self) -> StructType:
         options = self._shown()
         _warn_of(options.ignored, "no broker is asked")
-        return spark_schema(
-            default_columns(options), types_of(options.view, options.corrupt_record)
-        )
+        return spark_schema(default_columns(options), _types(options))
 
-    def reader(self, schema: StructType) -> KafkaLogReader:
+    def reader(self, schema: StructType) -> DataSourceReader:
         options = parse(self.options)
         limits = {name.lower() for name in LIMITS}
         _warn_of([name for name in options.ignored if name in limits], "this is no stream")
+        if options.report is not None:
+            return reader_of(options, self.projection(schema))
         kind = FilteredReader if PUSHES in sys.modules else KafkaLogReader
         return kind(options, self.projection(schema))
 
@@ -75,11 +77,34 @@ class DefaultSource(DataSource):
     def projection(self, schema: StructType) -> tuple[str, ...]:
         """The columns that a schema asks for. Raises SchemaError when they cannot be had."""
         options = self._shown()
-        return projection(schema, types_of(options.view, options.corrupt_record))
+        return projection(schema, _types(options))
 
     def _shown(self) -> Options:
         """What says how rows look. Whether they come as a stream nobody knows yet."""
         return parse(without_limits(self.options), batch=False)
+
+
+def _types(options: Options) -> Types:
+    """The columns that there are, with their types."""
+    if options.report is None:
+        return types_of(options.view, options.corrupt_record)
+    from pyspark_kafka_log.reports import report_types  # stands on this module
+
+    return report_types(options.report)
+
+
+def reader_of(
+    options: Options,
+    columns: tuple[str, ...],
+    query: Pushed = EVERY_ROW,
+    parallelism: int | None = None,
+) -> KafkaLogReader | ReportReader:
+    """What reads these columns."""
+    if options.report is None:
+        return KafkaLogReader(options, columns, query, parallelism)
+    from pyspark_kafka_log.reports import ReportReader  # stands on this module
+
+    return ReportReader(options, columns, query, parallelism)
 
 
 def _warn_of(ignored: Sequence[str], why: str) -> None:
@@ -91,7 +116,7 @@ def _warn_of(ignored: Sequence[str], why: str) -> None:
 class Task(InputPartition):
     """What one task reads."""
 
-    def __init__(self, splits: tuple[Split, ...]) -> None:
+    def __init__(self, splits: tuple[Any, ...]) -> None:
         super().__init__(splits)
         self.splits = splits
 

@@ -67,6 +67,7 @@ class ScanOptions(Filters, total=False):
 class BatchOptions(Filters, total=False):
     """The keywords of :func:`scan_batches`."""
 
+    on_lost: OnLost | None
     limits: Limits | None
     engine: Engine
     mmap: bool
@@ -180,9 +181,10 @@ def scan_batches(
 
     ``columns`` are those of the view batches, and those of :func:`scan` that say where. A ``selection``, or its keywords, are as of
     :func:`scan`, but for what only records have: ``keys``, ``headers`` and ``isolation`` are refused, and markers are always there. Those
-    batches come that may hold a record in the ranges, as far as their headers say. See :class:`BatchScanner`, also for
+    batches come that may hold a record in the ranges, as far as their headers say. ``on_lost`` is as there. See :class:`BatchScanner`, also for
     ``mmap``: it is faster, and must not be used on files that others truncate. Raises as :func:`scan` does.
     """
+    on_lost = options.pop("on_lost", None)
     reading = _taken(options, "limits", "engine", "mmap")
     wanted = changed(selection, policy, options)
     rows = wanted.batches()
@@ -203,7 +205,7 @@ def scan_batches(
     BatchScanner("", None, wanted.policy, on_damage=wanted.on_damage, **reading)
     segments = [(p, within_offsets(p.segments, wanted.offsets)) for p in found]
     output = Output(BATCHES, found, columns, False)
-    return _stream(output, segments, open_segment, not wanted.raises)
+    return _stream(output, segments, open_segment, not wanted.raises, on_lost)
 
 
 # ---------------------------------------------------------------- what is read

@@ -15,9 +15,12 @@ from pyspark_kafka_log.connector.jars import ConnectorError, jar
 
 __all__ = ["ConnectorError", "enable", "jar_path"]
 
+CATALOG = "spark.sql.catalog.kafka-log"
+"""The conf that lets a path stand in a query: SELECT * FROM `kafka-log`.`/path`."""
+
 
 def enable(spark: SparkSession) -> None:
-    """Make ``kafka-log`` the columnar connector in all sessions of this Spark application.
+    """Make ``kafka-log`` the columnar connector in all sessions of this Spark application. In this one a path may stand in a query.
 
     The first time its Java is compiled, in about a second. Workers run the interpreter that Spark's Python workers run, and find
     packages where this process does.
@@ -32,6 +35,8 @@ def enable(spark: SparkSession) -> None:
     system = context._jvm.java.lang.System
     system.setProperty("kafkaLog.python", context.pythonExec)
     system.setProperty("kafkaLog.pythonPath", os.pathsep.join(p for p in sys.path if p))
+    if spark.conf.get(CATALOG, None) is None:
+        spark.conf.set(CATALOG, "pyspark_kafka_log.LogCatalog")
 
 
 def jar_path() -> str:

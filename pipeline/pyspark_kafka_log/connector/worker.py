@@ -20,14 +20,14 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from kafka_log.tables.splits import Split
 from kafka_log.write.commit import Micro
 from kafka_log.write.log_format import WriteJob
 from pyspark_kafka_log.aggregates import Aggregates
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import default_columns, parse
-from pyspark_kafka_log.source import PROBLEM, DefaultSource, KafkaLogReader, Task
+from pyspark_kafka_log.reports import ReportReader
+from pyspark_kafka_log.source import PROBLEM, DefaultSource, KafkaLogReader, Task, reader_of
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.planning import there_still
 from pyspark_kafka_log.stream.polling import LogStream
@@ -143,11 +143,14 @@ def _plan(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
 def _aggregates(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     """The schema of aggregates; nothing where rows are to be read for them."""
     asked = Aggregates.of(request)
-    if asked is not None and asked.can_be_had(_reader(request).scan):
+    if asked is None:
+        return
+    reader = _reader(request)
+    if isinstance(reader, KafkaLogReader) and asked.can_be_had(reader.scan):
         out.write(from_arrow_schema(asked.schema).json().encode())
 
 
-def _send_tasks(tasks: Iterable[tuple[Split, ...]], out: Pieces) -> None:
+def _send_tasks(tasks: Iterable[tuple[Any, ...]], out: Pieces) -> None:
     data = [pickle.dumps(splits) for splits in tasks]
     out.write(_INT.pack(len(data)) + b"".join(_INT.pack(len(one)) + one for one in data))
 
@@ -159,7 +162,7 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     if "stream" in request:
         splits = there_still(splits, fails=parse_stream(request["options"]).fails)
     asked = Aggregates.of(request)
-    if asked is not None:
+    if asked is not None and isinstance(reader, KafkaLogReader):
         _send_rows([asked.rows(reader.there(splits), reader.scan)], asked.schema, out)
         return
     batches: Iterable[pa.RecordBatch] = reader.rows(Task(splits), losses)
@@ -211,7 +214,7 @@ def _abort(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     abort_rows(WriteJob.from_json(request["job"]), request.get("batch"))
 
 
-def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
+def _reader(request: Mapping[str, Any]) -> KafkaLogReader | ReportReader:
     """What reads the columns that a query needs, and those that decide which rows there are: not one may come or go with the
     columns that are selected. A record without a timestamp fails a query, or is left out; what could not be read is a row where there
     is a column to say so."""
@@ -231,7 +234,7 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
     )
     if (limit := request["limit"]) is not None:
         options = replace(options, batch_rows=max(1, min(limit, options.batch_rows)))
-    return KafkaLogReader(options, columns, query, request["parallelism"])
+    return reader_of(options, columns, query, request["parallelism"])
 
 
 class StreamAnswers:

@@ -143,7 +143,7 @@ def _check(
             target.name,
             f"files cannot be parted by {wrong[0]!r}; known: {', '.join(PARTITION_COLUMNS)}",
         )
-    if options.view is not None:
+    if options.view is not None or options.report is not None:
         raise ExportError(
             target.name, "records are exported: for a view, use kafka-log export without Spark"
         )

@@ -19,7 +19,7 @@
 | ``includeHeaders`` | ``true`` adds the column ``headers`` | ``false`` |
 | ``includeMetadata`` | ``true`` adds all columns that say where a record comes from | ``false`` |
 | ``columns`` | exactly these columns, with commas between | |
-| ``view`` | ``offsets``, ``groups``, ...: what the records of one of Kafka's own topics say, in the place of these | |
+| ``view`` | ``batches``, ``stat``, ``findings``, ...: answers about logs (:mod:`pyspark_kafka_log.reports`), or ``offsets``, ``groups``, ...: what the records of one of Kafka's own topics say, in the place of records | |
 | ``includeControlRecords`` | ``true`` reads transaction markers and the like as rows too | ``false`` |
 | ``includeDeletedRecords`` | ``true`` reads records before the log start offset too, which DeleteRecords has cut off | ``false`` |
 | ``mode`` | ``FAILFAST``, ``PERMISSIVE``, ``DROPMALFORMED`` | ``FAILFAST`` |

@@ -11,7 +11,7 @@ from kafka_log.segment.model import OnDamage
 from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.selection import Isolation, Selection
 from kafka_log.tables.splits import METADATA_COLUMNS
-from pyspark_kafka_log.options import table
+from pyspark_kafka_log.options import reports, table
 from pyspark_kafka_log.options.table import Given
 from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
 
@@ -53,6 +53,9 @@ class Options:
     fail_on_data_loss: bool = False
     corrupt_record: str = table.CORRUPT_RECORD.default
     view: str | None = None
+    """One of Kafka's own topics, whose rows are read."""
+    report: str | None = None
+    """An answer about logs whose rows are read (:mod:`pyspark_kafka_log.reports`)."""
     include_headers: bool = False
     include_metadata: bool = False
     split_bytes: int = table.SPLIT_BYTES.default
@@ -74,9 +77,13 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
     """
     of = Given(given)
     view = of[table.VIEW]
+    report = view if view in reports.REPORTS else None
+    if report is not None:
+        reports.check(report, of.names)
+        view = None
     columns, headers, metadata = _columns(of, view)
     subscribe, pattern, assign = _topics(of, view)
-    on_damage, policy = _damage(of)
+    on_damage, policy = _damage(of) if report in (None, *reports.RAISING) else _told(of)
     starting, ending = of[table.STARTING_OFFSETS], of[table.ENDING_OFFSETS]
     if batch:
         _check_bound(table.STARTING_OFFSETS.name, "start", starting, LATEST)
@@ -111,6 +118,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         fail_on_data_loss=of[table.FAIL_ON_DATA_LOSS],
         corrupt_record=of[table.CORRUPT_RECORD],
         view=view,
+        report=report,
         include_headers=headers,
         include_metadata=metadata,
         split_bytes=of[table.SPLIT_BYTES],
@@ -134,6 +142,11 @@ def _damage(of: Given) -> tuple[OnDamage, Policy]:
             "policy", "salvage goes on after damage: the mode must be PERMISSIVE or DROPMALFORMED"
         )
     return on_damage, policy
+
+
+def _told(of: Given) -> tuple[OnDamage, Policy]:
+    """For rows that say themselves what is damaged."""
+    return "drop", of[table.POLICY] or Policy.KAFKA
 
 
 def _times(
@@ -194,6 +207,10 @@ def default_columns(options: Options) -> tuple[str, ...]:
     """The columns when the reader asks for no schema of its own."""
     if options.columns is not None:
         return options.columns
+    if options.report is not None:
+        from pyspark_kafka_log.report_tables import schema_of
+
+        return tuple(schema_of(options.report).names)
     if options.view is not None:
         from kafka_log.tables.topic_views import RECORD_COLUMNS, topic_view
 

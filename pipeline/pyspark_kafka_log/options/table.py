@@ -13,6 +13,7 @@ from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.selection import ISOLATIONS, Isolation
 from pyspark_kafka_log.options import values
+from pyspark_kafka_log.options.reports import REPORTS
 from pyspark_kafka_log.options.values import MODES, Bound, Offsets, OptionError
 
 T = TypeVar("T", covariant=True)
@@ -53,7 +54,7 @@ KAFKA_ISOLATION: Option[Isolation | None] = Option(
 INCLUDE_HEADERS = Option("includeHeaders", values.boolean, False)
 INCLUDE_METADATA = Option("includeMetadata", values.boolean, False)
 COLUMNS: Option[tuple[str, ...] | None] = Option("columns", values.names, None)
-VIEW: Option[str | None] = Option("view", values.one_of(*VIEWS), None)
+VIEW: Option[str | None] = Option("view", values.one_of(*sorted({*VIEWS, *REPORTS})), None)
 INCLUDE_CONTROL_RECORDS = Option("includeControlRecords", values.boolean, False)
 INCLUDE_DELETED_RECORDS = Option("includeDeletedRecords", values.boolean, False)
 MODE = Option("mode", values.mode, MODES["FAILFAST"])
@@ -137,8 +138,8 @@ OF_STORES = ("storage.", "fs.s3a.")
 class Given:
     """What was given of some options, whose names are taken in any case.
 
-    Raises :class:`OptionError` for an option that there is not. ``ignored`` are those that mean nothing here,
-    ``storage`` those of stores.
+    Raises :class:`OptionError` for an option that there is not. ``names`` are those that are known, ``ignored`` those that mean nothing
+    here, ``storage`` those of stores.
     """
 
     def __init__(self, given: Mapping[str, str], known: tuple[Option[Any], ...] = EVERY) -> None:
@@ -155,6 +156,7 @@ class Given:
         for name in self._texts:
             if name not in names and name not in self.ignored:
                 raise OptionError(*_unknown(name, names))
+        self.names = tuple(names[name] for name in self._texts if name in names)
 
     def __getitem__(self, option: Option[T]) -> T:
         """What an option stands for. Raises :class:`OptionError` for a value that it cannot have."""

@@ -52,6 +52,8 @@ def parse_stream(given: Mapping[str, str]) -> StreamOptions:
     for name in [name for name in plain if name.lower() == "startingoffsets"]:
         plain[name] = _without_epochs(plain[name])
     reading = parse(plain, batch=False)
+    if reading.report is not None:
+        raise OptionError("view", f"a stream has no {reading.report}: read it in a batch query")
     if reading.selection.include:
         raise OptionError("include", "a stream reads live segments")
     if reading.selection.replicas != "error":

@@ -29,11 +29,28 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
     }
 
     public StructType inferSchema(CaseInsensitiveStringMap options) {
-        return schema(options.asCaseSensitiveMap(), null);
+        return schema(given(options.asCaseSensitiveMap()), null);
     }
 
     public Table getTable(StructType schema, Transform[] partitioning, Map options) {
-        return new LogTable(schema, options);
+        return new LogTable(schema, given(options));
+    }
+
+    /**
+     * The options, where Spark's catalog gives all properties of a table: those of OPTIONS again as option.NAME, its LOCATION as path, which begins
+     * with a scheme and is no URL: what looks like an escape in it is none.
+     */
+    private static Map given(Map properties) {
+        if (properties.get("provider") == null || properties.get("owner") == null) return properties;
+        Map options = new HashMap();
+        Object[] names = properties.keySet().toArray();
+        for (int i = 0; i < names.length; i++) {
+            String name = (String) names[i];
+            if (name.startsWith("option.")) options.put(name.substring(7), properties.get(name));
+        }
+        String path = (String) properties.get("path");
+        if (path != null) options.put("path", path.startsWith("file:/") ? path.substring(5) : path);
+        return options;
     }
 
     /** The columns there are, or, of a user's own schema, that it is one that can be had. */
@@ -100,7 +117,9 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
         }
 
         public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
-            return new LogScan(schema, merged(given));
+            Map all = merged(given);
+            if (!all.equals(options)) KafkaLogSource.schema(all, schema); // FROM t WITH (...): the columns stay
+            return new LogScan(schema, all);
         }
     }
 

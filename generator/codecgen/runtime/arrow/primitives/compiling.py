@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
 from codecgen.runtime.arrow.kept_code import kept
@@ -98,3 +99,31 @@ if JIT:
         kind: Any = kept(_cache, (numba.__version__, llvmlite.__version__), dumps)
         kind._impl_class = _NamedFiles
         return kind
+
+
+def compile_ahead(module: ModuleType) -> list[str]:
+    """Compile the functions of a module that are kept on disk, or load them where they are, for the arguments that they say they have.
+    Their names; none without numba."""
+    names = []
+    if JIT:
+        for name, function in vars(module).items():
+            kind = getattr(function, "py_func", None)
+            if (
+                kind is None
+                or kind.__module__ != module.__name__
+                or not hasattr(function, "_cache")
+            ):
+                continue
+            wanted = {k: v for k, v in kind.__annotations__.items() if k != "return"}
+            inside = any(
+                function.targetoptions.get(o) for o in ("no_cpython_wrapper", "forceinline")
+            )
+            if (
+                inside
+                or len(wanted) < kind.__code__.co_argcount
+                or {*wanted.values()} - {"int", int}
+            ):
+                continue
+            function.compile((types.int64,) * len(wanted))
+            names.append(name)
+    return names

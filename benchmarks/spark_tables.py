@@ -1,0 +1,87 @@
+"""What Spark writes: tables of Parquet from a log, by our tasks and by its own writer; and logs from rows.
+
+    python -m benchmarks.spark_tables [--mib 96] [--rounds 3] [--output benchmarks/results/spark_tables.md]
+
+One Spark with two cores; what is compared takes turns, round by round. Wall seconds. Needs Java 17 or newer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import DataFrame
+
+from benchmarks import measure
+from benchmarks.measure import Report
+from benchmarks.spark import CODECS, PARTITIONS, session, written
+from pyspark_kafka_log.export import export
+
+NOTES = """
+Records with a 16-byte key and a 100-byte value in batches of 16 KiB; a topic of four partitions, each with a segment. Medians of wall
+seconds; *x*: how many times as fast as Spark's own writer of Parquet (`df.write.parquet`, the rows from the connector, its own snappy and with zstd as
+ours has it).
+""".strip()
+
+
+def main() -> None:
+    options = measure.parser(__doc__, rounds=3, mib=96).parse_args()
+    report = Report(
+        "Tables and logs that Spark writes", measure.command("benchmarks.spark_tables", options)
+    )
+    report.add(f"PySpark {pyspark.__version__}. {NOTES}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        spark = session(folder)
+        for codec in CODECS:
+            log, _, rows = written(folder, codec, options.mib)
+            frame = spark.read.format("kafka-log").load(str(log))
+            assert frame.count() == rows * PARTITIONS
+            ways = {
+                "df.write.parquet": lambda out, f=frame: f.write.parquet(out),
+                "df.write.parquet, zstd": lambda out, f=frame: zstd(f, out),
+                "export, Parquet": lambda out, log=log: export(spark, log, out),
+                "export, Parquet, not parted": lambda out, log=log: export(
+                    spark, log, out, partition_by=()
+                ),
+                "export, Delta": lambda out, log=log: export(spark, log, out, "delta"),
+                "df.write.format(kafka-log), none": lambda out, f=frame: logs(f, out, "none"),
+                "df.write.format(kafka-log), zstd": lambda out, f=frame: logs(f, out, "zstd"),
+            }
+            found = measure.rounds(
+                {what: fresh(way, folder) for what, way in ways.items()},
+                options.rounds,
+                clock=time.perf_counter,
+            )
+            report.add("", f"## {codec}, {options.mib} MiB, {rows * PARTITIONS:,} rows")
+            report.table("way", "seconds", "million rows/s", "x")
+            base = found["df.write.parquet"].median
+            for what, timed in found.items():
+                seconds = timed.median
+                speed = f"{rows * PARTITIONS / seconds / 1e6:.2f}"
+                report.row(what, f"{seconds:.2f}", speed, measure.ratio(base, seconds))
+        spark.stop()
+    report.write(options.output)
+
+
+def fresh(way: Callable[[str], object], folder: Path) -> Callable[[], object]:
+    """A way that writes into a directory of its own each time."""
+    numbers = itertools.count()
+    return lambda: way(str(folder / f"out-{id(way)}-{next(numbers)}"))
+
+
+def zstd(frame: DataFrame, out: str) -> None:
+    frame.write.option("compression", "zstd").parquet(out)
+
+
+def logs(frame: DataFrame, out: str, codec: str) -> None:
+    rows = frame.select("key", "value", "topic", "partition", "timestamp")
+    rows.write.format("kafka-log").mode("append").option("compression", codec).save(out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Views that are answers about logs: which there are, and which options each of them takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from pyspark_kafka_log.options.values import OptionError
+
+_FILES = ("pathGlobFilter", "modifiedAfter", "modifiedBefore", "include")
+_OFFSETS = (
+    "startingOffsets",
+    "endingOffsets",
+    "startingTimestamp",
+    "endingTimestamp",
+    "startingOffsetsByTimestamp",
+    "endingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "failOnDataLoss",
+)
+_EVERY = (
+    "path",
+    "paths",
+    "recursiveFileLookup",
+    "subscribe",
+    "subscribePattern",
+    "assign",
+    "replicas",
+    "view",
+    "columns",
+    "minPartitions",
+    "splitBytes",
+    "batchRows",
+)
+"""Options of all of them: where logs are, which are meant, and how many tasks there are."""
+
+REPORTS: Mapping[str, Collection[str]] = {
+    "batches": (*_OFFSETS, *_FILES, "mode", "policy", "engine", "maxDecompressedBytes"),
+    "stat": (*_OFFSETS, *_FILES, "policy", "engine"),
+    "segments": _FILES,
+    "log_transactions": (*_OFFSETS, "mode"),
+    "producers": (*_OFFSETS, "mode"),
+    "keys": (*_OFFSETS, "isolationLevel", "kafka.isolation.level", "includeDeletedRecords"),
+    "findings": (*_OFFSETS, "engine"),
+}
+"""The views, each with the options that it takes beside those of all."""
+
+RAISING = ("batches", "log_transactions", "producers")
+"""Those that damage is an error of, unless the mode says otherwise. The others say in their rows what is damaged, in any mode."""
+
+
+def check(report: str, given: Collection[str]) -> None:
+    """Raises :class:`OptionError` for an option that would mean nothing: what is asked for is not to be passed over."""
+    taken = (*_EVERY, *REPORTS[report])
+    for name in given:
+        if name not in taken:
+            raise OptionError(
+                name, f"the view {report} does not take it; it takes: {', '.join(taken)}"
+            )

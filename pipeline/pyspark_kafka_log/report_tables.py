@@ -1,0 +1,223 @@
+"""Answers about logs as rows: those that :class:`kafka_log.LogDirectory` gives, for some partitions at a time, in types that Spark has."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_codecs.arrow.batches import BATCHES
+from kafka_log import Partition
+from kafka_log.segment.kernels import Engine
+from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.tables.columns import MS_MAX
+from kafka_log.tables.losses import OnLost
+from kafka_log.tables.output import Output
+from kafka_log.tables.selection import Selection
+
+BATCH_COLUMNS = (
+    "topic",
+    "partition",
+    *(column.name for column in BATCHES.columns),
+    "segment",
+    "state",
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which partitions an answer is about, which of their ``offsets``, and how they are read.
+
+    ``beside`` are partitions that say more of these, and ``directories`` log directories of brokers whose own files are looked at.
+    ``on_lost`` is told of bytes that are passed over, ``warn`` of damage in a line.
+    """
+
+    partitions: tuple[Partition, ...]
+    selection: Selection
+    on_lost: OnLost
+    warn: Callable[[str], None]
+    offsets: Range = EVERYTHING
+    beside: tuple[Partition, ...] = ()
+    directories: tuple[Path, ...] = ()
+    engine: Engine = "auto"
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def on_damage(self) -> Callable[[str], None]:
+        """What is told of damage: an error, or a warning."""
+        from kafka_log.report.partition_headers import raise_damage
+
+        return raise_damage if self.selection.raises else self.warn
+
+
+Tables = Callable[[Asked, tuple[str, ...]], pa.RecordBatchReader]
+"""What makes rows: of all columns, or those that are asked for."""
+
+
+def _batches(asked: Asked, columns: tuple[str, ...]) -> pa.RecordBatchReader:
+    from kafka_log.tables.scanning import scan_batches
+
+    wanted = Selection(
+        offsets=asked.offsets,
+        policy=asked.selection.policy,
+        on_damage=asked.selection.on_damage,
+    )
+    return scan_batches(
+        asked.partitions,
+        columns,
+        selection=wanted,
+        limits=asked.limits,
+        engine=asked.engine,
+        on_lost=asked.on_lost,
+    )
+
+
+def _stat(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    from kafka_log.report.stat import stat_table
+    from kafka_log.report.stat_asked import Asked as AskedOfStat
+
+    of = AskedOfStat.of(
+        _now(), offsets=asked.offsets, policy=asked.selection.policy, engine=asked.engine
+    )
+    return stat_table(asked.partitions, asked=of).to_reader()
+
+
+def _segments(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    from kafka_log.report.listing import segment_table
+
+    return segment_table(asked.partitions).to_reader()
+
+
+def _transactions(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    from kafka_log.report.hanging import MAX_TIMEOUT_MS, Clock
+    from kafka_log.report.transaction_states import coordinators
+    from kafka_log.report.transactions import transaction_table
+
+    return transaction_table(
+        asked.partitions,
+        coordinators(asked.beside, asked.on_damage),
+        Clock(_now(), False, MAX_TIMEOUT_MS),
+        asked.on_damage,
+        wanted=Selection(offsets=asked.offsets),
+    ).to_reader()
+
+
+def _producers(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    from kafka_log.report.producers import producer_table
+
+    wanted = Selection(offsets=asked.offsets)
+    return producer_table(asked.partitions, asked.on_damage, wanted).to_reader()
+
+
+def _keys(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    from kafka_log.report.keys import key_table
+
+    wanted = Selection(
+        offsets=asked.offsets,
+        isolation=asked.selection.isolation,
+        deleted_records=asked.selection.deleted_records,
+    )
+    return key_table(asked.partitions, wanted).to_reader()
+
+
+def _findings(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    from kafka_log.report.check import check_table
+
+    return check_table(
+        asked.partitions,
+        asked.directories,
+        wanted=Selection(offsets=asked.offsets),
+        engine=asked.engine,
+    ).to_reader()
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
+
+
+# ---------------------------------------------------------------- what there is
+
+
+_TABLES: Mapping[str, Tables] = {
+    "batches": _batches,
+    "stat": _stat,
+    "segments": _segments,
+    "log_transactions": _transactions,
+    "producers": _producers,
+    "keys": _keys,
+    "findings": _findings,
+}
+
+
+def _arrow_schema(report: str) -> pa.Schema:
+    """The columns as the answer has them."""
+    if report == "batches":
+        return Output(BATCHES, [], BATCH_COLUMNS, False).schema
+    if report == "stat":
+        from kafka_log.report.stat_columns import stat_schema
+
+        return stat_schema()
+    if report == "segments":
+        from kafka_log.report.listing import SEGMENTS
+
+        return SEGMENTS
+    if report == "log_transactions":
+        from kafka_log.report.transactions import TRANSACTIONS
+
+        return TRANSACTIONS
+    if report == "producers":
+        from kafka_log.report.producers import PRODUCERS
+
+        return PRODUCERS
+    if report == "keys":
+        from kafka_log.report.keys import KEYS
+
+        return KEYS
+    from kafka_log.report.check.finding import FINDINGS
+
+    return FINDINGS
+
+
+def schema_of(report: str) -> pa.Schema:
+    """The columns of a view in types that Spark has, all of them nullable."""
+    return pa.schema([pa.field(f.name, _plain(f.type)) for f in _arrow_schema(report)])
+
+
+def rows_of(
+    report: str, asked: Asked, columns: tuple[str, ...], most: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows in these columns, in batches of ``most`` rows or fewer. A timestamp that microseconds cannot hold is null."""
+    every = schema_of(report)
+    schema = pa.schema([every.field(name) for name in columns])
+    for batch in _TABLES[report](asked, columns):
+        for start in range(0, batch.num_rows, most):
+            part = batch.slice(start, most)
+            arrays = [_cast(part.column(f.name), f.type) for f in schema]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+_PLAIN = {
+    **dict.fromkeys((pa.int8(), pa.int16(), pa.uint8(), pa.uint16()), pa.int32()),
+    pa.uint32(): pa.int64(),
+}
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC")
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    return _PLAIN.get(kind, kind)
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(kind) and values.type.unit == "ms":
+        numbers = values.cast(pa.int64())
+        fits = pc.and_(pc.greater_equal(numbers, -MS_MAX), pc.less_equal(numbers, MS_MAX))
+        values = pc.if_else(fits, values, pa.scalar(None, values.type))
+    return values if values.type == kind else values.cast(kind)

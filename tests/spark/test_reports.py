@@ -1,0 +1,250 @@
+"""Answers about logs as data frames: the same rows as :class:`kafka_log.LogDirectory` gives."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import kafka_log
+from kafka_log import LogDirectory
+from kafka_log.tables.own_topics import VIEWS
+from pyspark_kafka_log.options import KNOWN, OptionError, default_columns, parse
+from pyspark_kafka_log.options.reports import REPORTS
+from pyspark_kafka_log.report_tables import BATCH_COLUMNS, schema_of
+from pyspark_kafka_log.reports import ReportReader
+from pyspark_kafka_log.stream.options import parse_stream
+from tests.paths import SAMPLES
+
+from .test_source import load
+
+pytestmark = pytest.mark.spark
+
+NEW = SAMPLES / "kafka-4.x"
+
+ANSWERS: Mapping[str, Callable[[Path], pa.Table]] = {
+    "batches": lambda path: kafka_log.scan_batches(path, list(BATCH_COLUMNS)).read_all(),
+    "stat": lambda path: LogDirectory(path).stat(),
+    "segments": lambda path: LogDirectory(path).ls(segments=True),
+    "log_transactions": lambda path: LogDirectory(path).txn(),
+    "producers": lambda path: LogDirectory(path).producers(),
+    "keys": lambda path: LogDirectory(path).keys(),
+    "findings": lambda path: LogDirectory(path).check(),
+}
+OF_NOW = ("duration_ms",)
+"""What is not the same a moment later."""
+
+
+def rows(table: pa.Table) -> list[str]:
+    """The rows in an order that does not hang on tasks."""
+    kept = [name for name in table.column_names if name not in OF_NOW]
+    return sorted(repr(row) for row in table.select(kept).to_pylist())
+
+
+def of(frame: DataFrame) -> list[str]:
+    return rows(frame.toArrow())
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A broker's directory with a wrong byte, a torn tail, a lost index, and a checkpoint that is none."""
+    path = tmp_path_factory.mktemp("damaged") / "logs"
+    shutil.copytree(NEW, path)
+    wrong = path / "codecs-1" / f"{0:020}.log"
+    data = bytearray(wrong.read_bytes())
+    data[len(data) // 2] ^= 1
+    wrong.write_bytes(data)
+    torn = path / "transactions-0" / f"{0:020}.log"
+    torn.write_bytes(torn.read_bytes()[:-7])
+    (path / "features-0" / f"{0:020}.index").unlink(missing_ok=True)
+    (path / "recovery-point-offset-checkpoint").write_text("none\n")
+    return path
+
+
+# ---------------------------------------------------------------- rows
+
+
+@pytest.mark.parametrize("view", REPORTS)
+def test_rows_are_those_of_the_answer(spark: SparkSession, view: str, damaged: Path) -> None:
+    found = of(load(spark, NEW, view=view))
+    assert found == rows(ANSWERS[view](NEW))
+    assert bool(found) == (view != "findings")
+    if view in ("stat", "segments", "keys", "findings"):
+        assert of(load(spark, damaged, view=view)) == rows(ANSWERS[view](damaged)) != found
+
+
+def test_columns_that_are_chosen_and_counted(spark: SparkSession) -> None:
+    frame = load(spark, NEW, view="batches")
+    assert tuple(frame.columns) == BATCH_COLUMNS
+    assert dict(frame.dtypes)["magic"] == "int"
+    assert dict(frame.dtypes)["topic"] == "string"
+    every = kafka_log.scan_batches(NEW, ["size", "base_offset", "topic"]).read_all()
+    assert of(frame.select("size", "base_offset", "topic")) == rows(every)
+    assert frame.count() == every.num_rows
+    assert load(spark, NEW, view="stat", columns="records,topic").columns == ["records", "topic"]
+    with pytest.raises(Exception, match="there is no column 'record'; did you mean records"):
+        load(spark, NEW, view="stat", columns="record")
+
+
+def test_filters_leave_what_they_mean(spark: SparkSession, damaged: Path) -> None:
+    batches = load(spark, NEW, view="batches")
+    some = kafka_log.scan_batches(NEW, list(BATCH_COLUMNS), topics="codecs", partitions=[1, 2])
+    assert of(batches.where("topic = 'codecs' AND partition IN (1, 2)")) == rows(some.read_all())
+    assert batches.where("partition > 1000").count() == 0
+    findings = load(spark, damaged, view="findings")
+    every = LogDirectory(damaged).check().to_pylist()
+    for topic in (None, "codecs"):
+        where = findings.where("topic IS NULL" if topic is None else f"topic = '{topic}'")
+        assert of(where) == sorted(repr(row) for row in every if row["topic"] == topic) != []
+
+
+def test_tasks_are_of_partitions(spark: SparkSession) -> None:
+    found = LogDirectory(NEW).partitions
+    frame = load(spark, NEW, view="stat", splitBytes=1)
+    assert frame.rdd.getNumPartitions() == len(found)
+    assert of(frame) == rows(LogDirectory(NEW).stat())
+    assert load(spark, NEW, view="stat", subscribe="codecs").count() == sum(
+        p.topic == "codecs" for p in found
+    )
+
+
+# ---------------------------------------------------------------- options
+
+
+def test_offsets_and_topics_choose(spark: SparkSession) -> None:
+    bounds = '{"transactions":{"0":5,"1":-2,"2":-2}}'
+    frame = load(spark, NEW, view="stat", subscribe="transactions", startingOffsets=bounds)
+    wanted = [
+        LogDirectory(NEW, topics="transactions", partitions=number).stat(offsets=(first, None))
+        for number, first in ((0, 5), (1, None), (2, None))
+    ]
+    assert of(frame) == rows(pa.concat_tables(wanted))
+    # What coordinators say is known, whatever topics are chosen.
+    frame = load(spark, NEW, view="log_transactions", subscribe="transactions")
+    found = LogDirectory(NEW, topics="transactions").txn()
+    assert of(frame) == rows(found)
+    assert set(found.column("coordinator_state").to_pylist()) - {None}
+    at = int(
+        kafka_log.read_table(NEW, ["timestamp"], topics="compacted")
+        .to_pylist()[-1]["timestamp"]
+        .timestamp()
+        * 1000
+    )
+    late = load(
+        spark,
+        NEW,
+        view="batches",
+        subscribe="compacted",
+        startingTimestamp=at,
+        startingOffsetsByTimestampStrategy="latest",
+    )
+    assert 0 < late.count() < load(spark, NEW, view="batches", subscribe="compacted").count()
+
+
+def test_damage_is_an_error_or_a_warning(spark: SparkSession, directory: Path) -> None:
+    log = directory / "t-0" / f"{0:020}.log"
+    log.parent.mkdir()
+    good = (NEW / "transactions-0" / log.name).read_bytes()
+    log.write_bytes(good[:100] + b"\xff" * 300 + good)
+    for view in ("batches", "log_transactions", "producers"):
+        with pytest.raises(Exception, match=r"00000000000000000000\.log"):
+            load(spark, directory, view=view).collect()
+        assert load(spark, directory, view=view, mode="DROPMALFORMED").count() > 0
+    salvaged = load(spark, directory, view="stat", policy="salvage")
+    assert of(salvaged) == rows(LogDirectory(directory).stat(policy="salvage"))
+    assert salvaged.first()["problems"] > 0  # type: ignore[index]
+
+
+def test_places_that_are_unusual(spark: SparkSession, directory: Path) -> None:
+    for view in REPORTS:
+        assert load(spark, directory, view=view).count() == 0, view
+    segment = NEW / "features-0" / f"{0:020}.log"
+    assert load(spark, segment, view="batches").count() == (
+        kafka_log.scan_batches(segment).read_all().num_rows
+    )
+    (directory / "empty-0").mkdir()
+    (directory / "empty-1").mkdir()
+    (directory / "empty-1" / segment.name).touch()
+    for view in REPORTS:
+        assert of(load(spark, directory, view=view)) == rows(ANSWERS[view](directory)), view
+
+
+@pytest.mark.parametrize("view", REPORTS)
+def test_a_partition_that_cannot_be_read(directory: Path, view: str) -> None:
+    """It is an error, said in a row, or warned of: never passed over. No Java is needed."""
+    shutil.copytree(NEW / "features-0", directory / "features-0")
+    link = directory / "features-0" / f"{9:020}.log"
+    link.symlink_to(link)  # to itself: nobody opens it
+
+    def read(**given: str) -> list[dict[str, Any]]:
+        options = parse({"path": str(directory), "view": view, **given})
+        reader = ReportReader(options, default_columns(options))
+        found = [batch for task in reader.partitions() for batch in reader.read(task)]
+        return [row for batch in found for row in batch.to_pylist()]
+
+    if view in ("stat", "findings"):
+        (row,) = read()
+        assert "symbolic links" in (row["first_problem"] if view == "stat" else row["meaning"])
+        return
+    if view != "segments":
+        with pytest.raises(OSError, match="Too many levels of symbolic links"):
+            read()
+    if view != "keys":
+        dropping = {} if view == "segments" else {"mode": "DROPMALFORMED"}
+        with pytest.warns(UserWarning, match="Too many levels of symbolic links"):
+            assert not read(**dropping)
+
+
+def test_replicas(spark: SparkSession, directory: Path) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(NEW / "features-0", directory / name / "features-0")
+    both = [str(directory / "a"), str(directory / "b")]
+    assert load(spark, both, view="stat", replicas="keep").count() == 2
+    assert load(spark, both, view="stat", replicas="newest").count() == 1
+    with pytest.raises(Exception, match="its records would come twice"):
+        load(spark, both, view="stat").collect()
+
+
+@pytest.mark.parametrize("view", REPORTS)
+def test_every_option_is_taken_or_refused(view: str) -> None:
+    assert set(REPORTS[view]) <= set(KNOWN)
+    examples = {
+        "engine": "arrow",
+        "mode": "PERMISSIVE",
+        "policy": "salvage",
+        "includeHeaders": "true",
+    }
+    examples |= {
+        "includeDeletedRecords": "true",
+        "isolationLevel": "read_committed",
+        "include": "all",
+    }
+    taken = 0
+    for name, value in examples.items():
+        given = {"path": "x", "view": view, name: value}
+        if name == "policy" and "mode" in REPORTS[view]:
+            given["mode"] = "PERMISSIVE"
+        if name in REPORTS[view]:
+            assert parse(given).report == view
+            taken += 1
+        else:
+            with pytest.raises(
+                OptionError, match=f"option {name}: the view {view} does not take it"
+            ):
+                parse(given)
+    assert taken < len(examples)
+    with pytest.raises(OptionError, match="read it in a batch query"):
+        parse_stream({"path": "x", "view": view})
+
+
+def test_names_are_of_one_thing() -> None:
+    assert not REPORTS.keys() & VIEWS.keys()
+    assert REPORTS.keys() == ANSWERS.keys()
+    assert {name for view in REPORTS for name in schema_of(view).names} > {"topic", "partition"}
+    with pytest.raises(OptionError, match=r"one of acls, .*batches, .*findings, .*transactions"):
+        parse({"path": "x", "view": "batch"})
