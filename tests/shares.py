@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 FEW = 10
@@ -26,6 +26,10 @@ def share(parameters: Iterable[Any], every: int) -> list[Any]:
 
 
 def examples(count: int) -> settings:
-    """So many examples of a law; of more than a few, a third in the quick run."""
+    """So many examples of a law; of more than a few, a third in the quick run. How many of those that are drawn a law has no use for is a
+    matter of chance, and no failure."""
     full = PROFILE in ("full", "thorough")
-    return settings(max_examples=count if full else min(count, max(FEW, count // 3)))
+    return settings(
+        max_examples=count if full else min(count, max(FEW, count // 3)),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
