@@ -9,6 +9,7 @@ TOGETHER = ("tests/spark/", "tests/brokers/")
 """Folders whose files share what is dear to start: one Spark, one broker of each kind."""
 
 LONG = (
+    "tests/codecgen/test_hostile.py",
     "tests/laws/test_laws.py",
     "tests/brokers/",
     "tests/mutants/test_mutants.py",
