@@ -88,7 +88,8 @@ def written(tmp: Path) -> dict[str, Path]:
 def digest(path: Path, isolation: str, start: int = 0) -> dict[str, Any]:
     """What a consumer says of a partition whose log starts at an offset, from our rows."""
     columns = ["offset", "timestamp", "key", "value", "headers"]
-    table = read_table(path, columns, isolation=isolation, offsets=(start, None))
+    options: Any = {"isolation": isolation, "offsets": (start, None), "deleted_records": True}
+    table = read_table(path, columns, **options)
     table = table.set_column(1, "timestamp", table["timestamp"].cast("int64"))
     out = hashlib.sha256()
     for row in table.to_pylist():

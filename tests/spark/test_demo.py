@@ -59,11 +59,12 @@ def test_parquet_has_every_record(shown: tuple[Path, subprocess.CompletedProcess
     scratch, _ = shown
     found = pq.read_table(scratch / "out" / "records")
     wanted = sum(
-        len(batch.records)
+        partition.topic != "trimmed" or record.offset >= 7  # the others were deleted
         for name in ("kafka-4.x", "kafka-2.8")
         for partition in discover(SAMPLES / name)
         for segment in partition.segments
         for batch in SegmentReader(segment.path)
+        for record in batch.records
     )
     assert found.num_rows == wanted
     assert set(found["log"].to_pylist()) == {"kafka-4.x", "kafka-2.8"}
