@@ -18,9 +18,9 @@ from tests.log.written import CODECS, TIME, records
 from tests.paths import SAMPLES
 
 from .filler import Filler
-from .load import CLEAN_MARK, load_into_broker
+from .load import load_into_broker
 from .records import Rec, noise
-from .test_written_logs import INDEXES, RECOVERY_POINT, no_errors, same_rows
+from .test_written_logs import taken_in
 
 pytestmark = pytest.mark.broker
 
@@ -72,35 +72,7 @@ def written(tmp: Path) -> dict[str, Path]:
 def test_a_broker_takes_what_is_written(tmp_path: Path) -> None:
     made = written(tmp_path)
     assert len(made) > 30
-    sources = {f"written-{i}": path for i, path in enumerate(made.values())}
-    names = dict(zip(sources, made, strict=True))
-    before = {
-        name: {p.name: p.read_bytes() for p in path.iterdir() if p.suffix in (*INDEXES, ".log")}
-        for name, path in sources.items()
-    }
-    with load_into_broker(tmp_path / "broker", sources, recover=False) as broker:
-        no_errors(broker)
-        same_rows(broker, names, sources)
-        broker.stop()
-        # Now as after a crash: it makes all indexes anew, and cuts what it does not take.
-        for name in sources:
-            for path in (broker.log_dir / name).iterdir():
-                if path.suffix in (*INDEXES, ".snapshot"):
-                    path.unlink()
-        (broker.log_dir / CLEAN_MARK).unlink()
-        (broker.log_dir / RECOVERY_POINT).unlink()
-        broker.start()
-        no_errors(broker)
-        same_rows(broker, names, sources)
-        broker.stop()
-        for name, files in before.items():
-            if names[name].startswith("after"):
-                continue  # its own segments have entries of its own
-            for file, data in files.items():
-                path = broker.log_dir / name / file
-                theirs = path.read_bytes() if path.exists() else b""
-                assert theirs == data, (names[name], file)
-        broker.start()
+    taken_in(tmp_path, made, other_indexes="after")
 
 
 def test_a_running_broker_is_noticed(tmp_path: Path) -> None:

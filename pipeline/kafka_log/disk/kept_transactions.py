@@ -39,7 +39,8 @@ CHECKED = 8
 MAX_BYTES = 64 << 20
 """Larger transaction indexes are not used."""
 
-_ENTRY = TRANSACTION_INDEX_ENTRY.size or 34
+_ENTRY = TRANSACTION_INDEX_ENTRY.least
+"""Bytes of an entry: all its fields have fixed sizes."""
 
 
 class _Doubt(Exception):

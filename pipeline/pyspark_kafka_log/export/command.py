@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS
 from kafka_log.disk.directory import Partition
 from kafka_log.tables.selection import Selection
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
@@ -31,8 +32,6 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 """
 """Spark's log of this process: nothing, as errors come as exceptions. Without an appender Spark takes its own settings."""
-
-GOOD, PROBLEMS, COULD_NOT_RUN = 0, 1, 2
 
 
 def export_by_spark(

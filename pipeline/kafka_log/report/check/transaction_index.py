@@ -18,7 +18,8 @@ from kafka_log.report.check.indexes import REBUILD
 from kafka_log.report.check.walk import Walked
 from kafka_log.segment.model import Policy
 
-_ENTRY = TRANSACTION_INDEX_ENTRY.size or 34
+_ENTRY = TRANSACTION_INDEX_ENTRY.least
+"""Bytes of an entry: all its fields have fixed sizes."""
 
 
 @dataclass(frozen=True, slots=True)
