@@ -37,7 +37,7 @@ class DeltaTarget:
     def state(self) -> State | None:
         """What the newest commit of an export says."""
         if not self._delta.DeltaTable.is_deltatable(os.fspath(self._out)):
-            if self._out.exists() and any(self._out.iterdir()):
+            if any(not found.is_dir() for found in self._out.rglob("*")):
                 raise ExportError(self.name, "there are files in it, and it is no Delta table")
             return None
         self._table = self._delta.DeltaTable(os.fspath(self._out))
