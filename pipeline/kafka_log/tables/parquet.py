@@ -42,4 +42,4 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 
 
 def _rises(kind: pa.DataType) -> bool:
-    return pa.types.is_int64(kind) or pa.types.is_uint64(kind) or pa.types.is_timestamp(kind)
+    return bool(pa.types.is_int64(kind) or pa.types.is_uint64(kind) or pa.types.is_timestamp(kind))

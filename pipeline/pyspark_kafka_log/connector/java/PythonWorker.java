@@ -16,6 +16,7 @@ import java.nio.channels.Channels;
 import java.nio.channels.SocketChannel;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Tuple2;
 
@@ -64,6 +65,11 @@ class PythonWorker {
         out.put("python", setting("kafkaLog.python", System.getenv("PYSPARK_PYTHON") == null ? "python3" : System.getenv("PYSPARK_PYTHON")));
         out.put("env.PYTHONPATH", setting("kafkaLog.pythonPath", ""));
         out.put("env.SPARK_REUSE_WORKER", "1");
+        String memory = setting("executor.pyspark.memory", "");
+        if (!memory.isEmpty()) {
+            long cores = Math.max(1, Long.parseLong(setting("executor.cores", "1")));
+            out.put("env.PYSPARK_EXECUTOR_MEMORY_MB", Long.toString(JavaUtils.byteStringAsMb(memory) / cores));
+        }
         return out;
     }
 
