@@ -82,15 +82,16 @@ def place(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
 
 def _place(segment: Segment, offset: int, wanted: Selection, seen: list[int]) -> tuple[int, int]:
     """The same. ``seen`` begins with where to begin, and gets the end of the last batch before the offset. Raises CodecError."""
-    at = seen[0]
+    at, before = seen[0], None
     for batch in placed(segment, at, wanted):
         if batch.last < offset:
-            at = batch.end
+            at, before = batch.end, batch.last
             seen[1:] = [at]
-        elif batch.first is not None and batch.first < offset:
-            return batch.position, batch.end
+        elif batch.first is not None:
+            return (batch.position, batch.end) if batch.first < offset else (at, at)
         else:
-            break
+            # A compressed message of the older formats: its first record comes anywhere after the batch before it.
+            return (at, at) if before == offset - 1 else (batch.position, batch.end)
     return at, at
 
 
