@@ -10,6 +10,7 @@ from itertools import pairwise
 from kafka_log.tables.batch_places import around, place
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.progress import Key
+from kafka_log.tables.selection import of_segment
 from kafka_log.tables.splits import Split
 from kafka_log.tables.steady import steady
 from pyspark_kafka_log.cuts import split
@@ -56,8 +57,7 @@ def _parts(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
         if i == len(read) - 1:
             stop = place(segment, end, wanted)[1]
         if first < stop:
-            after = following[segment].base_offset if segment in following else 1 << 63
-            here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))
+            here = of_segment(rows, segment, following.get(segment))
             yield Split(segment, first, stop, here)
 
 
