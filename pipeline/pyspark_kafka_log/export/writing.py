@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +16,7 @@ import pyarrow.parquet as pq
 
 from kafka_log.segment.model import OnDamage
 from kafka_log.tables.splits import Scan, Split, read_splits
+from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.losses import Losses
 
 PARTITION_COLUMNS = ("topic", "partition", "date")
@@ -53,11 +52,11 @@ def read_columns(columns: Sequence[str], on_damage: OnDamage) -> tuple[str, ...]
 
 @dataclass(frozen=True)
 class Job:
-    """How files are written: below ``root``, with these ``columns``, parted by ``partition_by``. ``in_files``: partition columns are in
+    """How files are written: to a ``place``, with these ``columns``, parted by ``partition_by``. ``in_files``: partition columns are in
     the files too, not only in the names of directories."""
 
     id: str
-    root: str
+    place: Place
     columns: tuple[str, ...]
     partition_by: tuple[str, ...]
     in_files: bool
@@ -76,7 +75,7 @@ class Job:
 
 @dataclass(frozen=True)
 class File:
-    """A file that is whole. ``path`` is below the root of the job; ``least`` and ``greatest`` are of :data:`STATISTICS`,
+    """A file that is whole. ``path`` is below the place of the job; ``least`` and ``greatest`` are of :data:`STATISTICS`,
     times in microseconds since 1970."""
 
     path: str
@@ -262,7 +261,7 @@ class Files:
         for file in self._open.values():
             file.discard()
         for whole in self.whole:
-            (Path(self.job.root) / whole.path).unlink(missing_ok=True)
+            self.job.place.remove(whole.path)
 
 
 class _File:
@@ -272,11 +271,14 @@ class _File:
         self.job = job
         self.values = values
         self.path = "/".join([*directories(job.partition_by, values), name])
-        self.place = Path(job.root) / self.path
-        self.place.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.place.open("xb")
+        self._file = job.place.create(self.path)
+        self._metadata: list[Any] = []
         self._writer = pq.ParquetWriter(
-            self._file, job.schema, compression="zstd", compression_level=1
+            self._file,
+            job.schema,
+            compression="zstd",
+            compression_level=1,
+            metadata_collector=self._metadata,
         )
         self._rows: list[pa.RecordBatch] = []
         self.bytes_held = self.rows_held = 0
@@ -299,18 +301,13 @@ class _File:
     def close(self) -> File:
         self.flush()
         self._writer.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        found = pq.read_metadata(self.place)
+        size = self.job.place.finish(self._file)
+        (found,) = self._metadata
         least, greatest = _statistics(found)
-        return File(
-            self.path, found.num_rows, self.place.stat().st_size, self.values, least, greatest
-        )
+        return File(self.path, found.num_rows, size, self.values, least, greatest)
 
     def discard(self) -> None:
-        self._file.close()
-        self.place.unlink(missing_ok=True)
+        self.job.place.discard(self._file, self.path)
 
 
 def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:
