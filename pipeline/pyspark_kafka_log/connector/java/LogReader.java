@@ -6,6 +6,7 @@ import java.util.List;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.complex.StructVector;
 import org.apache.arrow.vector.ipc.ArrowStreamReader;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -66,7 +67,7 @@ class LogReader implements PartitionReader {
             root = stream.getVectorSchemaRoot();
             List vectors = root.getFieldVectors();
             ColumnVector[] columns = new ColumnVector[vectors.size()];
-            for (int i = 0; i < columns.length; i++) columns[i] = new ArrowColumnVector((FieldVector) vectors.get(i));
+            for (int i = 0; i < columns.length; i++) columns[i] = column((FieldVector) vectors.get(i));
             batch = new ColumnarBatch(columns);
         }
         if (!stream.loadNextBatch()) {
@@ -75,6 +76,10 @@ class LogReader implements PartitionReader {
         }
         batch.setNumRows(root.getRowCount());
         return true;
+    }
+
+    private static ColumnVector column(FieldVector vector) {
+        return vector instanceof StructVector ? new StructColumn((StructVector) vector) : new ArrowColumnVector(vector);
     }
 
     public CustomTaskMetric[] currentMetricsValues() {
