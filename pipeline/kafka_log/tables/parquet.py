@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 
-def parquet_writer(sink: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    """A writer into a path, or a file, for rows of this schema.
+def parquet_writer(
+    sink: Any, schema: pa.Schema, metadata: list[Any] | None = None
+) -> pq.ParquetWriter:
+    """A writer into a path, or a file, for rows of this schema. ``metadata`` gets the file's when it is closed.
 
     Offsets and times rise: their differences take less room, and a quarter less time, than a dictionary that is given up. Least and greatest
     keys and values help no query, as rows are in the order of offsets, so they are left out.
@@ -24,6 +26,7 @@ def parquet_writer(sink: Any, schema: pa.Schema) -> pq.ParquetWriter:
         compression_level=1,
         use_dictionary=[path for path, _ in leaves if path not in rising],
         column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+        metadata_collector=metadata,
         write_statistics=[path for path, kind in leaves if not pa.types.is_binary(kind)],
     )
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +21,7 @@ from kafka_log.segment.model import OnDamage
 from kafka_log.tables.columns import COLUMNS
 from kafka_log.tables.parquet import parquet_writer
 from kafka_log.tables.splits import Scan, Split, read_splits
+from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.losses import Losses
 
 PARTITION_COLUMNS = ("topic", "partition", "date")
@@ -58,11 +57,11 @@ def read_columns(columns: Sequence[str], on_damage: OnDamage) -> tuple[str, ...]
 
 @dataclass(frozen=True)
 class Job:
-    """How files are written: below ``root``, with these ``columns``, parted by ``partition_by``. ``in_files``: partition columns are in
+    """How files are written: to a ``place``, with these ``columns``, parted by ``partition_by``. ``in_files``: partition columns are in
     the files too, not only in the names of directories."""
 
     id: str
-    root: str
+    place: Place
     columns: tuple[str, ...]
     partition_by: tuple[str, ...]
     in_files: bool
@@ -81,7 +80,7 @@ class Job:
 
 @dataclass(frozen=True)
 class File:
-    """A file that is whole. ``path`` is below the root of the job; ``least`` and ``greatest`` are of :data:`STATISTICS`,
+    """A file that is whole. ``path`` is below the place of the job; ``least`` and ``greatest`` are of :data:`STATISTICS`,
     times in microseconds since 1970."""
 
     path: str
@@ -244,7 +243,7 @@ class Files:
         for file in self._open.values():
             file.discard()
         for whole in self.whole:
-            (Path(self.job.root) / whole.path).unlink(missing_ok=True)
+            self.job.place.remove(whole.path)
 
 
 class _File:
@@ -254,10 +253,9 @@ class _File:
         self.job = job
         self.values = values
         self.path = "/".join([*directories(job.partition_by, values), name])
-        self.place = Path(job.root) / self.path
-        self.place.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.place.open("xb")
-        self._writer = parquet_writer(self._file, job.schema)
+        self._file = job.place.create(self.path)
+        self._metadata: list[Any] = []
+        self._writer = parquet_writer(self._file, job.schema, self._metadata)
         self._rows: list[pa.RecordBatch] = []
         self.bytes_held = self.rows_held = 0
 
@@ -279,20 +277,15 @@ class _File:
     def close(self) -> File:
         self.flush()
         self._writer.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        found = pq.read_metadata(self.place)
+        size = self.job.place.finish(self._file)
+        (found,) = self._metadata
         least, greatest = _statistics(found)
-        return File(
-            self.path, found.num_rows, self.place.stat().st_size, self.values, least, greatest
-        )
+        return File(self.path, found.num_rows, size, self.values, least, greatest)
 
     def discard(self) -> None:
         with suppress(OSError, pa.ArrowException):
             self._writer.close()  # otherwise it writes its end when it is collected
-        self._file.close()
-        self.place.unlink(missing_ok=True)
+        self.job.place.discard(self._file, self.path)
 
 
 def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:

@@ -110,7 +110,7 @@ abstract class MemoryColumn extends ColumnVector {
     }
 
     public void close() {
-        vector.clear();
+        // The stream closes its vectors. Spark closes columns after each batch, and structs would lose their fields for the next.
     }
 
     private UnsupportedOperationException not() {
