@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, Segment, State, chosen, is_partition, survey
+from kafka_log.disk.directory import Include, Partition, Segment, chosen, is_partition, survey
+from kafka_log.disk.names import states_of
 from kafka_log.disk.replicas import Replicas, one_of_each
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path, place_of
@@ -31,8 +32,8 @@ Place = str | os.PathLike[str]
 class LogDirectory:
     """The partitions below a path: a segment, a partition's directory, a broker's log directory, or several of these.
 
-    ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live (see
-    :data:`~kafka_log.disk.directory.State`). Of partitions that lie in several of the directories all ``replicas`` are read (``keep``), the one
+    ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live: states (see
+    :data:`~kafka_log.disk.directory.State`), one text with commas between, or ``all``. Of partitions that lie in several of the directories all ``replicas`` are read (``keep``), the one
     whose log goes furthest (``newest``), or (``error``) that is a DirectoryError. Each method answers one question with an Arrow table, and reads the
     files anew. Raises :class:`~kafka_log.disk.directory.DirectoryError` when there is no log, NotThere (a ValueError) for a topic or a
     partition that is not there.
@@ -44,11 +45,11 @@ class LogDirectory:
         *,
         topics: str | Iterable[str] | None = None,
         partitions: int | Iterable[int] | None = None,
-        include: Collection[State] = (),
+        include: Include = (),
         replicas: Replicas = "keep",
     ) -> None:
         self.path = [path] if isinstance(path, str | os.PathLike) else list(path)
-        self.include = include
+        self.include = states_of(include)
         self.replicas = replicas
         self._topics = [topics] if isinstance(topics, str) else topics
         self._numbers = partitions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -34,6 +35,32 @@ LocalTieredStorage keeps it (``remote``), or one that was not finished, or whose
 ``__remote_log_metadata`` says (``unfinished``)."""
 
 STATES: tuple[State, ...] = get_args(State)
+
+Include = str | Iterable[str]
+"""States of segments as people write them: names, one text with commas between names, ``all``."""
+
+ALL = "all"
+"""Every state."""
+
+
+def states_of(include: Include | None) -> tuple[State, ...]:
+    """The states that are asked for beside ``live``, each once, in the order of :data:`STATES`. Raises ValueError for a name that is none."""
+    names = [include] if isinstance(include, str) else list(include or ())
+    wanted: set[State] = set()
+    for name in names:
+        for word in name.split(",") if isinstance(name, str) else [name]:
+            wanted.update(_states(word.strip().lower() if isinstance(word, str) else word))
+    return tuple(state for state in STATES[1:] if state in wanted)
+
+
+def _states(word: object) -> Iterable[State]:
+    if word == ALL:
+        return STATES
+    found = [state for state in STATES if state == word]
+    if not found:
+        raise ValueError(f"no state is called {word!r}; known: {', '.join(STATES)}, {ALL}")
+    return found
+
 
 MAX_OFFSET = (1 << 63) - 1
 """The names of files have room for larger ones."""
