@@ -230,34 +230,39 @@ class LogDirectory:
         return list(map(place_of, self.path))
 
     def keys(
-        self, *, selection: Selection | None = None, **filters: Unpack[RowFilters]
+        self,
+        *,
+        advance: Callable[[int], None] = lambda _: None,
+        selection: Selection | None = None,
+        **filters: Unpack[RowFilters],
     ) -> pa.Table:
         """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete
         or live; bytes are those of keys and values, not compressed. ``problem`` is the first damage of a partition, whose other
-        records are counted. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`. Memory: some 150
-        bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
+        records are counted. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`; ``advance`` is told of bytes of partitions that
+        are done. Memory: some 150 bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
         from kafka_log.report.keys import key_table
         from kafka_log.tables.selection import changed
 
-        return key_table(self.partitions, _of_rows(changed(selection, None, filters)))
+        return key_table(self.partitions, _of_rows(changed(selection, None, filters)), advance)
 
     def records_of_key(
         self,
         keys: bytes | Iterable[bytes | None],
         *,
         note: Callable[[str], None] | None = None,
+        advance: Callable[[int], None] = lambda _: None,
         selection: Selection | None = None,
         **filters: Unpack[OtherFilters],
     ) -> pa.Table:
         """All records of a key, or of several (None: those without one): offset, timestamp (milliseconds), bytes of the value, whether
-        it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, are
-        as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
+        it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, and
+        ``advance`` are as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
         damage is read."""
         from kafka_log.report.keys import records_of_keys
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})
-        return records_of_keys(self.partitions, _of_rows(wanted), note)
+        return records_of_keys(self.partitions, _of_rows(wanted), note, advance)
 
     def txn(
         self,
@@ -269,6 +274,7 @@ class LogDirectory:
         now: int | None = None,
         max_timeout_ms: int | None = None,
         on_damage: OnDamage | None = None,
+        advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Transactions: a row for each that a partition shows, open ones first.
 
@@ -285,7 +291,7 @@ class LogDirectory:
         transactions whose own is not known; None: 15 minutes.
 
         Bytes that are no batches are passed over, and ``on_damage`` is called with a line about them; None: CodecError is raised,
-        with file and byte. Raises ValueError for a state that there is not, OSError.
+        with file and byte. ``advance`` is told of bytes of segments that are done. Raises ValueError for a state that there is not, OSError.
         """
         from kafka_log.report.hanging import MAX_TIMEOUT_MS, Clock
         from kafka_log.report.partition_headers import raise_damage
@@ -303,6 +309,7 @@ class LogDirectory:
             told,
             states={states} if isinstance(states, str) else set(states),
             wanted=Selection(producers=producers, offsets=offsets, timestamps=timestamps),
+            advance=advance,
         )
 
     def producers(
@@ -312,6 +319,7 @@ class LogDirectory:
         offsets: Range | None = None,
         timestamps: Range | None = None,
         on_damage: OnDamage | None = None,
+        advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Idempotent and transactional producers: a row for each producer id and epoch of a partition.
 
@@ -321,7 +329,7 @@ class LogDirectory:
         says; producers that only it knows have a row too. See :data:`kafka_log.report.producers.PRODUCERS`.
 
         ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: then only batches count that may have records in them, as their
-        headers say. ``on_damage`` is as in :meth:`txn`. Raises OSError.
+        headers say. ``on_damage`` and ``advance`` are as in :meth:`txn`. Raises OSError.
         """
         from kafka_log.report.partition_headers import raise_damage
         from kafka_log.report.producers import producer_table
@@ -329,7 +337,7 @@ class LogDirectory:
 
         told = on_damage or raise_damage
         wanted = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
-        return producer_table(self.partitions, told, wanted)
+        return producer_table(self.partitions, told, wanted, advance)
 
     def groups(
         self,

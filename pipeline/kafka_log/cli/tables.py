@@ -87,3 +87,8 @@ def show(
     write(table, options.output, sys.stdout.buffer, screen_width())
     sys.stdout.buffer.flush()
     return GOOD
+
+
+def size_of(log: LogDirectory) -> int:
+    """Bytes of the segments that there are to read."""
+    return sum(partition.size for partition in log.found)

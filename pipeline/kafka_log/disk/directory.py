@@ -94,6 +94,11 @@ class Partition:
         """Topic and partition."""
         return self.topic, self.partition
 
+    @property
+    def size(self) -> int:
+        """Bytes of its segments."""
+        return sum(segment.size for segment in self.segments)
+
 
 def by_state(
     partitions: Iterable[Partition],

@@ -39,7 +39,9 @@ class PartitionHeaders:
         columns: Sequence[str],
         on_damage: OnDamage,
         wanted: RowSelection | None = None,
+        advance: Callable[[int], None] = lambda _: None,
     ) -> None:
+        self.advance = advance
         self.wanted = wanted
         self.partition = partition
         self.columns = tuple(dict.fromkeys((*columns, "next_offset")))
@@ -71,6 +73,7 @@ class PartitionHeaders:
                 name = os.fspath(segment.path)
                 what = f"bytes {lost.start} to {lost.end} are passed over: {lost.reason}"
                 self.on_damage(f"{name}: {what}")
+            self.advance(segment.size)
 
 
 def _with_numbers(batch: pa.RecordBatch) -> pa.RecordBatch:
