@@ -37,6 +37,11 @@ def add_table_arguments(
             "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
         )
     add_selection(command, *choose, but=but)
+    add_output(command)
+
+
+def add_output(command: argparse.ArgumentParser) -> None:
+    """How a table is printed."""
     command.add_argument(
         "--output",
         choices=OUTPUTS,
