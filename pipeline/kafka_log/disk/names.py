@@ -14,6 +14,13 @@ _SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|futur
 _SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
 _SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
 
+_MARKED = ("-delete", "-stray", "-future")
+_MARKED_AS_BROKERS_READ = re.compile(r"\S+-\S+\.\S+-(?:delete|stray|future)\Z")
+_NUMBER_AS_BROKERS_READ = re.compile(r"\+?[0-9]+\Z")
+_LARGEST_PARTITION = (1 << 31) - 1
+_NO_LOGS = {"remote-log-index-cache"}
+"""Directories that brokers pass over when they look for logs."""
+
 LOG_START = "log-start-offset-checkpoint"
 
 State = Literal[
@@ -80,6 +87,20 @@ OTHERS = {
     "quorum-state": "the state of a quorum",
 }
 """Files that brokers keep beside segments, by the ends of their names."""
+
+
+def stops_brokers(name: str) -> bool:
+    """Whether a broker that finds a directory with this name in its log directory does not start: it is not in the form of topic-partition,
+    nor of topic-partition.id-delete, -stray or -future (Kafka's ``UnifiedLog.parseTopicPartitionName``)."""
+    if name in _NO_LOGS:
+        return False
+    if name.endswith(_MARKED):
+        if not _MARKED_AS_BROKERS_READ.match(name):
+            return True
+        name = name.rpartition(".")[0]
+    topic, _, number = name.rpartition("-")
+    is_number = _NUMBER_AS_BROKERS_READ.match(number)
+    return not topic or is_number is None or int(number) > _LARGEST_PARTITION
 
 
 def parse_name(directory: Path) -> tuple[str, int] | None:
