@@ -14,6 +14,7 @@ import pyarrow as pa
 from kafka_log.disk.directory import Include, Partition, Segment, chosen, is_partition, survey
 from kafka_log.disk.names import states_of
 from kafka_log.disk.replicas import Replicas, one_of_each
+from kafka_log.disk.tiers import with_tiers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path, place_of
 
@@ -67,6 +68,11 @@ class LogDirectory:
     def partitions(self) -> list[Partition]:
         """The partitions, by topic and number. Raises UnreadableError, an OSError, where one of them cannot be read."""
         return _readable(self.found)
+
+    @property
+    def _logs(self) -> list[Partition]:
+        """The partitions with what tiered storage has of them, each record once."""
+        return with_tiers(self.partitions)
 
     @cached_property
     def left_out(self) -> list[Segment]:
@@ -243,7 +249,7 @@ class LogDirectory:
         from kafka_log.report.keys import key_table
         from kafka_log.tables.selection import changed
 
-        return key_table(self.partitions, _of_rows(changed(selection, None, filters)), advance)
+        return key_table(self._logs, _of_rows(changed(selection, None, filters)), advance)
 
     def records_of_key(
         self,
@@ -262,7 +268,7 @@ class LogDirectory:
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})
-        return records_of_keys(self.partitions, _of_rows(wanted), note, advance)
+        return records_of_keys(self._logs, _of_rows(wanted), note, advance)
 
     def txn(
         self,
@@ -303,7 +309,7 @@ class LogDirectory:
         present = _present(now)
         limit = MAX_TIMEOUT_MS if max_timeout_ms is None else max_timeout_ms
         return transaction_table(
-            self.partitions,
+            self._logs,
             coordinators(_readable(self._there[0]), told),
             Clock(present, now is not None, limit),
             told,
@@ -337,7 +343,7 @@ class LogDirectory:
 
         told = on_damage or raise_damage
         wanted = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
-        return producer_table(self.partitions, told, wanted, advance)
+        return producer_table(self._logs, told, wanted, advance)
 
     def groups(
         self,

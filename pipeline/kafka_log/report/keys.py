@@ -235,12 +235,11 @@ def _batches(
     the damage took."""
     if not partition.segments:
         return
-    paths = [segment.path for segment in partition.segments]
     try:
-        yield from scan(paths, columns, selection=selection)
+        yield from scan([partition], columns, selection=selection)
     except CodecError as error:
         if note is None:
             raise
         note(str(error))
         yield None
-        yield from scan(paths, columns, "salvage", selection=selection, on_damage="drop")
+        yield from scan([partition], columns, "salvage", selection=selection, on_damage="drop")

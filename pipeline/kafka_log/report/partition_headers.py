@@ -13,6 +13,7 @@ from kafka_log.disk.unfinished import unfinished_at
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.tables.selection import Selection, within
 
 OnDamage = Callable[[str], None]
 """What is told of damage: a line with file and bytes."""
@@ -42,7 +43,7 @@ class PartitionHeaders:
         advance: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.advance = advance
-        self.wanted = wanted
+        self.wanted = Selection().batches() if wanted is None else wanted
         self.partition = partition
         self.columns = tuple(dict.fromkeys((*columns, "next_offset")))
         self.on_damage = on_damage
@@ -55,7 +56,7 @@ class PartitionHeaders:
                 segment.path,
                 self.columns,
                 Policy.SALVAGE,
-                selection=self.wanted,
+                selection=within(self.wanted, segment),
                 tail=segment.tail,
                 size=segment.size,
             )
