@@ -12,7 +12,7 @@ from kafka_log import LogDirectory
 from tests.log.histories import TIME, history
 
 ID = "WTscIl6vTOe-sFdJ50q0_w"
-ANSWERS = {
+ANSWERS: dict[str, dict[str, Any]] = {
     "txn": {"now": TIME + 1000},
     "producers": {},
     "keys": {"control_records": False},

@@ -11,7 +11,7 @@ from kafka_log.disk.directory import Segment
 from kafka_log.segment import framing, tails
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.model import End, Lost, Tail
-from kafka_log.segment.positioned_reads import open_segment, read_exactly, size_of
+from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_exactly, size_of
 from kafka_log.segment.reader import SegmentReader
 
 _FIRST_AND_LAST = ("base_offset", "last_offset")
@@ -20,7 +20,10 @@ _FIRST_AND_LAST = ("base_offset", "last_offset")
 def unfinished_at(segment: Segment, position: int) -> Lost | None:
     """The bytes from a place on that were not written to their end, as a reader that takes no damage says: it stops there and names
     them. Where they have the head of a batch it must be one of this segment: other bytes are damage."""
-    if segment.tail is not Tail.ACTIVE or not _may_begin_here(segment, position):
+    try:
+        if segment.tail is not Tail.ACTIVE or not _may_begin_here(segment, position):
+            return None
+    except UnreadableError:
         return None
     reader = SegmentReader(
         segment.path, start=position, records=False, tail=segment.tail, size=segment.size
