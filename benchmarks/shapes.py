@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import struct
 import zlib
@@ -19,6 +20,7 @@ NAMES = {
     "C": "16-byte key, 1 KiB value",
     "D": "10-byte value",
     "E": "lengths that vary, nulls, 0 to 4 headers",
+    "J": "events as JSON, some 270 bytes",
 }
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 _THREE: Headers = ((b"trace-id", b"0123456789abcdef"), (b"source", b"web"), (b"n", b"12345678"))
@@ -28,6 +30,22 @@ _WORDS = [random.Random(5).randbytes(12).hex().encode() for _ in range(200)]
 def text(n: int, r: random.Random) -> bytes:
     """Bytes that compress somewhat."""
     return b"".join(r.choice(_WORDS) for _ in range(n // 24 + 1))[:n]
+
+
+def event(r: random.Random) -> bytes:
+    """What a shop may tell of a visit: half of it compresses well, half hardly."""
+    words = [_WORDS[r.randrange(200)][:8].decode() for _ in range(4)]
+    fields = {
+        "event_id": r.randbytes(16).hex(),
+        "type": r.choice(("view", "click", "search", "add_to_cart", "purchase")),
+        "time": f"2026-11-{r.randint(1, 30):02}T{r.randint(0, 23):02}:00:{r.randint(0, 59):02}Z",
+        "user": {"id": r.randrange(100_000), "session": r.randbytes(8).hex()},
+        "page": f"/{words[0]}/{words[1]}/{r.randrange(5000)}",
+        "referrer": f"https://example.org/{words[2]}?q={words[3]}",
+        "amount": round(r.lognormvariate(3, 1), 2),
+        "agent": f"browser/{r.randint(90, 140)}.0",
+    }
+    return json.dumps(fields, separators=(",", ":")).encode()
 
 
 def shape(name: str, r: random.Random) -> Shape:
@@ -40,6 +58,8 @@ def shape(name: str, r: random.Random) -> Shape:
         return key, text(1024, r), ()
     if name == "D":
         return None, text(10, r), ()
+    if name == "J":
+        return b"user-%d" % r.randrange(100_000), event(r), ()
     varied = None if r.random() < 0.1 else r.randbytes(r.randint(1, 20)).hex().encode()
     value = None if r.random() < 0.02 else text(min(4000, int(r.lognormvariate(4.5, 1))), r)
     count = r.randint(0, 4)

@@ -1,6 +1,6 @@
 """Queries of Spark on a log: the columnar connector, the Python source, and Spark on the same rows as Parquet.
 
-    python -m benchmarks.spark [--mib 96] [--rounds 5] [--output benchmarks/results/spark.md]
+    python -m benchmarks.spark [--mib 768] [--rounds 5] [--output benchmarks/results/spark.md]
 
 One Spark with two cores; what is compared takes turns, round by round. Wall seconds. Needs Java 17 or newer.
 """
@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,11 @@ from pyspark_kafka_log import DefaultSource, enable
 from pyspark_kafka_log.java import find_java
 
 ROOT = Path(__file__).resolve().parent.parent
-CODECS = ("none", "zstd", "lz4")
+SHAPES = (("A", "none"), ("A", "zstd"), ("A", "lz4"), ("J", "zstd"), ("J", "lz4"), ("C", "none"))
 PARTITIONS = 4
+BLOCK = 8 << 20
 NOTES = """
-Records with a 16-byte key and a 100-byte value in batches of 16 KiB; a topic of four partitions, each with a segment. Medians of wall
+A topic of four partitions, each with a segment, in batches of 16 KiB; the MiB are those of records before they are compressed. Medians of wall
 seconds. *Parquet*: the same rows in four files (zstd) that Spark reads; *x*: how many times as fast as the Python source the connector
 is, and as Parquet.
 """.strip()
@@ -66,7 +68,7 @@ def queries(last: int) -> Mapping[str, Callable[[DataFrame], object]]:
     }
 
 
-def session(scratch: Path) -> SparkSession:
+def session(scratch: Path, cores: int = 2) -> SparkSession:
     java = find_java(os.environ, scratch)
     roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline")]
     os.environ |= {
@@ -75,7 +77,7 @@ def session(scratch: Path) -> SparkSession:
         "PYTHONPATH": os.pathsep.join([*roots, str(ROOT)]),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = SparkSession.builder.master(f"local[{cores}]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     spark = builder.config("spark.local.dir", str(scratch)).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
@@ -84,16 +86,16 @@ def session(scratch: Path) -> SparkSession:
     return spark
 
 
-def written(folder: Path, codec: str, mib: int) -> tuple[Path, Path, int]:
+def written(folder: Path, shape: str, codec: str, mib: int) -> tuple[Path, Path, int]:
     """A log and its rows as Parquet; how many rows a partition has."""
-    log, parquet = folder / codec, folder / f"{codec}-parquet"
+    log, parquet = folder / f"{shape}-{codec}", folder / f"{shape}-{codec}-parquet"
     parquet.mkdir()
-    block = shapes.segment("A", 16 << 10, 8 << 20, codec)
+    block = shapes.segment(shape, 16 << 10, BLOCK, codec)
     rows = 0
     for number in range(PARTITIONS):
         path = log / f"records-{number}" / f"{0:020}.log"
         path.parent.mkdir(parents=True)
-        rows = repeated(path, block, (mib << 20) // PARTITIONS)
+        rows = repeated(path, block, len(block) * max(1, (mib << 20) // BLOCK // PARTITIONS))
         columns = ["key", "value", "topic", "partition", "offset", "timestamp", "timestamp_type"]
         table = kafka_log.read_table(path.parent, columns)
         at = table.schema.get_field_index("timestamp")
@@ -104,35 +106,87 @@ def written(folder: Path, codec: str, mib: int) -> tuple[Path, Path, int]:
     return log, parquet, rows
 
 
+def frames(spark: SparkSession, log: Path, parquet: Path) -> dict[str, DataFrame]:
+    """What is compared."""
+    return {
+        "connector": spark.read.format("kafka-log").load(str(log)),
+        "Python source": spark.read.format("kafka-log-python").load(str(log)),
+        "Parquet": spark.read.parquet(str(parquet)),
+    }
+
+
+def timed(
+    query: Callable[[DataFrame], object], asked: Mapping[str, DataFrame], rounds: int
+) -> list[float]:
+    """Median seconds of a query for each of the frames."""
+    ways: dict[str, Any] = {
+        which: lambda frame=frame: query(frame) for which, frame in asked.items()
+    }
+    found = measure.rounds(ways, rounds, clock=time.perf_counter)
+    return [found[which].median for which in asked]
+
+
+def worker_mib() -> int:
+    """The most memory that a Python worker of this process has had; 0 where the system does not tell."""
+    most = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError, KeyError):
+            if str(ROOT).encode() not in (process / "environ").read_bytes():
+                continue
+            if b"pyspark.daemon" in (process / "cmdline").read_bytes():
+                text = (process / "status").read_text("utf-8")
+                lines = dict(line.split(":", 1) for line in text.splitlines())
+                most = max(most, int(lines["VmHWM"].split()[0]) >> 10)
+    return most
+
+
 def main() -> None:
-    options = measure.parser(__doc__, rounds=5, mib=96).parse_args()
+    options = measure.parser(__doc__, rounds=5, mib=768).parse_args()
     report = Report("Spark", measure.command("benchmarks.spark", options))
     report.add(f"PySpark {pyspark.__version__}. {NOTES}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         spark = session(folder)
-        for codec in CODECS:
-            log, parquet, rows = written(folder, codec, options.mib)
-            frames = {
-                "connector": spark.read.format("kafka-log").load(str(log)),
-                "Python source": spark.read.format("kafka-log-python").load(str(log)),
-                "Parquet": spark.read.parquet(str(parquet)),
-            }
-            counts = {frame.count() for frame in frames.values()}
+        made = {}
+        for shape, codec in SHAPES:
+            log, parquet, rows = made[shape, codec] = written(folder, shape, codec, options.mib)
+            asked = frames(spark, log, parquet)
+            counts = {frame.count() for frame in asked.values()}
             assert counts == {rows * PARTITIONS}, counts
-            report.add("", f"## {codec}, {options.mib} MiB, {rows * PARTITIONS:,} rows")
-            report.table("query", *frames, "x Python source", "x Parquet")
+            report.add("", f"## {shapes.NAMES[shape]}, {codec}: {rows * PARTITIONS:,} rows")
+            report.table("query", *asked, "x Python source", "x Parquet")
             for what, query in queries(rows - 1).items():
-                asked: dict[str, Any] = {
-                    which: lambda query=query, frame=frame: query(frame)
-                    for which, frame in frames.items()
-                }
-                found = measure.rounds(asked, options.rounds, clock=time.perf_counter)
-                ours, python, other = (found[which].median for which in frames)
-                cells = [f"{seconds:.2f}" for seconds in (ours, python, other)]
+                ours, python, other = seconds = timed(query, asked, options.rounds)
+                cells = [f"{s:.2f}" for s in seconds]
                 report.row(what, *cells, measure.ratio(python, ours), measure.ratio(other, ours))
+        mib = worker_mib()
         spark.stop()
+        one_core(report, folder, made, options.rounds)
+    if mib:
+        report.add("", f"A Python worker has taken {mib} MiB at most.")
     report.write(options.output)
+
+
+def one_core(
+    report: Report,
+    folder: Path,
+    made: Mapping[tuple[str, str], tuple[Path, Path, int]],
+    rounds: int,
+) -> None:
+    """How much faster two cores are than one: two tasks at once, or one."""
+    query = queries(1)["all columns, noop"]
+    seconds = {}
+    for cores in (1, 2):
+        spark = session(folder, cores)
+        for what, (log, parquet, _) in made.items():
+            seconds[what, cores] = timed(query, frames(spark, log, parquet), rounds)
+        spark.stop()
+    report.add("", "## Two tasks at once, and one: all columns, noop")
+    report.table("rows", *(f"{which}, x" for which in ("connector", "Python source", "Parquet")))
+    for shape, codec in made:
+        pairs = zip(seconds[(shape, codec), 1], seconds[(shape, codec), 2], strict=True)
+        cells = [measure.ratio(one, two) for one, two in pairs]
+        report.row(f"{shapes.NAMES[shape]}, {codec}", *cells)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What Spark writes: tables of Parquet from a log, by our tasks and by its own writer; and logs from rows.
 
-    python -m benchmarks.spark_tables [--mib 96] [--rounds 3] [--output benchmarks/results/spark_tables.md]
+    python -m benchmarks.spark_tables [--mib 512] [--rounds 3] [--output benchmarks/results/spark_tables.md]
 
 One Spark with two cores; what is compared takes turns, round by round. Wall seconds. Needs Java 17 or newer.
 """
@@ -16,20 +16,21 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import DataFrame
 
-from benchmarks import measure
+from benchmarks import measure, shapes
 from benchmarks.measure import Report
-from benchmarks.spark import CODECS, PARTITIONS, session, written
+from benchmarks.spark import PARTITIONS, session, written
 from pyspark_kafka_log.export import export
 
+SHAPES = (("A", "none"), ("A", "zstd"), ("J", "zstd"), ("J", "lz4"))
 NOTES = """
-Records with a 16-byte key and a 100-byte value in batches of 16 KiB; a topic of four partitions, each with a segment. Medians of wall
+A topic of four partitions, each with a segment, in batches of 16 KiB; the MiB are those of records before they are compressed. Medians of wall
 seconds; *x*: how many times as fast as Spark's own writer of Parquet (`df.write.parquet`, the rows from the connector, its own snappy and with zstd as
 ours has it).
 """.strip()
 
 
 def main() -> None:
-    options = measure.parser(__doc__, rounds=3, mib=96).parse_args()
+    options = measure.parser(__doc__, rounds=3, mib=512).parse_args()
     report = Report(
         "Tables and logs that Spark writes", measure.command("benchmarks.spark_tables", options)
     )
@@ -37,8 +38,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         spark = session(folder)
-        for codec in CODECS:
-            log, _, rows = written(folder, codec, options.mib)
+        for shape, codec in SHAPES:
+            log, _, rows = written(folder, shape, codec, options.mib)
             frame = spark.read.format("kafka-log").load(str(log))
             assert frame.count() == rows * PARTITIONS
             ways = {
@@ -57,7 +58,7 @@ def main() -> None:
                 options.rounds,
                 clock=time.perf_counter,
             )
-            report.add("", f"## {codec}, {options.mib} MiB, {rows * PARTITIONS:,} rows")
+            report.add("", f"## {shapes.NAMES[shape]}, {codec}: {rows * PARTITIONS:,} rows")
             report.table("way", "seconds", "million rows/s", "x")
             base = found["df.write.parquet"].median
             for what, timed in found.items():
