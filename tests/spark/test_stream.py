@@ -56,6 +56,12 @@ def ran(
         query.stop()
 
 
+def is_told_limits(spark: SparkSession) -> bool:
+    """Whether the lane knows with the trigger AvailableNow how much a micro-batch is to have: Spark 4.1 tells no Python source."""
+    version = tuple(int(part) for part in spark.version.split(".")[:2])
+    return version >= (4, 2) or spark.conf.get("spark.tests.format") == "kafka-log"
+
+
 def offsets(spark: SparkSession, scratch: Path, topic: str = "t") -> list[int]:
     rows = spark.read.parquet(str(scratch / "out")).where(f"topic = '{topic}'").collect()
     return sorted(row.offset for row in rows)
@@ -67,7 +73,7 @@ def test_restarts_go_on_where_the_checkpoint_says(
     path = write(directory, "t", 0, 0, numbered(3, 4))
     progress = ran(spark, directory, tmp_path, maxOffsetsPerTrigger=5)
     taken = [one["numInputRows"] for one in progress if one["numInputRows"]]
-    assert taken == [5, 5, 2]
+    assert taken == ([5, 5, 2] if is_told_limits(spark) else [12])
     assert progress[-1]["sources"][0]["endOffset"]["t"] == {"0": 12}
     assert offsets(spark, tmp_path) == list(range(12))
     more = build(batch(12, [b"12", b"13"]))

@@ -67,10 +67,12 @@ def test_lag() -> None:
 def test_offsets_are_those_of_the_kafka_source() -> None:
     positions = {("t", 1): Position(5), ("t", 0): Position(23, 4)}
     told = to_json(positions)
-    assert told == {"t": {"0": 23, "1": 5}, "@leaderEpochs": {"t": {"0": 4}}}
+    assert told == {"t": {"0": 23, "1": 5}, "@leaderEpochs t 0:4": {}}
     assert from_json(told) == positions
     assert from_json({"t": {"0": 23}}) == {("t", 0): Position(23)}
     several: list[Any] = [[], {"t": 1}, {"t": {"x": 1}}, {"t": {"0": "1"}}, {"t": {"0": True}}]
+    epochs = ("", " t", " t 0:", " t 0:x", " t 0:1 ", " t u 0:1", "t 0:1", " t 0:9999999999")
+    several += [{f"@leaderEpochs{wrong}": {}} for wrong in epochs]
     for wrong in several:
         with pytest.raises(ValueError, match="no offsets of a stream"):
             from_json(wrong)
@@ -116,7 +118,7 @@ def test_where_queries_begin(directory: Path) -> None:
     wanted = {
         "earliest": {"0": 0, "1": 5},
         "latest": {"0": 3, "1": 6},
-        '{"t":{"0":2,"1":-1},"@leaderEpochs":{"t":{"0":0}}}': {"0": 2, "1": 6},
+        '{"t":{"0":2,"1":-1},"@leaderEpochs t 0:0":{}}': {"0": 2, "1": 6},
         '{"t":{"0":-2,"1":-2}}': {"0": 0, "1": 5},
     }
     for starting, offsets in wanted.items():

@@ -14,6 +14,7 @@ from kafka_log.cli.common import (
     found,
     say_deleted,
 )
+from kafka_log.cli.interruption import Interrupted
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
@@ -164,11 +165,9 @@ def run(options: argparse.Namespace) -> int:
                     f"{file.path}: {file.rows:,} rows{hurt}{kept}", highlight=False, soft_wrap=True
                 )
         except KeyboardInterrupt:
-            print(
-                f"kafka-log: interrupted: {done} of {len(partitions)} files are whole, the same command goes on",
-                file=sys.stderr,
-            )
-            return COULD_NOT_RUN
+            raise Interrupted(
+                f"{done} of {len(partitions)} files are whole, with {rows:,} rows; the same command goes on"
+            ) from None
         except (ExportError, ValueError) as error:
             print(f"kafka-log: {error}", file=sys.stderr)
             return COULD_NOT_RUN

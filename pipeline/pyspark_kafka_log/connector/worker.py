@@ -123,6 +123,10 @@ def _given(request: Mapping[str, Any]) -> dict[str, str]:
     return {**request.get("stores", {}), **request["options"]}
 
 
+def _hello(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    """Nothing: that there is an answer says that this Python has what it needs."""
+
+
 def _schema(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     source = _source(request)
     if request["schema"] is None:
@@ -301,6 +305,7 @@ def _plain(value: Any) -> Any:
 Answer = Callable[[Mapping[str, Any], bytes, Pieces], None]
 
 ANSWERS: Mapping[str, Answer] = {
+    "hello": _hello,
     "schema": _schema,
     "plan": _plan,
     "aggregates": _aggregates,

@@ -81,9 +81,9 @@ def _without_epochs(text: str) -> str:
         found = json.loads(text)
     except ValueError:
         return text
-    if isinstance(found, dict) and EPOCHS in found:
-        return json.dumps({topic: inner for topic, inner in found.items() if topic != EPOCHS})
-    return text
+    if not isinstance(found, dict) or not any(name.startswith(EPOCHS) for name in found):
+        return text
+    return json.dumps({name: inner for name, inner in found.items() if not name.startswith(EPOCHS)})
 
 
 def _limits(texts: Mapping[str, str]) -> Limits:

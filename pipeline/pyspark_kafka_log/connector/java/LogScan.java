@@ -174,7 +174,7 @@ class LogScan
     }
 
     PartitionReaderFactory readers(Map request) {
-        return new LogReaders(PythonWorker.json(request), schema.length() == 0, limit, PythonWorker.settings());
+        return new LogReaders(PythonWorker.json(request), schema.length() == 0, limit, WorkerSettings.ofTasks());
     }
 
     Map request(String ask) {

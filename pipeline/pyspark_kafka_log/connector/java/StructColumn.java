@@ -1,15 +1,26 @@
 package pyspark_kafka_log;
 
+import java.util.List;
+import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.complex.StructVector;
-import org.apache.spark.sql.vectorized.ArrowColumnVector;
+import org.apache.spark.sql.vectorized.ColumnVector;
 
-/** A struct of an Arrow stream. Spark closes columns after each batch: one of structs would lose its fields, and the next batch has no place then. */
-class StructColumn extends ArrowColumnVector {
+/** Structs, whose fields are columns of their own. */
+final class StructColumn extends MemoryColumn {
+    private final ColumnVector[] fields;
+
     StructColumn(StructVector vector) {
         super(vector);
+        List children = vector.getChildrenFromFields();
+        fields = new ColumnVector[children.size()];
+        for (int i = 0; i < fields.length; i++) fields[i] = MemoryColumn.of((FieldVector) children.get(i));
     }
 
-    public void closeIfFreeable() {
-        // The stream closes it.
+    void locate(FieldVector vector, int rows) {
+        MemoryColumn.load(fields);
+    }
+
+    public ColumnVector getChild(int ordinal) {
+        return fields[ordinal];
     }
 }
