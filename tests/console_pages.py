@@ -28,6 +28,10 @@ TOOL = sorted((ROOT / "docs" / "tool").glob("*.md"))
 HOW_TO = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 README = ROOT / "README.md"
 PAGES = (README, VALUES, *TOOL, *HOW_TO)
+OF_SPARK = frozenset(
+    page for page in HOW_TO if page.stem.startswith(("from-zero-to-delta", "follow-a-broker"))
+)
+"""Those on which Spark runs: their Python is of programs that commands start."""
 _OF_VALUES = {
     "schemas": "schemas",
     "segment.log": "samples/kafka-2.8/mixed-0/00000000000000000000.log",
@@ -38,6 +42,8 @@ _OF_TOOL = {"samples": "samples"}
 """What the commands find beside them."""
 _COMMANDS = {"codecgen": "-m codecgen", "kafka-log": "-m kafka_log", "python": ""}
 """What they give to the Python that runs this."""
+_PROGRAM = re.compile(r"^```python\n(# (\w+\.py)\n.*?)^```$", re.M | re.S)
+"""Python that begins with the name of its file."""
 _BLOCK = re.compile(r"(?<=```console\n).*?(?=^```$)", re.M | re.S)
 
 
@@ -76,9 +82,11 @@ def current(page: Path, *, processes: bool = False) -> str:
             )
             tool.chmod(0o755)
         text = page.read_text(encoding="utf-8")
+        for code, name in _PROGRAM.findall(text):
+            (root / name).write_text(code, encoding="utf-8")
         if page == README:
             text = _TABLE.sub(lambda _: commands(), text)
-        run = _by_bash if processes else _printed
+        run = _by_bash if processes or page in OF_SPARK else _printed
         return _BLOCK.sub(lambda block: _block(root, block[0], run), text)
 
 
@@ -140,13 +148,15 @@ def _by_bash(root: Path, command: str, given: str | None = None) -> str:
             "PYTHONPATH": os.pathsep.join(
                 str(ROOT / name) for name in ("generator", "generated", "pipeline")
             ),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
             "COLUMNS": WIDTH,
             "PYTHONUTF8": "1",
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
-        timeout=60,
+        timeout=120,
     )
     return done.stdout
 

@@ -22,7 +22,7 @@ TOOL = ROOT / "docs" / "tool"
     [
         pytest.param(page, processes, id=f"{page.stem}{'-processes' * processes}", marks=marks)
         for page in console_pages.PAGES
-        for processes in (False, True)
+        for processes in ((True,) if page in console_pages.OF_SPARK else (False, True))
         # Each command of that page loads all schemas.
         for marks in [[pytest.mark.slow] * (processes or page == console_pages.VALUES)]
     ],
@@ -34,7 +34,7 @@ def test_what_the_commands_print(page: Path, processes: bool) -> None:
 WITH_PYTHON = [
     page
     for page in (*console_pages.TOOL, *console_pages.HOW_TO)
-    if "```python\n" in page.read_text(encoding="utf-8")
+    if "```python\n" in page.read_text(encoding="utf-8") and page not in console_pages.OF_SPARK
 ]
 
 
