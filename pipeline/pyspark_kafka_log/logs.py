@@ -14,7 +14,7 @@ from pathlib import Path
 from kafka_log import Partition, Segment, discover
 from kafka_log.disk.names import State
 from kafka_log.disk.replicas import one_of_each
-from kafka_log.disk.tiers import with_tiers
+from kafka_log.disk.tiers import Ends, with_tiers
 from kafka_log.segment.places import is_url, place_of
 from kafka_log.tables.own_topics import (
     CLUSTER_METADATA,
@@ -152,8 +152,9 @@ def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
     return found
 
 
-def matching(logs: Sequence[Log], options: Options) -> list[Log]:
-    """Those of the logs that the options name, which need not all be there. Raises :class:`OptionError` for one that is there twice."""
+def matching(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
+    """Those of the logs that the options name, which need not all be there. ``ends`` of remote segments are known from earlier.
+    Raises :class:`OptionError` for one that is there twice."""
     found = list(logs)
     if options.subscribe is not None:
         found = [log for log in found if log.topic in options.subscribe]
@@ -166,7 +167,7 @@ def matching(logs: Sequence[Log], options: Options) -> list[Log]:
     replicas = options.selection.replicas
     if replicas == "error":
         _check_replicas(found)
-    found = with_tiers(one_of_each(found, "newest" if replicas == "newest" else "keep"))
+    found = with_tiers(one_of_each(found, "newest" if replicas == "newest" else "keep"), ends)
     return [log for one in found if (log := _with_files(one, options.files)) is not None]
 
 

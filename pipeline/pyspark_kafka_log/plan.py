@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.tables.committed import PartitionRows
-from kafka_log.tables.selection import within, within_offsets
+from kafka_log.tables.selection import of_segment, within_offsets
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.bounds import offsets_of
 from pyspark_kafka_log.cuts import split
@@ -129,13 +129,11 @@ def _splits(
     of_log = PartitionRows(wanted, options.engine, of_view=options.view is not None, starts=starts)
     following = dict(pairwise(log.segments))
     for segment in of_log.segments(log):
-        rows = within(of_log.of(log, segment.state), segment)
-        first, end = rows.offsets
-        if not within_offsets([segment], rows.offsets):
-            continue  # it lies behind the last stable offset
         # Tasks carry only the transactions that have records in their segment.
-        after = following[segment].base_offset if segment in following else 1 << 63
-        here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))
+        here = of_segment(of_log.of(log, segment.state), segment, following.get(segment))
+        first, end = here.offsets
+        if not within_offsets([segment], here.offsets):
+            continue  # it lies behind the last stable offset
         # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
         for part in split(
             segment,

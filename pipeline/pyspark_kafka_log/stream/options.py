@@ -54,8 +54,10 @@ def parse_stream(given: Mapping[str, str]) -> StreamOptions:
     reading = parse(plain, batch=False)
     if reading.report is not None:
         raise OptionError("view", f"a stream has no {reading.report}: read it in a batch query")
-    if reading.selection.include:
-        raise OptionError("include", "a stream reads live segments")
+    if set(reading.selection.include) - {"remote"}:
+        raise OptionError(
+            "include", "a stream reads live segments, and with remote those in tiered storage"
+        )
     if reading.selection.replicas != "error":
         raise OptionError("replicas", "a stream reads one replica of a partition: load one of them")
     if reading.view is not None and reading.selection.isolation is None:
