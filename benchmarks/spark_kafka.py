@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import pyspark
@@ -72,10 +73,7 @@ def main() -> None:
                 for query in QUERIES:
                     ask = queries(rows)[query]
                     found = measure.rounds(
-                        {
-                            source: lambda f=frame, ask=ask: ask(f)
-                            for source, frame in frames.items()
-                        },
+                        {source: partial(ask, frame) for source, frame in frames.items()},
                         options.rounds,
                         clock=time.perf_counter,
                     )

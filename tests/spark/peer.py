@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -28,6 +28,7 @@ PATIENCE = {"kafkaConsumer.pollTimeoutMs": "2000"}
 
 LAST_S = 120
 Options = Mapping[str, Any]
+T = TypeVar("T")
 
 
 def add_spark_source(session: SparkSession) -> None:
@@ -80,15 +81,18 @@ class Peer:
 
     def read(self, source: str, options: Options) -> tuple[Any, pa.Table] | Failed:
         """Schema and rows of a batch query."""
-        with failing() as failed:
+
+        def asked() -> tuple[Any, pa.Table]:
             frame = self._loaded(self.session.read, source, options)
             return frame.schema, rows(frame)
-        return failed[0]
+
+        return attempted(asked)
 
     def stream(self, source: str, options: Options, checkpoint: Path) -> Streamed | Failed:
         """A query that reads what there is, from where its checkpoint ends."""
-        got: list[pa.Table] = []
-        with failing() as failed:
+
+        def asked() -> Streamed:
+            got: list[pa.Table] = []
             frame = self._loaded(self.session.readStream, source, options)
             query = (
                 frame.writeStream.foreachBatch(lambda batch, _: got.append(rows(batch)))
@@ -102,7 +106,8 @@ class Peer:
                 query.stop()
             ends = [one.sources[0].endOffset for one in query.recentProgress]
             return Streamed(tuple(got), tuple(map(json.loads, ends)))
-        return failed[0]
+
+        return attempted(asked)
 
     def _loaded(self, reader: Any, source: str, options: Options) -> DataFrame:
         reader = reader.format(source)
@@ -147,14 +152,12 @@ class Peer:
         }[theirs, ours.pop()]
 
 
-@contextmanager
-def failing() -> Iterator[list[Failed]]:
-    """Takes what a query fails with into a list."""
-    out: list[Failed] = []
+def attempted(ask: Callable[[], T]) -> T | Failed:
+    """What a query gives, or what it fails with."""
     try:
-        yield out
+        return ask()
     except (PySparkException, Py4JJavaError) as error:
-        out.append(Failed(str(error)))
+        return Failed(str(error))
 
 
 @contextmanager
