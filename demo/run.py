@@ -1,7 +1,8 @@
 """The project's chores, on a machine that has Python 3.11 or newer and nothing else.
 
     python demo/run.py demo [LOG_DIRECTORY ...]   a few answers about log directories (the samples, unless told), and their
-                                                  records as a Spark table; --engine construct: by the reference codecs
+                                                  records as a Spark table; --engine construct: by the reference codecs;
+                                                  --output: where they go as Parquet (demo-output)
     python demo/run.py test [PYTEST_ARGUMENT ...] the tests that need no broker, on all cores; with arguments: pytest's
     python demo/run.py generate                   write generated/ from schemas/
     python demo/run.py check                      formatting, types, imports, and that generated/ is current
@@ -40,17 +41,18 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def run(command: list[str | os.PathLike[str]], *, quiet: bool = False) -> None:
-    """Run a program in the repository. Raises ChoreError when it fails."""
+def run(command: list[str | os.PathLike[str]], *, quiet: bool = False) -> str:
+    """Run a program in the repository. What it says is shown, or (``quiet``) returned. Raises ChoreError when it fails."""
     environ = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     out = subprocess.PIPE if quiet else None
     done = subprocess.run(
         command, cwd=ROOT, env=environ, stdout=out, stderr=subprocess.STDOUT if quiet else None
     )
+    text = done.stdout.decode("utf-8", "replace").rstrip() if quiet else ""
     if done.returncode != 0:
         shown = " ".join(map(str, command))
-        text = done.stdout.decode("utf-8", "replace").rstrip() if quiet else ""
         raise ChoreError(f"{text}\n`{shown}` failed (exit code {done.returncode})".lstrip())
+    return text
 
 
 # ---------------------------------------------------------------- .venv
@@ -131,23 +133,36 @@ def java() -> None:
 # ---------------------------------------------------------------- chores
 
 
+GENERATE: list[str | os.PathLike[str]] = [
+    *(PYTHON, "-m", "codecgen", "generate", "schemas", "--out", "generated")
+]
+
+
 def generate() -> None:
     venv("generate")
-    run([PYTHON, "-m", "codecgen", "generate", "schemas", "--out", "generated"])
+    run(GENERATE)
+
+
+def codecs() -> None:
+    """See to it that generated/ is what schemas/ say. Nothing is said where it was."""
+    *_, sums = run(GENERATE, quiet=True).splitlines()
+    if ": 0 written" not in sums or ", 0 removed" not in sums:
+        say(f"The codecs are made anew from schemas/ ({sums})")
 
 
 def demo(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="demo/run.py demo")
     parser.add_argument("logs", nargs="*", type=Path, metavar="LOG_DIRECTORY")
     parser.add_argument("--engine", choices=("auto", "arrow", "construct"))
+    parser.add_argument("--output", type=Path, metavar="DIR", help="where the Parquet goes")
     options = parser.parse_args(arguments)
     demo_venv()
     java()
-    say("The codecs, from schemas/*.yaml:")
-    generate()
+    codecs()
     logs = [path.absolute() for path in options.logs] or sample_logs()
-    engine = ["--engine", options.engine] if options.engine else []
-    run([PYTHON, ROOT / "demo" / "show.py", *engine, *logs])
+    more = ["--engine", options.engine] if options.engine else []
+    more += ["--output", options.output.absolute()] if options.output else []
+    run([PYTHON, ROOT / "demo" / "show.py", *more, *logs])
 
 
 def demo_venv() -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, Segment, State, chosen, is_partition, survey
+from kafka_log.disk.directory import Include, Partition, Segment, chosen, is_partition, survey
+from kafka_log.disk.names import states_of
 from kafka_log.disk.replicas import Replicas, one_of_each
+from kafka_log.disk.tiers import with_tiers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path, place_of
 
@@ -31,8 +33,8 @@ Place = str | os.PathLike[str]
 class LogDirectory:
     """The partitions below a path: a segment, a partition's directory, a broker's log directory, or several of these.
 
-    ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live (see
-    :data:`~kafka_log.disk.directory.State`). Of partitions that lie in several of the directories all ``replicas`` are read (``keep``), the one
+    ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live: states (see
+    :data:`~kafka_log.disk.directory.State`), one text with commas between, or ``all``. Of partitions that lie in several of the directories all ``replicas`` are read (``keep``), the one
     whose log goes furthest (``newest``), or (``error``) that is a DirectoryError. Each method answers one question with an Arrow table, and reads the
     files anew. Raises :class:`~kafka_log.disk.directory.DirectoryError` when there is no log, NotThere (a ValueError) for a topic or a
     partition that is not there.
@@ -44,11 +46,11 @@ class LogDirectory:
         *,
         topics: str | Iterable[str] | None = None,
         partitions: int | Iterable[int] | None = None,
-        include: Collection[State] = (),
+        include: Include = (),
         replicas: Replicas = "keep",
     ) -> None:
         self.path = [path] if isinstance(path, str | os.PathLike) else list(path)
-        self.include = include
+        self.include = states_of(include)
         self.replicas = replicas
         self._topics = [topics] if isinstance(topics, str) else topics
         self._numbers = partitions
@@ -66,6 +68,11 @@ class LogDirectory:
     def partitions(self) -> list[Partition]:
         """The partitions, by topic and number. Raises UnreadableError, an OSError, where one of them cannot be read."""
         return _readable(self.found)
+
+    @property
+    def _logs(self) -> list[Partition]:
+        """The partitions with what tiered storage has of them, each record once."""
+        return with_tiers(self.partitions)
 
     @cached_property
     def left_out(self) -> list[Segment]:
@@ -229,34 +236,39 @@ class LogDirectory:
         return list(map(place_of, self.path))
 
     def keys(
-        self, *, selection: Selection | None = None, **filters: Unpack[RowFilters]
+        self,
+        *,
+        advance: Callable[[int], None] = lambda _: None,
+        selection: Selection | None = None,
+        **filters: Unpack[RowFilters],
     ) -> pa.Table:
         """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete
         or live; bytes are those of keys and values, not compressed. ``problem`` is the first damage of a partition, whose other
-        records are counted. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`. Memory: some 150
-        bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
+        records are counted. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`; ``advance`` is told of bytes of partitions that
+        are done. Memory: some 150 bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
         from kafka_log.report.keys import key_table
         from kafka_log.tables.selection import changed
 
-        return key_table(self.partitions, _of_rows(changed(selection, None, filters)))
+        return key_table(self._logs, _of_rows(changed(selection, None, filters)), advance)
 
     def records_of_key(
         self,
         keys: bytes | Iterable[bytes | None],
         *,
         note: Callable[[str], None] | None = None,
+        advance: Callable[[int], None] = lambda _: None,
         selection: Selection | None = None,
         **filters: Unpack[OtherFilters],
     ) -> pa.Table:
         """All records of a key, or of several (None: those without one): offset, timestamp (milliseconds), bytes of the value, whether
-        it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, are
-        as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
+        it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, and
+        ``advance`` are as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
         damage is read."""
         from kafka_log.report.keys import records_of_keys
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})
-        return records_of_keys(self.partitions, _of_rows(wanted), note)
+        return records_of_keys(self._logs, _of_rows(wanted), note, advance)
 
     def txn(
         self,
@@ -268,6 +280,7 @@ class LogDirectory:
         now: int | None = None,
         max_timeout_ms: int | None = None,
         on_damage: OnDamage | None = None,
+        advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Transactions: a row for each that a partition shows, open ones first.
 
@@ -284,7 +297,7 @@ class LogDirectory:
         transactions whose own is not known; None: 15 minutes.
 
         Bytes that are no batches are passed over, and ``on_damage`` is called with a line about them; None: CodecError is raised,
-        with file and byte. Raises ValueError for a state that there is not, OSError.
+        with file and byte. ``advance`` is told of bytes of segments that are done. Raises ValueError for a state that there is not, OSError.
         """
         from kafka_log.report.hanging import MAX_TIMEOUT_MS, Clock
         from kafka_log.report.partition_headers import raise_damage
@@ -296,12 +309,13 @@ class LogDirectory:
         present = _present(now)
         limit = MAX_TIMEOUT_MS if max_timeout_ms is None else max_timeout_ms
         return transaction_table(
-            self.partitions,
+            self._logs,
             coordinators(_readable(self._there[0]), told),
             Clock(present, now is not None, limit),
             told,
             states={states} if isinstance(states, str) else set(states),
             wanted=Selection(producers=producers, offsets=offsets, timestamps=timestamps),
+            advance=advance,
         )
 
     def producers(
@@ -311,6 +325,7 @@ class LogDirectory:
         offsets: Range | None = None,
         timestamps: Range | None = None,
         on_damage: OnDamage | None = None,
+        advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Idempotent and transactional producers: a row for each producer id and epoch of a partition.
 
@@ -320,7 +335,7 @@ class LogDirectory:
         says; producers that only it knows have a row too. See :data:`kafka_log.report.producers.PRODUCERS`.
 
         ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: then only batches count that may have records in them, as their
-        headers say. ``on_damage`` is as in :meth:`txn`. Raises OSError.
+        headers say. ``on_damage`` and ``advance`` are as in :meth:`txn`. Raises OSError.
         """
         from kafka_log.report.partition_headers import raise_damage
         from kafka_log.report.producers import producer_table
@@ -328,7 +343,7 @@ class LogDirectory:
 
         told = on_damage or raise_damage
         wanted = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
-        return producer_table(self.partitions, told, wanted)
+        return producer_table(self._logs, told, wanted, advance)
 
     def groups(
         self,

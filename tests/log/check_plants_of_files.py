@@ -207,6 +207,13 @@ OF_FILES = [
         "note",
     ),
     Plant(
+        "directory that is no partition's",
+        lambda r: (r / "lost+found").mkdir(),
+        "unknown_directory",
+        "lost+found",
+        None,
+    ),
+    Plant(
         "segment alone removed",
         lambda r: (r / LOG).unlink(),
         "index_without_segment",

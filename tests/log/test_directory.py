@@ -119,7 +119,7 @@ def test_what_is_not_live_is_taken_in_under_its_own_name(tmp_path: Path) -> None
     ]
     assert survey(tmp_path, STATES)[1] == []
     with pytest.raises(ValueError, match="no state is called 'gone'; known: live, deleted"):
-        discover(tmp_path, ["gone"])  # type: ignore[list-item]
+        discover(tmp_path, ["gone"])
 
 
 def test_what_is_asked_for_by_its_name_is_read(tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafka_log import LogDirectory, read_table
+from kafka_log import LogDirectory, Selection, read_table
 from kafka_log.cli import main
+from kafka_log.disk.directory import discover
+from kafka_log.disk.names import STATES, states_of
 from tests.paths import SAMPLES
 
 SEGMENT = "00000000000000000000.log"
@@ -65,11 +69,69 @@ def test_the_command_says_what_it_left_out(
     assert capsys.readouterr().err == ""
 
 
+WRITTEN: list[tuple[Any, tuple[str, ...]]] = [
+    (None, ()),
+    ((), ()),
+    ("live", ()),
+    ("all", STATES[1:]),
+    ("ALL", STATES[1:]),
+    (["all"], STATES[1:]),
+    ("remote,deleted", ("deleted", "remote")),
+    (" remote , deleted,remote", ("deleted", "remote")),
+    (["remote", "deleted"], ("deleted", "remote")),
+    ({"future"}, ("future",)),
+    (iter(["stray", "snapshot,swap"]), ("swap", "stray", "snapshot")),
+    ("deleted,all", STATES[1:]),
+]
+
+
+@pytest.mark.parametrize(("include", "states"), WRITTEN, ids=repr)
+def test_states_as_people_write_them(include: Any, states: tuple[str, ...]) -> None:
+    assert states_of(include) == states
+
+
+@pytest.mark.parametrize(
+    "include", ["", "gone", "deleted,", ["gone"], [None], b"deleted", [["all"]]]
+)
+def test_what_is_no_state_is_refused_by_all(broker: Path, include: Any) -> None:
+    for ask in (
+        lambda: Selection(include=include),
+        lambda: LogDirectory(broker, include=include),
+        lambda: discover(broker, include),
+        lambda: read_table(broker, include=include),
+    ):
+        with pytest.raises(ValueError, match="no state is called"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "include", ["all", "future,deleted,delete", ["deleted", "future", "delete"]]
+)
+def test_the_library_and_the_command_mean_the_same(
+    broker: Path, include: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = include if isinstance(include, str) else ",".join(include)
+    assert main(["dump", str(broker), "--include", text, "--output", "jsonl"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    columns = ["topic", "partition", "state", "offset"]
+    expected = read_table(broker, columns, include=include).to_pylist()
+    assert [{name: row[name] for name in columns} for row in rows] == expected
+    assert {row["state"] for row in expected} == {"live", "deleted", "future", "delete"}
+    there = LogDirectory(broker, include=include)
+    assert there.left_out == []
+    assert {s.state for p in there.partitions for s in p.segments} == {
+        "live",
+        "deleted",
+        "future",
+        "delete",
+    }
+
+
 def test_an_unknown_state(broker: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["ls", str(broker), "--include", "deleted,gone"])
     assert caught.value.code == 2
-    assert "no state is called 'gone'; known: deleted, cleaned, " in capsys.readouterr().err
+    assert "no state is called 'gone'; known: live, deleted, cleaned, " in capsys.readouterr().err
 
 
 def test_tables_name_states(broker: Path) -> None:

@@ -46,7 +46,7 @@ SEEDS = st.integers(0, 1 << 20)
         ({"producers": 1.5}, "producers is 1.5: producer ids are expected"),
         ({"producers": [1 << 63]}, "producers is 9223372036854775808"),
         ({"isolation": "committed"}, "isolation is 'committed'; known: read_uncommitted"),
-        ({"include": "dead"}, "include is 'dead'; known: live, deleted"),
+        ({"include": "dead"}, "include: no state is called 'dead'; known: live, deleted"),
         ({"policy": "lax"}, "policy is 'lax'; known: strict, kafka, salvage"),
         ({"on_damage": "lose"}, "on_damage is 'lose'; known: raise, keep, drop"),
     ],

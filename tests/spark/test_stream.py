@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 def started(
     spark: SparkSession,
-    path: Path,
+    path: Path | str,
     scratch: Path,
     trigger: dict[str, Any] | None = None,
     **options: Any,
@@ -41,7 +41,9 @@ def started(
     )
 
 
-def ran(spark: SparkSession, path: Path, scratch: Path, **options: Any) -> list[dict[str, Any]]:
+def ran(
+    spark: SparkSession, path: Path | str, scratch: Path, **options: Any
+) -> list[dict[str, Any]]:
     """The progress of a query that reads what is there."""
     query = started(spark, path, scratch, **options)
     try:

@@ -15,6 +15,7 @@ from codecgen.runtime import completion
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.extras import missing
 from codecgen.runtime.version import RELEASE
+from kafka_log.cli import interruption
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
     EXIT_CODES,
@@ -102,8 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command. Returns the exit code."""
     try:
         return _run(argv)
-    except KeyboardInterrupt:
-        print("kafka-log: interrupted: what was printed is not all", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(interruption.line(interrupt), file=sys.stderr)
         return COULD_NOT_RUN
 
 

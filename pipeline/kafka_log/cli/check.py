@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafka_log.cli.common import PROBLEMS, progress_of
 from kafka_log.cli.ranges import TIMES
 from kafka_log.cli.selection import CHOICE
-from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.segment.kernels import ENGINES
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _text(table: pa.Table, width: int | None) -> str:
 
 
 def _with_progress(log: LogDirectory, options: argparse.Namespace) -> pa.Table:
-    total = sum(segment.size for p in log.found for segment in p.segments)
+    total = size_of(log)
     with progress_of("checking", total) as advance:
         return log.check(
             deep=options.deep,

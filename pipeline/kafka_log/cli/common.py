@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from codecgen.runtime.located_bytes import Limits
+from kafka_log.cli.interruption import saying
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey, utf8
 from kafka_log.disk.log_start import LogStarts
@@ -167,13 +168,42 @@ QUIET_SECONDS = 1.0
 
 @contextmanager
 def progress_of(
-    what: str, total: int | None, *, shown: bool = True
+    what: str,
+    total: int | None,
+    *,
+    shown: bool = True,
+    made: Callable[[], str] = lambda: "nothing is printed",
 ) -> Iterator[Callable[[int], None]]:
     """A bar on stderr for so many bytes (None: nobody knows), after a second; none where nobody looks, or it is not to be ``shown``. What
-    it gives is told of bytes that are done."""
-    if not (shown and sys.stderr.isatty()):
-        yield lambda n: None
-        return
+    it gives is told of bytes that are done. Ctrl-C says how many these are, and what was ``made`` of them."""
+    done = 0
+
+    def count(n: int) -> None:
+        nonlocal done
+        done += n
+
+    def said() -> str:
+        from rich import filesize
+
+        if total is None:
+            return made()
+        return f"{made()}; segments done: {filesize.decimal(done)} of {filesize.decimal(total)}"
+
+    with saying(said):
+        if not (shown and sys.stderr.isatty()):
+            yield count
+            return
+        with _bar(what, total) as advance:
+
+            def both(n: int) -> None:
+                count(n)
+                advance(n)
+
+            yield both
+
+
+@contextmanager
+def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -68,6 +68,7 @@ def _converted(
     for row in table.to_pylist():
         if row["reason"] is not None:
             place = printable(f"{row['topic']}-{row['partition']}: {row['reason']}")
-            print(f"kafka-log: not converted: {place}", file=sys.stderr)
+            verdict = "not converted: " if row["what"] == "refused" else ""
+            print(f"kafka-log: {verdict}{place}", file=sys.stderr)
     # A column of sentences has no room beside the numbers.
     return table.drop_columns("reason") if options.output == "text" else table

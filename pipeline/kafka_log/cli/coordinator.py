@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.tables import OUTPUTS, show
+from kafka_log.cli.tables import add_output, show
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,12 +36,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="log directory to look in; may be repeated",
     )
-    command.add_argument(
-        "--output",
-        choices=OUTPUTS,
-        default="text",
-        help="text for people, the rest for programs (default %(default)s)",
-    )
+    add_output(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -45,7 +45,12 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
     size = sum(segment.size for p in partitions for segment in p.segments)
     open_segment = opener(_with_engine(options, partitions, size), list(partitions), False)
     sys.stdout.flush()
-    with progress_of("dump", size, shown=not sys.stdout.isatty()) as advance:
+    count = 0
+
+    def made() -> str:
+        return f"at least {count:,} batches are printed"
+
+    with progress_of("dump", size, shown=not sys.stdout.isatty(), made=made) as advance:
         told = Told((lambda line: say(out, line)) if is_text else on_stderr, advance)
         wanted = _wanted(options)
         sink = (
@@ -63,6 +68,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 with suppress(CodecError):  # of a strict reader, which is in its end too
                     for part in _parts(reader, told):
                         more = sink.put(part)
+                        count += len(part) if isinstance(part, list) else part.entries
                         if not more:
                             break
                 told.end(segment, reader.end if more else None)

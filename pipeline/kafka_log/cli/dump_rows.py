@@ -59,7 +59,12 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     text = TextRows(out, names, _pads(partitions), most, width) if is_text else None
     output: Output | None = text or (JsonRows(out) if options.output == "jsonl" else None)
     sys.stdout.flush()
-    with progress_of("dump", size, shown=not sys.stdout.isatty()) as advance:
+    count = 0
+
+    def made() -> str:
+        return f"at least {count:,} records are printed"
+
+    with progress_of("dump", size, shown=not sys.stdout.isatty(), made=made) as advance:
         told = Told(on_stderr if text is None else text.say, advance)
         for partition in partitions:
             if text is not None and is_headed:
@@ -84,8 +89,9 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
             if output is None:
                 output = OF_SCHEMA[options.output](out, rows.shape(_none(reader.schema)).schema)
             for batch in reader:
-                made = rows.shape(batch)
-                output.write(made if text is None else without_no_time(made))
+                shaped = rows.shape(batch)
+                output.write(shaped if text is None else without_no_time(shaped))
+                count += batch.num_rows
     if text is not None and text.is_first:
         text.say("no records")
     if output is not None:

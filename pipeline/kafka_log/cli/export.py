@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from pathlib import Path
 
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
@@ -13,11 +14,12 @@ from kafka_log.cli.common import (
     found,
     say_deleted,
 )
+from kafka_log.cli.interruption import Interrupted
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
-from kafka_log.segment.places import local_path
+from kafka_log.segment.places import is_url, local_path
 from kafka_log.tables.own_topics import VIEWS
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv")
@@ -39,9 +41,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--out",
         required=True,
-        type=argument(local_path),
+        type=argument(_place),
         metavar="DIR",
-        help="where the files go; made if need be",
+        help="where the files go; made if need be. With --spark a table, or the s3:// URL of one",
     )
     command.add_argument(
         "--format",
@@ -94,6 +96,11 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _place(text: str) -> Path | str:
+    """A directory, or the URL of a table."""
+    return text if is_url(text) else local_path(text)
+
+
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     from codecgen.runtime.errors import CodecError
@@ -103,6 +110,10 @@ def run(options: argparse.Namespace) -> int:
         return _by_spark(options)
     if options.format in TABLES:
         print(f"kafka-log: --format {options.format} needs --spark", file=sys.stderr)
+        return COULD_NOT_RUN
+    if is_url(options.out):
+        reason = "files are written to this machine's disks, and only tables of --spark to stores"
+        print(f"kafka-log: {options.out}: {reason}", file=sys.stderr)
         return COULD_NOT_RUN
     partitions, selection = found(options), selection_of(options)
     topic = VIEWS.get(options.view)
@@ -154,11 +165,9 @@ def run(options: argparse.Namespace) -> int:
                     f"{file.path}: {file.rows:,} rows{hurt}{kept}", highlight=False, soft_wrap=True
                 )
         except KeyboardInterrupt:
-            print(
-                f"kafka-log: interrupted: {done} of {len(partitions)} files are whole, the same command goes on",
-                file=sys.stderr,
-            )
-            return COULD_NOT_RUN
+            raise Interrupted(
+                f"{done} of {len(partitions)} files are whole, with {rows:,} rows; the same command goes on"
+            ) from None
         except (ExportError, ValueError) as error:
             print(f"kafka-log: {error}", file=sys.stderr)
             return COULD_NOT_RUN

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import GOOD, PROBLEMS, screen_width
+from kafka_log.cli.tables import add_output
 from kafka_log.segment.places import place_of
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ EXAMPLES = """\
   kafka-log hexdump 00000000000000000000.log --offset 1703
   kafka-log hexdump 00000000000000000000.log --at 78400 --batches 2
   kafka-log hexdump 00000000000000000000.timeindex
+  kafka-log hexdump 00000000000000000000.log --output csv > fields.csv
 """
 
 
@@ -40,6 +43,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="show at most so many records of a batch, or entries of a file (default %(default)s)",
     )
+    add_output(command)
     command.add_argument(
         "--as", dest="kind", metavar="NAME", help="what the file is, where its name does not say"
     )
@@ -59,6 +63,8 @@ def _count(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
+    if options.output != "text":
+        return _table(options)
     from kafka_log.report.hexdump_lines import lines
 
     worst = GOOD
@@ -69,6 +75,22 @@ def run(options: argparse.Namespace) -> int:
             print(line)
         worst = max(worst, PROBLEMS if part.damage else GOOD)
     return worst
+
+
+def _table(options: argparse.Namespace) -> int:
+    """What the text shows, as rows; its notes and damage are on the error output."""
+    from kafka_log.report.hexdump_table import hexdump_table
+    from kafka_log.report.printing import printable
+    from kafka_log.report.table_output import write
+
+    parts = list(_parts(options))
+    sys.stdout.flush()
+    write(hexdump_table(parts), options.output, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+    for part in parts:
+        for line in (*part.notes, *part.damage):
+            print(f"kafka-log: {printable(line)}", file=sys.stderr)
+    return PROBLEMS if any(part.damage for part in parts) else GOOD
 
 
 def _parts(options: argparse.Namespace) -> Iterator[Part]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS, say_deleted
+from kafka_log.cli.common import PROBLEMS, progress_of, say_deleted
 from kafka_log.cli.selection import BYTES, RECORDS, selection_of
-from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.cli.tables import add_table_arguments, show, size_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,17 +36,22 @@ def run(options: argparse.Namespace) -> int:
 
     def answer(log: LogDirectory) -> pa.Table:
         say_deleted(log.found, selection)
+        with progress_of("reading", size_of(log)) as advance:
+            found = asked(log, advance)
         if selection.keys is not None:
-            found = log.records_of_key(selection.keys, note=problems.append, selection=selection)
             is_known = options.output == "text" and len(selection.keys) == 1
             return found.drop_columns("key") if is_known else found
-        table = log.keys(selection=selection)
-        problems.extend(filter(None, table.column("problem").to_pylist()))
-        return _for_people(table) if options.output == "text" else table
+        problems.extend(filter(None, found.column("problem").to_pylist()))
+        return _for_people(found) if options.output == "text" else found
 
-    code = show(
-        options, answer, "no partitions" if selection.keys is None else "no record has this key"
-    )
+    def asked(log: LogDirectory, advance: Callable[[int], None]) -> pa.Table:
+        keys = selection.keys
+        if keys is None:
+            return log.keys(advance=advance, selection=selection)
+        return log.records_of_key(keys, note=problems.append, advance=advance, selection=selection)
+
+    empty = "no partitions" if selection.keys is None else "no record has this key"
+    code = show(options, answer, empty, has_bar=True)
     for problem in problems if selection.keys is not None else ():
         print(f"kafka-log: {problem}", file=sys.stderr)
     return PROBLEMS if problems else code

@@ -6,9 +6,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS
+from kafka_log.cli.common import PROBLEMS, progress_of
 from kafka_log.cli.selection import BATCHES
-from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.cli.tables import add_table_arguments, show, size_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,15 +45,17 @@ def run(options: argparse.Namespace) -> int:
     is_narrow = options.output == "text" and not options.wide
 
     def answer(log: LogDirectory) -> pa.Table:
-        table = log.producers(
-            producers=options.producer,
-            offsets=options.offsets,
-            timestamps=options.time,
-            on_damage=damage.append,
-        )
+        with progress_of("reading", size_of(log)) as advance:
+            table = log.producers(
+                producers=options.producer,
+                offsets=options.offsets,
+                timestamps=options.time,
+                on_damage=damage.append,
+                advance=advance,
+            )
         return table.select(OF_TEXT) if is_narrow else table
 
-    code = show(options, answer, "no producers")
+    code = show(options, answer, "no producers", has_bar=True)
     for line in damage:
         print(f"kafka-log: {line}", file=sys.stderr)
     return PROBLEMS if damage else code

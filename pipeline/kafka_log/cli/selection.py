@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafka_log.cli.ranges import TIMES, argument, offset_range, time_range
-from kafka_log.disk.directory import STATES, State
+from kafka_log.disk.names import STATES, states_of
 from kafka_log.segment.row_selection import Header
 from kafka_log.tables.selection import ISOLATIONS, MAX_PARTITION, Selection
 
@@ -137,15 +137,6 @@ def _number(text: str, least: int, most: int, what: str) -> int:
     return int(text)
 
 
-def _states(text: str) -> tuple[State, ...]:
-    names = STATES[1:] if text == "all" else text.split(",")
-    states = tuple(state for state in STATES[1:] if state in names)
-    if len(states) < len(names):
-        wrong = next(name for name in names if name not in states)
-        raise ValueError(f"no state is called {wrong!r}; known: {', '.join(STATES[1:])}, all")
-    return states
-
-
 def _each(parse: Callable[[str], Any], metavar: str) -> dict[str, Any]:
     return {"action": "append", "type": argument(parse), "metavar": metavar}
 
@@ -200,7 +191,7 @@ _OPTIONS: Mapping[str, _Option] = {
     "include": _Option(
         "include",
         f"also segments that are not live: {', '.join(STATES[1:])}, or all of them",
-        {"type": argument(_states), "default": (), "metavar": "STATE,..."},
+        {"type": argument(states_of), "default": (), "metavar": "STATE,..."},
     ),
     "replicas": _Option(
         "replicas",

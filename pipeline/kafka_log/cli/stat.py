@@ -12,7 +12,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import PROBLEMS, add_reading, progress_of
 from kafka_log.cli.ranges import TIMES, argument, milliseconds
 from kafka_log.cli.selection import BATCHES, selection_of
-from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.disk.directory import NotThere
 from kafka_log.report.printing import printable
 
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
             by = checked_by(options.by.split(","))
         except ValueError as error:
             raise NotThere(str(error)) from None
-        size = sum(segment.size for p in log.found for segment in p.segments)
+        size = size_of(log)
         with progress_of("reading", size) as advance:
             asked = _asked(options, told, advance)
             if options.largest is not None:

@@ -37,6 +37,11 @@ def add_table_arguments(
             "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
         )
     add_selection(command, *choose, but=but)
+    add_output(command)
+
+
+def add_output(command: argparse.ArgumentParser) -> None:
+    """How a table is printed."""
     command.add_argument(
         "--output",
         choices=OUTPUTS,
@@ -87,3 +92,8 @@ def show(
     write(table, options.output, sys.stdout.buffer, screen_width())
     sys.stdout.buffer.flush()
     return GOOD
+
+
+def size_of(log: LogDirectory) -> int:
+    """Bytes of the segments that there are to read."""
+    return sum(partition.size for partition in log.found)

@@ -6,10 +6,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import GOOD, PROBLEMS, screen_width
+from kafka_log.cli.common import GOOD, PROBLEMS, progress_of, screen_width
 from kafka_log.cli.ranges import TIMES, argument, milliseconds
 from kafka_log.cli.selection import BATCHES
-from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.report.printing import fold
 
 if TYPE_CHECKING:
@@ -73,22 +73,24 @@ def run(options: argparse.Namespace) -> int:
     is_text = options.output == "text"
 
     def answer(log: LogDirectory) -> pa.Table:
-        table = log.txn(
-            states=options.state or (),
-            producers=options.producer,
-            offsets=options.offsets,
-            timestamps=options.time,
-            now=options.now,
-            max_timeout_ms=options.max_transaction_timeout * 60_000,
-            on_damage=damage.append,
-        )
+        with progress_of("reading", size_of(log)) as advance:
+            table = log.txn(
+                states=options.state or (),
+                producers=options.producer,
+                offsets=options.offsets,
+                timestamps=options.time,
+                now=options.now,
+                max_timeout_ms=options.max_transaction_timeout * 60_000,
+                on_damage=damage.append,
+                advance=advance,
+            )
         found.extend(table.column("hanging").unique().to_pylist())
         if not is_text or options.wide:
             return table
         notes.extend(_reasons(table))
         return table.select(OF_TEXT)
 
-    code = show(options, answer, "no transactions")
+    code = show(options, answer, "no transactions", has_bar=True)
     for note in notes:
         for line in fold(note, screen_width() or len(note), whole=True):
             print(line.rstrip())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of
+from kafka_log.cli.common import PROBLEMS, progress_of
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import PLACES
-from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.segment.places import local_path
 
 if TYPE_CHECKING:
@@ -53,19 +52,15 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
         names.extend(f"{p.topic}-{p.partition}" for p in log.found)
-        total = sum(segment.size for p in log.found for segment in p.segments)
-        with progress_of(what, total) as advance:
+        total = size_of(log)
+        with progress_of(what, total, made=whole) as advance:
             table = job(log, advance)
         bad = not {"lost", "refused"}.isdisjoint(table.column("what").to_pylist())
         return table
 
-    try:
-        code = show(options, answer, "no partitions", text, has_bar=True)
-    except KeyboardInterrupt:
+    def whole() -> str:
         done = sum((options.out / name).exists() for name in names)
-        print(
-            f"kafka-log: interrupted: {done} of {len(names)} partitions in {options.out} are whole, the same command goes on",
-            file=sys.stderr,
-        )
-        return COULD_NOT_RUN
+        return f"{done} of {len(names)} partitions in {options.out} are whole, the same command goes on"
+
+    code = show(options, answer, "no partitions", text, has_bar=True)
     return PROBLEMS if bad else code

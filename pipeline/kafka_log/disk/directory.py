@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ from kafka_log.disk.names import (
     OTHERS,
     of_file,
     parse_any,
+    states_of,
 )
 from kafka_log.disk.names import MAX_OFFSET as MAX_OFFSET
 from kafka_log.disk.names import STATES as STATES
+from kafka_log.disk.names import Include as Include
 from kafka_log.disk.names import State as State
 from kafka_log.disk.names import parse_name as parse_name
 from kafka_log.segment.arrow_text import utf8 as utf8
@@ -92,6 +94,11 @@ class Partition:
         """Topic and partition."""
         return self.topic, self.partition
 
+    @property
+    def size(self) -> int:
+        """Bytes of its segments."""
+        return sum(segment.size for segment in self.segments)
+
 
 def by_state(
     partitions: Iterable[Partition],
@@ -108,7 +115,7 @@ Paths = Iterable[str | os.PathLike[str]] | str | os.PathLike[str]
 
 
 def discover(
-    paths: Paths, include: Collection[State] = (), *, unreadable_raises: bool = True
+    paths: Paths, include: Include = (), *, unreadable_raises: bool = True
 ) -> list[Partition]:
     """The partitions below broker directories, partition directories, and single segment files.
 
@@ -121,14 +128,11 @@ def discover(
 
 
 def survey(
-    paths: Paths, include: Collection[State] = (), *, unreadable_raises: bool = True
+    paths: Paths, include: Include = (), *, unreadable_raises: bool = True
 ) -> tuple[list[Partition], list[Segment]]:
     """What :func:`discover` finds, and the segments that are there beside it."""
-    for state in include:
-        if state not in STATES:
-            raise ValueError(f"no state is called {state!r}; known: {', '.join(STATES)}")
+    wanted = {"live", *states_of(include)}
     places = _listed(paths)
-    wanted = {"live", *include}
     found: list[Partition] = []
     left_out: list[Segment] = []
     for partition in _all(places, unreadable_raises):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -12,6 +13,13 @@ _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z", re.S)
 _SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
 _SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
 _SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
+
+_MARKED = ("-delete", "-stray", "-future")
+_MARKED_AS_BROKERS_READ = re.compile(r"\S+-\S+\.\S+-(?:delete|stray|future)\Z")
+_NUMBER_AS_BROKERS_READ = re.compile(r"\+?[0-9]+\Z")
+_LARGEST_PARTITION = (1 << 31) - 1
+_NO_LOGS = {"remote-log-index-cache"}
+"""Directories that brokers pass over when they look for logs."""
 
 LOG_START = "log-start-offset-checkpoint"
 
@@ -35,6 +43,32 @@ LocalTieredStorage keeps it (``remote``), or one that was not finished, or whose
 
 STATES: tuple[State, ...] = get_args(State)
 
+Include = str | Iterable[str]
+"""States of segments as people write them: names, one text with commas between names, ``all``."""
+
+ALL = "all"
+"""Every state."""
+
+
+def states_of(include: Include | None) -> tuple[State, ...]:
+    """The states that are asked for beside ``live``, each once, in the order of :data:`STATES`. Raises ValueError for a name that is none."""
+    names = [include] if isinstance(include, str) else list(include or ())
+    wanted: set[State] = set()
+    for name in names:
+        for word in name.split(",") if isinstance(name, str) else [name]:
+            wanted.update(_states(word.strip().lower() if isinstance(word, str) else word))
+    return tuple(state for state in STATES[1:] if state in wanted)
+
+
+def _states(word: object) -> Iterable[State]:
+    if word == ALL:
+        return STATES
+    found = [state for state in STATES if state == word]
+    if not found:
+        raise ValueError(f"no state is called {word!r}; known: {', '.join(STATES)}, {ALL}")
+    return found
+
+
 MAX_OFFSET = (1 << 63) - 1
 """The names of files have room for larger ones."""
 
@@ -53,6 +87,20 @@ OTHERS = {
     "quorum-state": "the state of a quorum",
 }
 """Files that brokers keep beside segments, by the ends of their names."""
+
+
+def stops_brokers(name: str) -> bool:
+    """Whether a broker that finds a directory with this name in its log directory does not start: it is not in the form of topic-partition,
+    nor of topic-partition.id-delete, -stray or -future (Kafka's ``UnifiedLog.parseTopicPartitionName``)."""
+    if name in _NO_LOGS:
+        return False
+    if name.endswith(_MARKED):
+        if not _MARKED_AS_BROKERS_READ.match(name):
+            return True
+        name = name.rpartition(".")[0]
+    topic, _, number = name.rpartition("-")
+    is_number = _NUMBER_AS_BROKERS_READ.match(number)
+    return not topic or is_number is None or int(number) > _LARGEST_PARTITION
 
 
 def parse_name(directory: Path) -> tuple[str, int] | None:

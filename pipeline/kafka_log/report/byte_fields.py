@@ -13,7 +13,7 @@ from codecgen.runtime.compression import decompress
 from codecgen.runtime.construct import Bytes, Codec, Field, Layout
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
-from kafka_log.report.byte_words import shown, words
+from kafka_log.report.byte_words import kind_of, shown, words
 
 Note = Callable[[str, Any, Any], str | None]
 """Says more about a field, or nothing: by its name, the values of the layout that it is in, and those of the one around it."""
@@ -29,6 +29,8 @@ class Piece:
     path: str
     value: str
     left_out: bool = False
+    kind: str | None = None
+    """The type of the field, as of :func:`kafka_log.report.byte_words.kind_of`; None where no field has the bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,9 @@ class _Walk:
             if prefix is not None:
                 number, after = _number(prefix, self.data, at)
                 what = "count" if prefix is codec.count else "length"
-                self.outer.append(Piece(at, after, f.name, f"{what} {number}"))
+                self.outer.append(
+                    Piece(at, after, f.name, f"{what} {number}", kind=kind_of(prefix))
+                )
                 at = after
         data, pieces = self.data, self.outer
         if codec.compressed is not None:
@@ -192,9 +196,8 @@ class _Walk:
             return None
         limit = self.session.limits.decompressed
         variant = compressed.variants[name][1] if name in compressed.variants else None
-        self.outer.append(
-            Piece(start, len(self.data), f.name, f"{len(data)} bytes, compressed with {name}")
-        )
+        says = f"{len(data)} bytes, compressed with {name}"
+        self.outer.append(Piece(start, len(self.data), f.name, says, kind=kind_of(codec)))
         limit = compressed.limit if limit is None else limit
         inner = bytes(decompress(name, data, limit=limit, variant=variant).data)
         self.section = f"{f.name}, decompressed with {name}, {len(inner)} bytes", inner
@@ -269,12 +272,13 @@ class _Parts:
         codec = f.codec
         if isinstance(codec, Bytes) and isinstance(codec.length, Codec):
             after = _number(codec.length, self.data, start)[1]
-            yield Piece(start, after, path, "null" if value is None else f"length {end - after}")
+            says = "null" if value is None else f"length {end - after}"
+            yield Piece(start, after, path, says, kind=kind_of(codec.length))
             if end > after:
-                yield Piece(after, end, path, shown(value))
+                yield Piece(after, end, path, shown(value), kind=kind_of(codec))
         elif isinstance(codec, Array) and codec.count is not None and value is not None:
             number, after = _number(codec.count, self.data, start)
-            yield Piece(start, after, path, f"count {number}")
+            yield Piece(start, after, path, f"count {number}", kind=kind_of(codec.count))
             for i in range(len(value) + 1):
                 here = f"{path}[{i}]"
                 item = value[i] if i < len(value) else self.begun.get(here)
@@ -282,7 +286,8 @@ class _Parts:
                     yield from self.of(codec.element, item, here)
         elif value is not None or end > start:
             more = self.note(f.name, obj, self.around)
-            yield Piece(start, end, path, words(f, value) + (f", {more}" if more else ""))
+            says = words(f, value) + (f", {more}" if more else "")
+            yield Piece(start, end, path, says, kind=kind_of(codec))
 
 
 def _number(codec: Codec, data: bytes, start: int) -> tuple[int, int]:

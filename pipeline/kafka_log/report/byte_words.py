@@ -28,6 +28,15 @@ def words(field: Field, value: Any) -> str:
     return shown(value)
 
 
+def kind_of(codec: Any) -> str:
+    """What kind of value a codec reads: ``int64``, ``varint``, ``bytes``, ``uuid``, ..."""
+    label = getattr(codec, "label", None)
+    if isinstance(label, str):
+        return label
+    base = getattr(codec, "base", None)
+    return type(codec).__name__.lower() if base is None else kind_of(base)
+
+
 def shown(value: Any) -> str:
     """A value; text is in quotes, and bytes that cannot be printed are a number of bytes."""
     if value is None:

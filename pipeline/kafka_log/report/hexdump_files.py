@@ -117,7 +117,7 @@ def _text(path: Path, text: Any, data: bytes, limits: Limits) -> Part:
     trace: list[tuple[str, int, int, bool]] = []
     notes, damage = _verdict(text, path, data, limits, trace)
     pieces = [
-        Piece(start, end, name, shown(data[start:end]))
+        Piece(start, end, name, shown(data[start:end]), kind="text")
         for name, start, end, _ in sorted(trace, key=lambda span: span[1])
     ]
     found = Stream(data, 0, whole(pieces, 0, len(data), ""))

@@ -128,10 +128,18 @@ class _Sizes:
         return _Sizes(high[last], low[last], sizes)
 
 
-def key_table(partitions: Sequence[Partition], selection: Selection) -> pa.Table:
+def key_table(
+    partitions: Sequence[Partition],
+    selection: Selection,
+    advance: Callable[[int], None] = lambda _: None,
+) -> pa.Table:
     """A row for each partition, in the columns of :data:`KEYS`, of the records that a selection wants. What damaged bytes held is not
     counted; ``problem`` says where they are. Raises OSError."""
-    return pa.Table.from_pylist([_row(partition, selection) for partition in partitions], KEYS)
+    rows = []
+    for partition in partitions:
+        rows.append(_row(partition, selection))
+        advance(partition.size)
+    return pa.Table.from_pylist(rows, KEYS)
 
 
 def _row(partition: Partition, selection: Selection) -> dict[str, Any]:
@@ -171,14 +179,20 @@ def _lengths(column: Any) -> Any:
 
 
 def records_of_keys(
-    partitions: Sequence[Partition], selection: Selection, note: Note | None = None
+    partitions: Sequence[Partition],
+    selection: Selection,
+    note: Note | None = None,
+    advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """A row for each record with the keys of a selection, in the columns of :data:`RECORDS_OF_KEY`.
 
     Raises :class:`CodecError` for damage, unless there is a ``note`` that takes its text: then what lies around it is read.
     Raises OSError.
     """
-    tables = [_of_keys(partition, selection, note) for partition in partitions]
+    tables = []
+    for partition in partitions:
+        tables.append(_of_keys(partition, selection, note))
+        advance(partition.size)
     return pa.concat_tables([RECORDS_OF_KEY.empty_table(), *tables])
 
 
@@ -221,12 +235,11 @@ def _batches(
     the damage took."""
     if not partition.segments:
         return
-    paths = [segment.path for segment in partition.segments]
     try:
-        yield from scan(paths, columns, selection=selection)
+        yield from scan([partition], columns, selection=selection)
     except CodecError as error:
         if note is None:
             raise
         note(str(error))
         yield None
-        yield from scan(paths, columns, "salvage", selection=selection, on_damage="drop")
+        yield from scan([partition], columns, "salvage", selection=selection, on_damage="drop")

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from codecgen.runtime.errors import CodecError, ParseError
+from codecgen.runtime.errors import ParseError
 from kafka_log.disk.directory import Partition, Segment
+from kafka_log.disk.unfinished import unfinished_at
 from kafka_log.segment.columnar import BatchScanner
-from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.tables.selection import Selection, within
 
 OnDamage = Callable[[str], None]
 """What is told of damage: a line with file and bytes."""
@@ -38,8 +40,10 @@ class PartitionHeaders:
         columns: Sequence[str],
         on_damage: OnDamage,
         wanted: RowSelection | None = None,
+        advance: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self.wanted = wanted
+        self.advance = advance
+        self.wanted = Selection().batches() if wanted is None else wanted
         self.partition = partition
         self.columns = tuple(dict.fromkeys((*columns, "next_offset")))
         self.on_damage = on_damage
@@ -52,7 +56,7 @@ class PartitionHeaders:
                 segment.path,
                 self.columns,
                 Policy.SALVAGE,
-                selection=self.wanted,
+                selection=within(self.wanted, segment),
                 tail=segment.tail,
                 size=segment.size,
             )
@@ -64,30 +68,13 @@ class PartitionHeaders:
             end = scanner.end
             for lost in () if end is None else end.lost:
                 is_tail = lost.before_offset is None and segment is self.partition.segments[-1]
-                if is_tail and _is_unfinished(segment, lost):
+                if is_tail and unfinished_at(segment, lost.start) is not None:
                     continue
                 self.is_cut = self.is_cut or not is_tail
                 name = os.fspath(segment.path)
                 what = f"bytes {lost.start} to {lost.end} are passed over: {lost.reason}"
                 self.on_damage(f"{name}: {what}")
-
-
-def _is_unfinished(segment: Segment, lost: Lost) -> bool:
-    """Whether the bytes at the end are a batch that a broker has not written to its end: a reader that takes no damage stops there
-    and says so."""
-    scanner = BatchScanner(
-        segment.path,
-        ("next_offset",),
-        Policy.KAFKA,
-        start=lost.start,
-        tail=segment.tail,
-        size=segment.size,
-    )
-    try:
-        rows = sum(batch.num_rows for batch in scanner)
-    except CodecError:
-        return False
-    return not rows and scanner.end is not None and scanner.end.note is not None
+            self.advance(segment.size)
 
 
 def _with_numbers(batch: pa.RecordBatch) -> pa.RecordBatch:

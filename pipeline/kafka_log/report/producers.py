@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,7 +119,10 @@ def distance(one: int, other: int) -> int:
 
 
 def producer_table(
-    partitions: Sequence[Partition], on_damage: OnDamage, wanted: Selection
+    partitions: Sequence[Partition],
+    on_damage: OnDamage,
+    wanted: Selection,
+    advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """A row for each producer id and epoch of each partition, in the columns of :data:`PRODUCERS`, by id and epoch.
 
@@ -129,7 +132,7 @@ def producer_table(
     rows = []
     whole = wanted.offsets == wanted.timestamps == EVERYTHING
     for partition in partitions:
-        runs = _runs(partition, on_damage, wanted)
+        runs = _runs(partition, on_damage, wanted, advance)
         known: dict[tuple[int, int], ProducerSnapshotEntry] = {}
         for entry in newest(partition.directory) or () if partition.segments else ():
             key = entry.producer_id, entry.producer_epoch
@@ -142,10 +145,13 @@ def producer_table(
 
 
 def _runs(
-    partition: Partition, on_damage: OnDamage, wanted: Selection
+    partition: Partition,
+    on_damage: OnDamage,
+    wanted: Selection,
+    advance: Callable[[int], None],
 ) -> dict[tuple[int, int], Run]:
     runs: dict[tuple[int, int], Run] = {}
-    for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted.batches()):
+    for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted.batches(), advance):
         rows = batch.filter(pc.greater_equal(batch.column("producer_id"), 0))
         columns = (rows.column(name).to_pylist() for name in _COLUMNS)
         for number, epoch, control, transactional, *rest in zip(*columns, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal
@@ -58,12 +58,13 @@ def transaction_table(
     *,
     states: Collection[str] = (),
     wanted: Selection,
+    advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """A row for each transaction, in the columns of :data:`TRANSACTIONS`: open ones first, those that hang before the others, then
     the rest in the order of their markers.
 
     ``states`` are those of :data:`WANTED` that are wanted; empty: all. ``wanted`` has the producers, and the ranges that they lie in, if
-    in part. Memory holds the rows.
+    in part. ``advance`` is told of bytes of segments that are done. Memory holds the rows.
     Raises OSError, and ValueError for a state that there is not.
     """
     unknown = sorted(set(states) - set(WANTED))
@@ -72,7 +73,7 @@ def transaction_table(
     open_rows: list[tuple[Any, ...]] = []
     ended = _Rows()
     for partition in partitions:
-        for row in _of_partition(partition, known, clock, on_damage):
+        for row in _of_partition(partition, known, clock, on_damage, advance):
             state, is_hanging = row[2], row[3]
             named = state in states or (is_hanging and "hanging" in states)
             if (states and not named) or not _is_wanted(row, wanted):
@@ -119,9 +120,13 @@ def _meets(first: int | None, last: int | None, bounds: Range) -> bool:
 
 
 def _of_partition(
-    partition: Partition, known: Coordinators, clock: Clock, on_damage: OnDamage
+    partition: Partition,
+    known: Coordinators,
+    clock: Clock,
+    on_damage: OnDamage,
+    advance: Callable[[int], None],
 ) -> Iterator[tuple[Any, ...]]:
-    headers = PartitionHeaders(partition, _COLUMNS, on_damage)
+    headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
     begun = open_before(partition.segments[0]) if partition.segments else {}
     place = utf8(partition.topic), partition.partition
     directory = utf8(os.fspath(partition.directory))

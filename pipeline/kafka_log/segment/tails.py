@@ -18,6 +18,9 @@ UNWRITTEN = 8
 """Zeros at the end of a batch with a wrong checksum, and nothing else after them, from which on it is one that was not
 written to its end. Whole batches end in fewer, unless their last value does."""
 
+ZEROS = "zeros: nothing was written there yet"
+TORN = "of a batch that was not written to its end"
+
 Read = Callable[[int, int], bytes]
 """Position and number of bytes -> bytes."""
 
@@ -58,9 +61,9 @@ def is_unwritten(read: Read, position: int, size: int) -> bool:
 
 def zeros_note(count: int) -> str:
     """What there is to say about zeros."""
-    return f"{count} bytes at the end are zeros: nothing was written there yet"
+    return f"{count} bytes at the end are {ZEROS}"
 
 
 def torn_note(count: int) -> str:
     """What there is to say about a batch that is cut off."""
-    return f"{count} bytes at the end are of a batch that was not written to its end"
+    return f"{count} bytes at the end are {TORN}"

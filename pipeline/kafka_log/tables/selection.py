@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields, replace
 from operator import index
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 
-from kafka_log.disk.directory import STATES, Segment, State
+from kafka_log.disk.directory import Include, Segment, State
+from kafka_log.disk.names import states_of
 from kafka_log.disk.replicas import Replicas
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.ranges import EVERYTHING, Range, checked_range
@@ -47,7 +48,7 @@ class Filters(RowFilters, total=False):
 
     topics: str | Iterable[str] | None
     partitions: int | Iterable[int] | None
-    include: State | Iterable[State]
+    include: Include
     replicas: Replicas
 
 
@@ -67,7 +68,7 @@ class Selection:
 
     ``isolation`` is as consumers have it, and as with them ``read_uncommitted`` when it is None: with ``read_committed`` the
     records of aborted transactions are left out, and all from the last stable offset on. ``control_records`` adds what brokers write
-    for themselves: transaction markers and the like; ``deleted_records`` those before the log start offset of their partition, which DeleteRecords has cut off. ``include`` adds segments in these states, which are not live (see
+    for themselves: transaction markers and the like; ``deleted_records`` those before the log start offset of their partition, which DeleteRecords has cut off. ``include`` adds segments in these states, which are not live: names, one text with commas between, or ``all`` (see
     :data:`kafka_log.disk.directory.State`). ``replicas`` says what becomes of a partition that lies in several directories: ``error``,
     ``newest`` (that is read whose log goes furthest), ``keep`` (all are). ``policy`` says what damage is, ``on_damage`` what becomes of it: None is ``keep`` under
     ``salvage``, else ``raise`` (see :class:`kafka_log.segment.columnar.Scanner`).
@@ -166,6 +167,16 @@ def within(rows: RowSelection, segment: Segment) -> RowSelection:
     return replace(rows, offsets=(low if low is None or high is None else min(low, high), high))
 
 
+def of_segment(rows: RowSelection, segment: Segment, following: Segment | None) -> RowSelection:
+    """What is wanted of a segment before another one, with no more transactions than those that may have records in it. A remote copy may
+    go on behind where the next one begins: then it has the offsets of both."""
+    after = segment.offsets[1]
+    if after is None:
+        after = 1 << 63 if following is None else following.base_offset
+    narrowed = within(rows, segment)
+    return replace(narrowed, aborted=rows.aborted.between(segment.base_offset, after))
+
+
 def within_offsets(segments: Sequence[Segment], offsets: Range) -> list[Segment]:
     """The segments of a partition that may have some of the offsets, by their names."""
     low, high = offsets
@@ -257,8 +268,12 @@ def _one_of(known: tuple[str, ...]) -> Callable[[str, Any], Any]:
 
 
 def _states(name: str, value: Any) -> tuple[State, ...]:
-    found: tuple[State, ...] | None = _several(str, _one_of(STATES))(name, value)
-    return found or ()
+    try:
+        return states_of(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    except TypeError:
+        raise ValueError(f"{name} is {value!r}: names of states are expected") from None
 
 
 def _policy(name: str, value: Any) -> Policy:

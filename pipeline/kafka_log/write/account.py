@@ -72,7 +72,7 @@ class Account:
             row.records = one.written
             self.said.append(row)
         if one.left_out:
-            row = _batch(name, "lost", found, one.index)
+            row = _batch(name, _missing(found, one.index), found, one.index)
             row.records = one.left_out
             if one.error is not None:
                 row.reason = f"it cannot be written: {utf8(one.error)}"
@@ -88,7 +88,16 @@ class Account:
                 self._untaken.append(one)
         for i in found.troubles:
             if which[i] and found.rows[i]:
-                self._untaken.append(_batch(name, "lost", found, i))
+                self._untaken.append(_batch(name, _missing(found, i), found, i))
+
+    def unfinished(self, name: str, found: Lost | None) -> None:
+        """What a broker has not written to its end: nothing of it counts as lost."""
+        if found is not None:
+            row = Said(name, "unfinished", byte=found.start, bytes=found.end - found.start)
+            if found.after_offset is not None:
+                row.first_offset = found.after_offset + 1
+            row.reason = found.reason
+            self.said.append(row)
 
     def lost(self, name: str, lost: Lost) -> None:
         """A run of bytes of which not all can be read."""
@@ -99,6 +108,11 @@ class Account:
             row.last_offset = lost.before_offset - 1
         row.reason = utf8(lost.reason)
         self.said.append(row)
+
+
+def _missing(found: Contents, i: int) -> str:
+    """What records of a batch are that could be read, and are not there."""
+    return "unfinished" if found.is_unfinished(i) else "lost"
 
 
 def _sum(name: str, what: str, headers: Headers, which: Any, rows: Any) -> Said:

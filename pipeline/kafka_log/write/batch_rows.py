@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.header_rows import tuples
+from kafka_log.disk.unfinished import told_apart
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Lost, Policy
@@ -15,11 +16,13 @@ from kafka_log.segment.row_values import OF_BATCHES
 
 class BatchRows:
     """Iterate for ``columns`` of the view batches, a tuple for each batch; timestamps are in milliseconds, -1 for none. What lies
-    between them is passed over; then ``lost`` says what it was."""
+    between them is passed over; then ``lost`` says what it was, and ``unfinished`` what its broker has not written to its end."""
 
     def __init__(self, segment: Segment, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
         self.lost: tuple[Lost, ...] = ()
+        self.unfinished: Lost | None = None
+        self._segment = segment
         self._reader = BlockReader(
             segment.path,
             policy=Policy.SALVAGE,
@@ -36,5 +39,4 @@ class BatchRows:
                 yield from tuples(part.batch_headers.select(self.columns))
             else:
                 yield tuple([value(part, None) for value in values])
-        end = self._reader.end
-        self.lost = () if end is None else end.lost
+        self.lost, self.unfinished = told_apart(self._segment, self._reader.end)

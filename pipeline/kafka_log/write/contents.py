@@ -11,6 +11,7 @@ import numpy as np
 from kafka_codecs import LOG_ENTRY
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.placement import in_order, outside
+from kafka_log.disk.unfinished import told_apart
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
@@ -32,7 +33,7 @@ class Contents:
     """The batches of a segment, in the order of the file. ``rows`` is how many records of each can be read. ``troubles`` has those that
     are not good, by their number in that order; the last offsets of these are those of their last records that can be read.
 
-    ``lost`` are runs of bytes that are no batches, and batches of which not all records can be read.
+    ``lost`` are runs of bytes that are no batches, and batches of which not all records can be read, but for what is ``unfinished``.
     """
 
     segment: Segment
@@ -40,6 +41,11 @@ class Contents:
     rows: Any
     troubles: Mapping[int, Trouble]
     lost: tuple[Lost, ...]
+    unfinished: Lost | None
+
+    def is_unfinished(self, i: int) -> bool:
+        """Whether a batch, by its number, is one that its broker has not written to its end."""
+        return self.unfinished is not None and self.headers.position[i] >= self.unfinished.start
 
     @property
     def is_good(self) -> Any:
@@ -74,8 +80,8 @@ def contents(segment: Segment) -> Contents:
         rows.append(np.array([len(item.records)]))
         count += 1
     headers = joined([*parts, of_rows(single)])
-    lost = () if reader.end is None else reader.end.lost
-    return Contents(segment, headers, np.concatenate(rows), troubles, lost)
+    lost, unfinished = told_apart(segment, reader.end)
+    return Contents(segment, headers, np.concatenate(rows), troubles, lost, unfinished)
 
 
 def _wrong(batch: Batch) -> str | None:

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.errors import CodecError, ValueRefused, Where
+from codecgen.runtime.errors import CodecError, TrailingError, ValueRefused, Where
 from kafka_codecs import Compression
-from kafka_log.disk.directory import Partition, Segment
+from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.replicas import LAST_OFFSET
+from kafka_log.disk.unfinished import unfinished_at
 from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
-from kafka_log.segment.model import Policy
+from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.reader import damage
 from kafka_log.write.contents import base_of
@@ -48,7 +49,14 @@ CONVERTED = pa.schema(
         pa.field("bytes", pa.int64(), True, {"doc": "What they had."}),
         pa.field("bytes_out", pa.int64()),
         pa.field("ratio", pa.float64(), True, {"doc": "Bytes after, of those before."}),
-        pa.field("reason", pa.string(), True, {"doc": "Why a partition is refused."}),
+        pa.field(
+            "reason",
+            pa.string(),
+            True,
+            {
+                "doc": "Why a partition is refused, or what of a segment was not written to its end, and is left out."
+            },
+        ),
     ]
 )
 """A row for each segment, or one for a partition that is refused, without numbers."""
@@ -85,7 +93,7 @@ def write_converted(
     end = 0
     with LogWriter(out) as log:
         for i, segment in enumerate(segments):
-            headers, counts = _read(segment, end, _next_base(segments, i))
+            headers, counts, rest = _read(segment, end, _next_base(segments, i))
             base = base_of(segment)
             end = max(end, base or 0, int(headers.last[-1]) + 1 if len(headers) else 0)
             if base is None and len(headers):
@@ -93,6 +101,8 @@ def write_converted(
             if base is not None:
                 log.begin(base)
                 made = _write(Out(log, MAX_SEGMENT), segment, headers, counts, target, base)
+                if rest is not None:
+                    made.reason = f"{utf8(segment.path.name)}: bytes {rest.start} to {rest.end} are left out: {rest.reason}"
                 rows.append(made)
             note_epochs(epochs, headers, np.ones(len(headers), bool))
             advance(segment.size)
@@ -106,8 +116,8 @@ def _next_base(segments: Sequence[Segment], i: int) -> int:
     return next((base for base in found if base is not None), LAST_OFFSET)
 
 
-def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any]:
-    """The batches of a segment and how many records each has. Raises CodecError, also where offsets do not rise from ``start`` on,
+def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost | None]:
+    """The batches of a segment, how many records each has, and what its broker had not written to its end. Raises CodecError, also where offsets do not rise from ``start`` on,
     or are not below ``stop``."""
     reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
     parts: list[Headers] = []
@@ -136,7 +146,20 @@ def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any]:
                 where,
             )
         )
-    return headers, np.concatenate(counts)
+    return headers, np.concatenate(counts), _unfinished(segment, reader)
+
+
+def _unfinished(segment: Segment, reader: BlockReader) -> Lost | None:
+    """What follows the last batch. Raises CodecError where that is damage."""
+    if reader.end is None or reader.end.note is None:
+        return None
+    rest = unfinished_at(segment, reader.end.iterated_bytes)
+    if rest is None:
+        where = Where(position=reader.end.iterated_bytes, file=os.fspath(segment.path))
+        raise _refused(
+            TrailingError("the bytes at the end are of no batch that belongs there", where)
+        )
+    return rest
 
 
 def _refused(error: CodecError) -> CodecError:

@@ -37,6 +37,14 @@ _COLUMNS = (
 _OF_PRODUCER = len(_COLUMNS) - len(ProducerBatch._fields)
 
 
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What of a segment is not in its indexes: runs of bytes that are lost, and what its broker has not written to its end."""
+
+    lost: tuple[Lost, ...]
+    unfinished: Lost | None = None
+
+
 @dataclass(slots=True)
 class EntryRule:
     """Which batches of a segment have entries in its offset index and its time index: Kafka's rule. Offsets are absolute, timestamps
@@ -91,7 +99,7 @@ def write_indexes(
     *,
     interval_bytes: int = INTERVAL_BYTES,
     advance: Callable[[int], None] = lambda _: None,
-) -> dict[Path, tuple[Lost, ...]]:
+) -> dict[Path, Rest]:
     """Write the indexes of the segments of one partition, and its producer snapshots, into a directory. They are named like the
     segments, which are given lowest offsets first, and each called after its base offset.
 
@@ -102,7 +110,7 @@ def write_indexes(
 
     Raises OSError.
     """
-    lost: dict[Path, tuple[Lost, ...]] = {}
+    rest: dict[Path, Rest] = {}
     producers, at_start = _at_start(segments)
     known: MarkerBodies = {}
     next_offset = segments[0].base_offset if segments else 0
@@ -118,7 +126,7 @@ def write_indexes(
         try:
             markers = Markers(segment, known)
         except UnreadableError as error:
-            lost[segment.path] = (Lost(0, segment.size, str(error)),)
+            rest[segment.path] = Rest((Lost(0, segment.size, str(error)),))
             continue
         with markers:
             for position, size, magic, codec, is_control, count, *values in rows:
@@ -138,13 +146,13 @@ def write_indexes(
             _write(out / f"{name}{end}", data)
         if any(aborted):
             _write(out / f"{name}.txnindex", b"".join(aborted))
-        if rows.lost:
-            lost[segment.path] = rows.lost
+        if rows.lost or rows.unfinished is not None:
+            rest[segment.path] = Rest(rows.lost, rows.unfinished)
         advance(segment.size)
         next_offset = max(next_offset, segment.base_offset)
     if segments:
         _write(out / f"{next_offset:020d}.snapshot", producers.snapshot())
-    return lost
+    return rest
 
 
 def _at_start(segments: Sequence[Segment]) -> tuple[ProducerStates, bytes | None]:

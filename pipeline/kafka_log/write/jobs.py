@@ -18,7 +18,7 @@ from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of
 from kafka_log.write.choice import Wanted
 from kafka_log.write.conversion import CONVERTED, Converted, write_converted
-from kafka_log.write.indexes import INTERVAL_BYTES, write_indexes
+from kafka_log.write.indexes import INTERVAL_BYTES, Rest, write_indexes
 from kafka_log.write.log_starts import log_start
 from kafka_log.write.partitions import Advance, write_partition
 from kafka_log.write.recompression import Target
@@ -158,11 +158,13 @@ def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance)
         if not segment.is_named:
             reason = "the name does not say the first offset in 20 digits: no index can be made"
             account.said.append(Said(_name(segment), "lost", reason=reason))
-    lost = write_indexes(named, out, interval_bytes=interval, advance=advance)
+    rest = write_indexes(named, out, interval_bytes=interval, advance=advance)
     for segment in named:
         account.said.append(Said(_name(segment), "indexed", bytes=segment.size))
-        for run in lost.get(segment.path, ()):
+        found = rest.get(segment.path, Rest(()))
+        for run in found.lost:
             account.lost(_name(segment), run)
+        account.unfinished(_name(segment), found.unfinished)
     return account.said
 
 

@@ -148,7 +148,7 @@ class _Job:
         if wanted.flatten:
             taken &= ~self._uncommitted(name, found, taken)
             rewritten = taken & has_producer(headers)
-        begins = wanted.is_all or taken.argmax() == there.argmax()
+        begins = not taken.any() or wanted.is_all or taken.argmax() == there.argmax()
         anew: list[Anew] = []
         is_new = base is not None and base > max(self.last, log.base_offset)
         if base is not None and is_new and wanted.is_all and not len(headers) and not found.lost:
@@ -201,6 +201,11 @@ class _Job:
             i = troubled.get(lost.start)
             if self._wanted.concerns(lost) if i is None else inside[i]:
                 self.account.lost(name, lost)
+        rest = found.unfinished
+        if rest is not None:
+            i = troubled.get(rest.start)
+            if self._wanted.concerns(rest) if i is None else inside[i]:
+                self.account.unfinished(name, rest)
 
     def _note(self, headers: Headers, there: Any, taken: Any, base: int | None) -> None:
         if taken.any():

@@ -24,7 +24,7 @@ SAID = pa.schema(
             False,
             {
                 "doc": "kept: as it was. rewritten: written anew. left out: not asked for. twice: its offsets are there from elsewhere. "
-                "lost: not there any more. open: a transaction that has not ended. indexed: has indexes."
+                "lost: not there any more. unfinished: what its broker had not written to its end, no damage. open: a transaction that has not ended. indexed: has indexes."
             },
         ),
         pa.field("batches", pa.int64()),

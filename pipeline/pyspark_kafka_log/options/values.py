@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from kafka_log import Policy
-from kafka_log.disk.names import STATES, State
+from kafka_log.disk.names import State, states_of
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password
 from kafka_log.tables.columns import COLUMNS
@@ -79,12 +79,10 @@ def text(name: str, value: str) -> str:
 
 def states(name: str, value: str) -> tuple[State, ...]:
     """States of segments, with commas between, or all of them."""
-    others = STATES[1:]
-    given = set(others) if value.lower() == "all" else {part.strip() for part in value.split(",")}
-    if not given <= set(others):
-        listed = ", ".join(others)
-        raise OptionError(name, f"some of {listed}, or all, are expected, not {value!r}")
-    return tuple(state for state in others if state in given)
+    try:
+        return states_of(value)
+    except ValueError as error:
+        raise OptionError(name, str(error)) from None
 
 
 def mode(name: str, value: str) -> tuple[OnDamage, Policy]:
@@ -110,8 +108,19 @@ def names(name: str, value: str) -> tuple[str, ...]:
     return found
 
 
+def topics(name: str, value: str) -> tuple[str, ...]:
+    """Names of topics with commas between, as Spark's Kafka source takes them: what is empty, or comes again, says nothing."""
+    found = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+    if not found:
+        raise OptionError(name, f"names with commas between are expected, not {value!r}")
+    return found
+
+
 def pattern(name: str, value: str) -> str:
     """A regular expression."""
+    if not value.strip():
+        raise OptionError(name, "it is empty")
+    value = value.strip()
     try:
         re.compile(value)
     except re.error as error:

@@ -14,7 +14,7 @@ from kafka_log.disk.directory import utf8
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-"""error: records are lost, or readers get wrong ones; warning: a file that a broker makes anew, ignores or passes over;
+"""error: records are lost, readers get wrong ones, or no broker starts; warning: a file that a broker makes anew, ignores or passes over;
 note: worth knowing, and normal in some directories."""
 
 FINDINGS = pa.schema(

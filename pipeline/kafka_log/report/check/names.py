@@ -12,6 +12,8 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
 from kafka_log.disk.broker_files import CHECKPOINTS, small_file
 from kafka_log.disk.directory import MAX_OFFSET, parse_name
+from kafka_log.disk.names import stops_brokers
+from kafka_log.disk.remote_names import remote_partition
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 
@@ -19,6 +21,9 @@ _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txni
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")
 _METADATA_SNAPSHOT = re.compile(r"\d{20}-\d{10}\.checkpoint\Z")
 _DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-(?P<suffix>delete|stray|future)\Z")
+_OURS = re.compile(r"\.kafka-log-.+\.writing\Z|\..+\.partial\Z")
+"""What jobs that write logs have not finished (:mod:`kafka_log.write.staging`, :mod:`kafka_log.write.beside`)."""
+_TIERED = "kafka-tiered-storage"
 _IN_PARTITION = {"leader-epoch-checkpoint", "partition.metadata", "quorum-state"}
 _IN_BROKER = {
     ".lock",
@@ -26,7 +31,6 @@ _IN_BROKER = {
     "meta.properties",
     "bootstrap.checkpoint",
     "remote-log-index-cache",
-    "kafka-tiered-storage",
     ".kafka-log-batches.json",
     *CHECKPOINTS,
 }
@@ -111,9 +115,14 @@ class NameCheck(Check):
 
 def check_broker_directory(directory: Path) -> Iterator[Finding]:
     """What lies in a broker's log directory beside its partitions; meta.properties. Raises OSError."""
-    for path in sorted(directory.iterdir()):
+    there = sorted(directory.iterdir())
+    is_tier = not any(path.name == "meta.properties" or parse_name(path) for path in there)
+    for path in there:
         found = _DIRECTORY.match(path.name)
-        if found:
+        if path.is_dir() and stops_brokers(path.name):
+            if not (is_tier and _is_copy(path)):
+                yield _stops_brokers(path)
+        elif found:
             code, why = _DIRECTORIES[found["suffix"]]
             yield Finding(
                 "note",
@@ -166,6 +175,31 @@ def size_below(path: Path) -> int:
         return sum(size_below(child) for child in path.iterdir())
     except OSError:
         return 0
+
+
+def _is_copy(path: Path) -> bool:
+    """Whether a directory is of tiered storage, by its name."""
+    return path.name == _TIERED or remote_partition(path.name) is not None
+
+
+def _stops_brokers(path: Path) -> Finding:
+    size = are(size_below(path), "byte")
+    if _OURS.match(path.name):
+        what = f"kafka-log or Spark was writing here, and has not ended ({size})"
+        remedy = "Before you start the broker give the command again, which goes on, or delete the directory."
+    elif _is_copy(path):
+        what = f"Copies in tiered storage lie here ({size})"
+        remedy = "Move the directory out of the log directory before you start the broker."
+    else:
+        what = f"The name is not of a partition ({size})"
+        remedy = "Find out who made it, and move it out of the log directory before you start the broker."
+    return Finding(
+        "error",
+        "unknown_directory",
+        path,
+        f"{what}: no broker starts with such a directory in its log directory.",
+        remedy,
+    )
 
 
 def _nothing_reads(path: Path) -> tuple[str, Path, str, str]:

@@ -13,10 +13,10 @@ import numpy as np
 
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.disk.replicas import LAST_OFFSET
+from kafka_log.disk.unfinished import unfinished_at
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.model import Batch, Policy, Tail
-from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.row_masks import numbers
 
 HEADER = np.dtype(
@@ -210,18 +210,8 @@ class Side:
                 found.path, found.start, found.end, found.after, found.before, reason
             )
         for lost in end.lost if end is not None else ():
-            if lost.start >= at and not _is_torn(segment, lost.start):
+            if lost.start >= at and unfinished_at(segment, lost.start) is None:
                 self._note(segment, lost.start, lost.end, self._last, bound, lost.reason)
-
-
-def _is_torn(segment: Segment, position: int) -> bool:
-    """Whether what lies at the end of a file was not written to its end, which is normal where a broker was killed."""
-    if segment.tail is not Tail.ACTIVE:
-        return False
-    reader = SegmentReader(segment.path, start=position, records=False, tail=Tail.ACTIVE)
-    for _ in reader:
-        return False
-    return reader.end is not None and reader.end.is_normal
 
 
 def _rows(part: Block | Batch, segment: int) -> Any:

@@ -33,10 +33,11 @@ class PythonWorker {
     private final DataOutputStream out;
     private boolean broken;
 
-    private PythonWorker(String python, String path) throws IOException {
+    private PythonWorker(String python, String path, String memory) throws IOException {
         this.python = python;
         scala.collection.immutable.Map variables = scala.collection.immutable.Map$.MODULE$.empty();
         variables = (scala.collection.immutable.Map) variables.updated("PYTHONPATH", path);
+        if (memory != null) variables = (scala.collection.immutable.Map) variables.updated("PYSPARK_EXECUTOR_MEMORY_MB", memory);
         environment = (scala.collection.immutable.Map) variables.updated("SPARK_REUSE_WORKER", "1");
         Tuple2 made = (Tuple2) pool("createPythonWorker", Tuple2.class, boolean.class, Boolean.TRUE);
         process = (org.apache.spark.api.python.PythonWorker) made._1();
@@ -97,7 +98,7 @@ class PythonWorker {
         String path = WorkerSettings.path(settings);
         PythonWorker worker = null;
         try {
-            worker = new PythonWorker(python, path);
+            worker = new PythonWorker(python, path, (String) settings.get("memory"));
             worker.stream("{\"ask\": \"hello\"}", null).drain();
             return worker;
         } catch (Exception e) {

@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkFiles;
+import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.internal.SQLConf;
 
 /** How workers are started: the interpreter, and where it looks for packages. What is right on the driver need not be there for tasks. */
@@ -38,7 +39,16 @@ class WorkerSettings {
         out.put("python", python);
         out.put("path", path);
         out.put("files", packages());
+        out.put("memory", memory());
         return out;
+    }
+
+    /** How many MiB a worker may have, as Spark tells its own; null where nothing says so. */
+    private static String memory() {
+        String all = setting("executor.pyspark.memory", "");
+        if (all.isEmpty()) return null;
+        long cores = Math.max(1, Long.parseLong(setting("executor.cores", "1")));
+        return Long.toString(JavaUtils.byteStringAsMb(all) / cores);
     }
 
     /** What Spark's own workers run. A relative path is one from the directory in which an executor runs. */

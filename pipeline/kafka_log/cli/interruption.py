@@ -1,0 +1,27 @@
+"""Ctrl-C: what a command says of what it has done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with what was done until then."""
+
+
+@contextmanager
+def saying(done: Callable[[], str]) -> Iterator[None]:
+    """Make Ctrl-C say what is ``done``, unless something inside has said it."""
+    try:
+        yield
+    except Interrupted:
+        raise
+    except KeyboardInterrupt:
+        raise Interrupted(done()) from None
+
+
+def line(interrupt: KeyboardInterrupt) -> str:
+    """What the command says at its end."""
+    said = str(interrupt) if isinstance(interrupt, Interrupted) else "what was printed is not all"
+    return f"kafka-log: interrupted: {said}"
