@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="a cluster's scripts are run by sh"),
 ]
 LOGS = SAMPLES / "kafka-4.x"
-SUBMIT = SPARK_HOME / "bin" / "spark-submit"
+PAGE = ROOT / "docs" / "how-to" / "a-cluster.md"
 
 BOTH_WAYS = """
 import json
@@ -141,6 +143,16 @@ def master(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Iterato
         yield url
 
 
+def shown(master: str, ships: str) -> tuple[list[str], dict[str, str]]:
+    """The command of the page that ships something in this way, for this master, and its variables."""
+    (line,) = re.findall(rf"^.*--master spark://.* {ships} .*$", PAGE.read_text("utf-8"), re.M)
+    words = shlex.split(line.replace("spark://master:7077", master))
+    at = words.index("spark-submit")
+    assert words.pop() == "job.py"
+    variables = dict(word.split("=", 1) for word in words[:at])
+    return [str(SPARK_HOME / "bin" / "spark-submit"), *words[at + 1 :]], variables
+
+
 def expected() -> list[list[Any]]:
     """The rows, read without Spark."""
     table = kafka_log.read_table(LOGS, ["topic", "partition", "offset", "value"])
@@ -170,8 +182,8 @@ def test_an_environment_that_is_shipped(
     master: str, made: Environments, java_home: Path, tmp_path: Path
 ) -> None:
     """The same relative path is right on the driver, which runs beside the environment, and in executors."""
-    command = [SUBMIT, "--master", master, "--archives", "environment.tar.gz#environment"]
-    env = clean(java_home, PYSPARK_PYTHON="./environment/bin/python", HOME=str(tmp_path))
+    command, variables = shown(master, "--archives")
+    env = clean(java_home, **variables, HOME=str(tmp_path))
     told = ran(command, BOTH_WAYS, made.whole, env, str(LOGS), str(tmp_path))
     is_right(told, tmp_path / "records", ["python", "connector"])
     assert all("/work-" in path and "/environment/lib/" in path for path in told["where"])
@@ -181,11 +193,12 @@ def test_a_zip_that_is_shipped(
     master: str, made: Environments, java_home: Path, tmp_path: Path
 ) -> None:
     """It does where the Pythons have what the project depends on; but Spark plans streams of Python sources without such files."""
-    command = [SUBMIT, "--master", master, "--py-files", made.package]
+    command, variables = shown(master, "--py-files")
+    assert not variables
     env = clean(java_home, PYSPARK_PYTHON=str(made.bare / "bin" / "python"), HOME=str(tmp_path))
-    told = ran(command, BOTH_WAYS, tmp_path, env, str(LOGS), str(tmp_path), "register")
+    told = ran(command, BOTH_WAYS, made.package.parent, env, str(LOGS), str(tmp_path), "register")
     is_right(told, tmp_path / "records", ["connector"])
-    assert all("/work-" in path and "/kafka_codecs.zip/" in path for path in told["where"])
+    assert told["where"] == ["./kafka_codecs.zip/pyspark_kafka_log/__init__.py"]
 
 
 def test_a_driver_of_another_python(
