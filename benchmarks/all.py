@@ -27,6 +27,7 @@ NAMES = (
     "payloads",
     "reference_codecs",
     "spark",
+    "spark_kafka",
     "spark_plan",
     "spark_tables",
 )

@@ -1,8 +1,9 @@
-"""An S3-compatible server on loopback: moto's, in this process."""
+"""An S3-compatible server on loopback: moto's."""
 
 from __future__ import annotations
 
-import logging
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,23 +12,32 @@ from typing import Any
 KEY, SECRET = "an-access-key", "a-secret-that-nobody-sees"
 
 
+_SERVER = """
+import logging, sys
+from moto.server import ThreadedMotoServer
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
+server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+server.start()
+print(*server.get_host_and_port(), flush=True)
+sys.stdin.read()
+"""
+
+
 @contextmanager
 def served() -> Iterator[dict[str, Any]]:
-    """The server. What it gives are the options with which s3fs opens it."""
-    from moto.server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    try:
-        yield {
-            "key": KEY,
-            "secret": SECRET,
-            "endpoint_url": f"http://{host}:{port}",
-        }
-    finally:
-        server.stop()
+    """The server, until then. What it gives are the options with which s3fs opens it."""
+    # In a process of its own: clients that hold the interpreter's lock while they wait would wait for ever.
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        try:
+            host, port = process.stdout.readline().split()
+            yield {"key": KEY, "secret": SECRET, "endpoint_url": f"http://{host}:{port}"}
+        finally:
+            process.stdin.close()
+            process.kill()
 
 
 def put(directory: Path, url: str, options: Mapping[str, Any]) -> str:

@@ -4,8 +4,12 @@ Spark finds this package by its name; there is nothing to register. ``options`` 
 columnar connector, which reads less and is faster.
 """
 
-from pyspark_kafka_log.connector import ConnectorError, enable
-from pyspark_kafka_log.options import OptionError
-from pyspark_kafka_log.source import DefaultSource
+from pyspark_kafka_log.worker_memory import keep_limit
+
+keep_limit()  # a worker does so before it loads what takes most
+
+from pyspark_kafka_log.connector import ConnectorError, enable  # noqa: E402
+from pyspark_kafka_log.options import OptionError  # noqa: E402
+from pyspark_kafka_log.source import DefaultSource  # noqa: E402
 
 __all__ = ["ConnectorError", "DefaultSource", "OptionError", "enable"]

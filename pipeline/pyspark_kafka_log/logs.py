@@ -14,13 +14,22 @@ from pathlib import Path
 from kafka_log import Partition, Segment, discover
 from kafka_log.disk.names import State
 from kafka_log.disk.replicas import one_of_each
-from kafka_log.disk.tiers import with_tiers
+from kafka_log.disk.tiers import Ends, with_tiers
 from kafka_log.segment.places import is_url, place_of
+from kafka_log.tables.own_topics import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+)
 from pyspark_kafka_log.options import Bound, Files, OptionError, Options
 from pyspark_kafka_log.storage import storage_options
 
 BROKERS_MARK = "meta.properties"
 
+
+INTERNAL = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, CLUSTER_METADATA)
+"""Topics that brokers keep for themselves: patterns leave them out, as in Spark's Kafka source."""
 
 Log = Partition
 """One partition of a topic: its segments, lowest offsets first."""
@@ -128,6 +137,14 @@ def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
             known = [f"{log.topic}-{log.partition}" for log in logs]
             raise OptionError("assign", _not_there("partition", names, known))
     found = matching(logs, options)
+    if options.subscribe_pattern is not None and not found:
+        own = [name for name in topics if name in INTERNAL]
+        matched = [name for name in own if re.search(options.subscribe_pattern, name)]
+        if matched:
+            raise OptionError(
+                "subscribePattern",
+                f"of all topics it matches {', '.join(matched)} only, which patterns leave out: name them with subscribe",
+            )
     _check_offsets("startingOffsets", options.starting_offsets, found)
     _check_offsets("endingOffsets", options.ending_offsets, found)
     _check_offsets("startingOffsetsByTimestamp", options.starting_times, found, "a timestamp")
@@ -135,20 +152,22 @@ def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
     return found
 
 
-def matching(logs: Sequence[Log], options: Options) -> list[Log]:
-    """Those of the logs that the options name, which need not all be there. Raises :class:`OptionError` for one that is there twice."""
+def matching(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
+    """Those of the logs that the options name, which need not all be there. ``ends`` of remote segments are known from earlier.
+    Raises :class:`OptionError` for one that is there twice."""
     found = list(logs)
     if options.subscribe is not None:
         found = [log for log in found if log.topic in options.subscribe]
     elif options.subscribe_pattern is not None:
         pattern = re.compile(options.subscribe_pattern)
-        found = [log for log in found if pattern.fullmatch(log.topic)]
+        own = () if options.view is not None else INTERNAL
+        found = [log for log in found if pattern.search(log.topic) and log.topic not in own]
     elif options.assign is not None:
         found = [log for log in found if log.key in options.assign]
     replicas = options.selection.replicas
     if replicas == "error":
         _check_replicas(found)
-    found = with_tiers(one_of_each(found, "newest" if replicas == "newest" else "keep"))
+    found = with_tiers(one_of_each(found, "newest" if replicas == "newest" else "keep"), ends)
     return [log for one in found if (log := _with_files(one, options.files)) is not None]
 
 

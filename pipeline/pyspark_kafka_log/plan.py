@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from kafka_log.disk.directory import MAX_OFFSET
 from kafka_log.disk.log_start import LogStarts
-from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.tables.committed import PartitionRows
-from kafka_log.tables.selection import within, within_offsets
+from kafka_log.tables.selection import of_segment, within_offsets
 from kafka_log.tables.splits import Split
+from pyspark_kafka_log.bounds import offsets_of
 from pyspark_kafka_log.cuts import split
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed, narrowed
 from pyspark_kafka_log.logs import Log, chosen, find_logs
-from pyspark_kafka_log.options import EARLIEST, LATEST, Bound, OptionError, Options
+from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.plans import Plans, Tasks, key_of
 
 LEAST_TASK_BYTES = 4 << 20
@@ -129,13 +129,11 @@ def _splits(
     of_log = PartitionRows(wanted, options.engine, of_view=options.view is not None, starts=starts)
     following = dict(pairwise(log.segments))
     for segment in of_log.segments(log):
-        rows = within(of_log.of(log, segment.state), segment)
-        first, end = rows.offsets
-        if not within_offsets([segment], rows.offsets):
-            continue  # it lies behind the last stable offset
         # Tasks carry only the transactions that have records in their segment.
-        after = following[segment].base_offset if segment in following else 1 << 63
-        here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))
+        here = of_segment(of_log.of(log, segment.state), segment, following.get(segment))
+        first, end = here.offsets
+        if not within_offsets([segment], here.offsets):
+            continue  # it lies behind the last stable offset
         # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
         for part in split(
             segment,
@@ -146,44 +144,3 @@ def _splits(
             records=options.max_records,
         ):
             yield replace(part, rows=here)
-
-
-def offsets_of(log: Log, options: Options, starts: LogStarts) -> Range:
-    """The offsets that the options choose. Raises :class:`OptionError` where no record is as late as the first is to be."""
-    first = _offset(options.starting_offsets, log, EARLIEST)
-    end = _offset(options.ending_offsets, log, LATEST)
-    if options.fail_on_data_loss and first is not None and log.segments[0].is_named:
-        there = max(log.segments[0].base_offset, starts.of(log) or 0)
-        if first < there and options.starting_times is None:
-            raise OptionError(
-                "startingOffsets",
-                f"partition {log.partition} of topic {log.topic} begins at offset {there}: {first} to {there - 1} are gone;"
-                " with failOnDataLoss set to false it is read from there on",
-            )
-    if options.starting_times is None and options.ending_times is None:
-        return first, end
-    from kafka_log.tables.offsets_by_time import offset_at  # records are read: not for other plans
-
-    begin = None if options.selection.deleted_records else starts.of(log)
-
-    def at(times: Bound) -> int | None:
-        time = times[log.key] if isinstance(times, Mapping) else times
-        return offset_at(log, time, options.selection, options.engine, begin)
-
-    if options.starting_times is not None:
-        first = at(options.starting_times)
-        if first is None and not options.latest_if_none:
-            raise OptionError(
-                "startingTimestamp",
-                f"partition {log.partition} of topic {log.topic} has no record that late; with"
-                " startingOffsetsByTimestampStrategy set to latest such partitions are read from their end on",
-            )
-        first = MAX_OFFSET if first is None else first
-    if options.ending_times is not None:
-        end = at(options.ending_times)
-    return first, end
-
-
-def _offset(offsets: Bound | None, log: Log, none: int) -> int | None:
-    offset = offsets[log.key] if isinstance(offsets, Mapping) else offsets
-    return None if offset == none else offset

@@ -19,11 +19,12 @@ from kafka_log.disk.directory import is_partition
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.own_topics import TRANSACTION_STATE
+from pyspark_kafka_log.bounds import offsets_of
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed
 from pyspark_kafka_log.logs import chosen, find_partitions, find_places
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options
-from pyspark_kafka_log.plan import offsets_of, packed, task_bytes
+from pyspark_kafka_log.plan import packed, task_bytes
 from pyspark_kafka_log.report_tables import Asked, rows_of, schema_of
 from pyspark_kafka_log.schema import Types
 from pyspark_kafka_log.source import Task

@@ -24,13 +24,14 @@ class BrokerError(Exception):
 @dataclass(frozen=True)
 class Build:
     """Which artifact of Kafka, in which version, and the main class that is compiled with it. ``storage_tests`` is the version of
-    the test classes of Kafka's storage that are there too."""
+    the test classes of Kafka's storage that are there too, ``spark_source`` that of Spark's Kafka source."""
 
     artifact: str
     version: str
     jackson: str
     main: str
     storage_tests: str = ""
+    spark_source: str = ""
 
     @property
     def name(self) -> str:
@@ -52,6 +53,8 @@ DUMP_TOOL = Build("kafka-tools", "4.3.1", "2.21.7", "DumpTool")
 DUMP_TOOL_API = Build("kafka-tools-api", "4.3.1", "2.21.7", "DumpTool")
 MESSAGES = Build("kafka_2.13", "4.4.0", "2.21.7", "Messages")
 ADMINISTRATOR = Build("kafka-clients", "4.4.0", "2.21.7", "Administrator")
+# Spark's Kafka source, with the client that it asks for. Maven Central has none of Spark 4.3.0, which runs this one.
+SPARK_SOURCE = Build("kafka-clients", "3.9.2", "2.21.7", "Guard", spark_source="4.2.0")
 STREAMS_MEMBER = Build("kafka-clients", "4.4.0", "2.21.7", "StreamsMember")
 
 
@@ -136,6 +139,8 @@ def _run_maven(build: Build, target: Path) -> None:
     ]
     if build.storage_tests:
         command.append(f"-Dkafka.storage.tests={build.storage_tests}")
+    if build.spark_source:
+        command.append(f"-Dspark.source={build.spark_source}")
     with log.open("wb") as out:
         try:
             done = subprocess.run(

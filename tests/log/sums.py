@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,24 @@ def blob(data: bytes | None) -> bytes:
     return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
 
 
-def canonical(record: Record) -> bytes:
-    """The bytes that samples/README.md describes."""
-    parts = [
-        struct.pack(">qq", record.offset, record.timestamp),
-        blob(record.key),
-        blob(record.value),
-    ]
-    parts.append(struct.pack(">i", len(record.headers)))
-    for key, value in record.headers:
-        parts += [blob(key.encode()), blob(value)]
+def canonical(
+    offset: int,
+    timestamp: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Iterable[tuple[str, bytes | None]],
+) -> bytes:
+    """The bytes of a record that samples/README.md describes."""
+    pairs = list(headers)
+    parts = [struct.pack(">qq", offset, timestamp), blob(key), blob(value)]
+    parts.append(struct.pack(">i", len(pairs)))
+    for name, data in pairs:
+        parts += [blob(name.encode()), blob(data)]
     return b"".join(parts)
+
+
+def _canonical(record: Record) -> bytes:
+    return canonical(record.offset, record.timestamp, record.key, record.value, record.headers)
 
 
 def partition(directory: Path, name: str) -> Partition:
@@ -54,7 +62,7 @@ def sums(found: Partition, policy: str) -> dict[str, Any]:
                     continue
                 codecs[str(batch.compression)] += 1
                 magics[str(batch.magic)] += 1
-                digest.update(canonical(record))
+                digest.update(_canonical(record))
     return {
         "batches": batches,
         "control_records": dict(control),
@@ -75,7 +83,7 @@ def consumed(found: Partition, start_offset: int) -> dict[str, Any]:
         for batch in SegmentReader(segment.path):
             for record in batch.records:
                 if record.control is None and record.offset >= start_offset:
-                    digest.update(canonical(record))
+                    digest.update(_canonical(record))
                     offsets.append(record.offset)
     return {
         "count": len(offsets),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import struct
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from kafka_codecs import LOG_ENTRY
+from tests.log.sums import canonical
 from tests.paths import VECTORS
 
 TIME = 1_700_000_000_000
@@ -73,12 +73,8 @@ def digest(table: pa.Table) -> str:
     """SHA-256 over the records in the form of samples/expected.json."""
     out = hashlib.sha256()
     for row, millis in zip(table.to_pylist(), milliseconds(table), strict=True):
-        out.update(struct.pack(">qq", row["offset"], millis))
-        out.update(_blob(row["key"]) + _blob(row["value"]))
-        headers = row["headers"] or []
-        out.update(struct.pack(">i", len(headers)))
-        for header in headers:
-            out.update(_blob(header["key"].encode()) + _blob(header["value"]))
+        headers = [(pair["key"], pair["value"]) for pair in row["headers"] or ()]
+        out.update(canonical(row["offset"], millis, row["key"], row["value"], headers))
     return out.hexdigest()
 
 
@@ -87,7 +83,3 @@ def milliseconds(table: pa.Table) -> list[int]:
     column = table.column("timestamp")
     per = 1000 if column.type.unit == "us" else 1
     return [value // per for value in column.cast(pa.int64()).to_pylist()]
-
-
-def _blob(data: bytes | None) -> bytes:
-    return b"\xff\xff\xff\xff" if data is None else struct.pack(">i", len(data)) + data

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.export import Exported, target_of
 from pyspark_kafka_log.export.job import run
+from pyspark_kafka_log.export.places import Place, options_of_delta
 from pyspark_kafka_log.export.targets import Target
 from pyspark_kafka_log.export.writing import Job, Told, write_task
 from pyspark_kafka_log.options import parse
@@ -34,6 +36,9 @@ class Table:
     kind: str
     scratch: Path
     catalog: dict[str, str] = field(default_factory=dict)
+    bucket: str | None = None
+    storage_options: dict[str, Any] = field(default_factory=dict)
+    """Of s3fs, for a table that lies in a ``bucket``."""
 
     def __post_init__(self) -> None:
         warehouse = self.scratch / "warehouse"
@@ -41,15 +46,24 @@ class Table:
         self.catalog |= {
             "type": "sql",
             "uri": f"sqlite:///{self.scratch / 'catalog.db'}",
-            "warehouse": warehouse.as_uri(),
+            "warehouse": self.bucket or warehouse.as_uri(),
         }
+        if self.bucket is not None:
+            self.catalog |= {
+                "s3.endpoint": self.storage_options["endpoint_url"],
+                "s3.access-key-id": self.storage_options["key"],
+                "s3.secret-access-key": self.storage_options["secret"],
+                "s3.region": "us-east-1",
+            }
 
     @property
     def place(self) -> str:
-        return "logs.records" if self.kind == "iceberg" else str(self.scratch / "table")
+        if self.kind == "iceberg":
+            return "logs.records"
+        return f"{self.bucket or self.scratch}/table"
 
     def target(self) -> Target:
-        return target_of(self.place, self.kind, self.catalog)
+        return target_of(self.place, self.kind, self.catalog, self.storage_options)
 
     def export(
         self,
@@ -76,7 +90,10 @@ class Table:
         elif self.kind == "delta":
             from deltalake import DeltaTable
 
-            table = DeltaTable(self.place).to_pyarrow_table()
+            options = None
+            if self.bucket is not None:
+                options = options_of_delta("", Place(self.place, self.storage_options))
+            table = DeltaTable(self.place, storage_options=options).to_pyarrow_table()
         else:
             from pyiceberg.catalog import load_catalog
 
@@ -90,4 +107,8 @@ class Table:
 
     def files(self) -> list[Path]:
         """All files of rows below its directory, whether they are part of it or not."""
-        return sorted(self.scratch.rglob("part-*.parquet"))
+        if self.bucket is None:
+            return sorted(self.scratch.rglob("part-*.parquet"))
+        store, place = fsspec.core.url_to_fs(self.bucket, **self.storage_options)
+        store.invalidate_cache()
+        return sorted(Path(name) for name in store.find(place) if "/part-" in name)

@@ -152,19 +152,23 @@ import sys
 from pyspark.sql import SparkSession
 import pyspark_kafka_log
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-pyspark_kafka_log.enable(spark)
+if sys.argv[2] == "enable":
+    pyspark_kafka_log.enable(spark)
+else:
+    spark.dataSource.register(pyspark_kafka_log.DefaultSource)
 print(spark.read.format("kafka-log").load(sys.argv[1]).count())
 """
 
 
 @pytest.mark.slow
-def test_a_driver_that_is_no_python(session: SparkSession) -> None:
-    """``PYSPARK_DRIVER_PYTHON=jupyter``: Spark's own Python sources start workers with it."""
+@pytest.mark.parametrize("by", ["enable", "register"])
+def test_a_driver_that_is_no_python(session: SparkSession, by: str) -> None:
+    """``PYSPARK_DRIVER_PYTHON=jupyter``: Spark looks with it for Python sources that nobody has told it of."""
     roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(roots)}
     environment["PYSPARK_DRIVER_PYTHON"] = "jupyter"
     done = subprocess.run(
-        [sys.executable, "-c", NOTEBOOK, str(LOGS)],
+        [sys.executable, "-c", NOTEBOOK, str(LOGS), by],
         env=environment,
         capture_output=True,
         text=True,

@@ -25,7 +25,7 @@ from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.source import KafkaLogReader
 from tests.paths import SAMPLES
 
-from .logs import TIME, batch, build, numbered, vector, write
+from .logs import TIME, batch, build, flipped, numbered, vector, write
 
 
 def slices(**options: Any) -> list[Split]:
@@ -181,7 +181,8 @@ def test_topics(broker: Path) -> None:
     path = str(broker)
     assert names(path=path, subscribe="b.c") == ["b.c-0"]
     assert names(path=path, subscribePattern="[ab].c") == ["b.c-0"]
-    assert names(path=path, subscribePattern="b") == []
+    assert names(path=path, subscribePattern="c$") == ["b.c-0"]
+    assert names(path=path, subscribePattern="^c") == []
     assert names(path=path, assign='{"a":[1],"b.c":[0]}') == ["a-1", "b.c-0"]
 
 
@@ -229,6 +230,7 @@ def test_offsets(broker: Path, first: int, end: int, segments: int, wanted: rang
         path=str(broker / "a-0"),
         startingOffsets=f'{{"a":{{"0":{first}}}}}',
         endingOffsets=f'{{"a":{{"0":{end}}}}}',
+        failOnDataLoss="false",
     )
     assert offsets(found) == list(wanted)
     assert len(found) == segments
@@ -253,20 +255,49 @@ def test_earliest_is_the_log_start_offset(broker: Path, options: dict[str, str])
     assert offsets(everything) == list(range(30))
     for first in (-2, 0, 12, 13):
         start = f'{{"a":{{"0":{first}}}}}'
-        assert offsets(slices(path=path, startingOffsets=start, **options))[0] == 13
+        lost = {"startingOffsets": start, "failOnDataLoss": "false"}
+        assert offsets(slices(path=path, **lost, **options))[0] == 13
 
 
 def test_offsets_that_are_gone(broker: Path) -> None:
     (broker / "log-start-offset-checkpoint").write_text("0\n1\na 0 13\n")
 
-    def read(first: int, fails: str) -> list[int]:
-        start = f'{{"a":{{"0":{first}}}}}'
-        path = str(broker / "a-0")
-        return offsets(slices(path=path, startingOffsets=start, failOnDataLoss=fails))
+    def read(first: int, end: int = -1, **options: str) -> list[int]:
+        bounds = {"startingOffsets": f'{{"a":{{"0":{first}}}}}', "path": str(broker / "a-0")}
+        return offsets(slices(**bounds, endingOffsets=f'{{"a":{{"0":{end}}}}}', **options))
 
-    assert read(-2, "true") == read(13, "true") == read(5, "false") == list(range(13, 30))
-    with pytest.raises(OptionError, match="topic a begins at offset 13: 5 to 12 are gone"):
-        read(5, "true")
+    assert read(-2) == read(13) == read(13, 30) == list(range(13, 30))
+    assert read(30) == read(30, 30) == read(20, 20) == []
+    assert read(5, 31, failOnDataLoss="false") == list(range(13, 30))
+    assert read(5, includeDeletedRecords="true") == list(range(5, 30))
+    for first, end, message in (
+        (5, -1, "startingOffsets: partition 0 of topic a begins at offset 13: 5 to 12 are gone"),
+        (-2, 12, "endingOffsets: partition 0 of topic a begins at offset 13: 12 to 12 are gone"),
+        (31, -1, "startingOffsets: partition 0 of topic a ends at offset 30, not 31"),
+        (-2, 31, "endingOffsets: partition 0 of topic a ends at offset 30, not 31"),
+        (20, 19, "startingOffsets: partition 0 of topic a: 20 comes after the end, 19"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            read(first, end)
+        read(first, end, failOnDataLoss="false")
+
+
+def test_damage_after_the_offsets_that_are_read(broker: Path) -> None:
+    """Nobody knows how far the log goes, and nobody needs to."""
+    path = broker / "a-0" / f"{20:020}.log"
+    path.write_bytes(flipped(path.read_bytes(), 16))
+    assert offsets(slices(path=str(path.parent), endingOffsets='{"a":{"0":20}}')) == list(range(20))
+
+
+def test_patterns_leave_out_the_topics_of_brokers(broker: Path) -> None:
+    for name in ("__consumer_offsets", "__cluster_metadata"):
+        write(broker, name, 0, 0, numbered(1, 1))
+    path = str(broker)
+    assert not [n for n in names(path=path, subscribePattern=".") if n.startswith("__")]
+    with pytest.raises(OptionError, match="it matches __consumer_offsets only, which patterns"):
+        names(path=path, subscribePattern="offsets")
+    assert names(path=path, subscribePattern="offsets", view="offsets") == ["__consumer_offsets-0"]
+    assert names(path=path, subscribe="__consumer_offsets") == ["__consumer_offsets-0"]
 
 
 def test_timestamps_in_the_place_of_offsets(broker: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -19,7 +17,7 @@ from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.source import DefaultSource, KafkaLogReader
 from tests.paths import SAMPLES, VECTORS
 
-from .logs import TIME, batch, build, digest, flipped, milliseconds, numbered, vector, write
+from .logs import TIME, batch, build, flipped, milliseconds, numbered, vector, write
 from .test_arrow import LARGEST
 from .test_schema import HEADERS, KAFKA
 
@@ -131,41 +129,6 @@ def test_rows_are_those_of_the_reader(spark: SparkSession, mixture: Path, split:
         row["timestamp"] = timestamp
     assert rows == every_row(mixture)
     assert len(rows) > 1000
-
-
-def consumed(broker: str, isolation: str) -> dict[str, dict[str, Any]]:
-    """What a Java consumer read from the broker that wrote the samples, by partition."""
-    listing = json.loads((SAMPLES / "expected.json").read_text(encoding="utf-8"))
-    partitions = listing[broker]["partitions"]
-    return {name: facts[isolation] for name, facts in partitions.items() if isolation in facts}
-
-
-@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-@pytest.mark.parametrize("broker", ["kafka-4.x", "kafka-2.8"])
-def test_rows_are_those_of_a_real_consumer(
-    spark: SparkSession, broker: str, isolation: str
-) -> None:
-    wanted = consumed(broker, isolation)
-    topics = sorted({name.rpartition("-")[0] for name in wanted})
-    found = load(
-        spark,
-        SAMPLES / broker,
-        includeHeaders=True,
-        isolationLevel=isolation,
-        subscribe=",".join(topics),
-    ).toArrow()
-    for name, facts in wanted.items():
-        topic, _, number = name.rpartition("-")
-        mine = pa.compute.and_(
-            pa.compute.equal(found["topic"], topic),
-            pa.compute.equal(found["partition"], int(number)),
-        )
-        rows = found.filter(mine)
-        assert (name, rows.num_rows) == (name, facts["count"])
-        if facts["count"]:
-            offsets = rows["offset"].to_pylist()
-            assert (offsets[0], offsets[-1]) == (facts["first_offset"], facts["last_offset"])
-        assert digest(rows) == facts["sha256"], name
 
 
 def test_timestamps_that_do_not_fit(spark: SparkSession, directory: Path) -> None:

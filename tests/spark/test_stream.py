@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 def started(
     spark: SparkSession,
-    path: Path,
+    path: Path | str,
     scratch: Path,
     trigger: dict[str, Any] | None = None,
     **options: Any,
@@ -41,7 +41,9 @@ def started(
     )
 
 
-def ran(spark: SparkSession, path: Path, scratch: Path, **options: Any) -> list[dict[str, Any]]:
+def ran(
+    spark: SparkSession, path: Path | str, scratch: Path, **options: Any
+) -> list[dict[str, Any]]:
     """The progress of a query that reads what is there."""
     query = started(spark, path, scratch, **options)
     try:
@@ -52,6 +54,12 @@ def ran(spark: SparkSession, path: Path, scratch: Path, **options: Any) -> list[
         return [json.loads(one.json) for one in query.recentProgress]
     finally:
         query.stop()
+
+
+def is_told_limits(spark: SparkSession) -> bool:
+    """Whether the lane knows with the trigger AvailableNow how much a micro-batch is to have: Spark 4.1 tells no Python source."""
+    version = tuple(int(part) for part in spark.version.split(".")[:2])
+    return version >= (4, 2) or spark.conf.get("spark.tests.format") == "kafka-log"
 
 
 def offsets(spark: SparkSession, scratch: Path, topic: str = "t") -> list[int]:
@@ -65,7 +73,7 @@ def test_restarts_go_on_where_the_checkpoint_says(
     path = write(directory, "t", 0, 0, numbered(3, 4))
     progress = ran(spark, directory, tmp_path, maxOffsetsPerTrigger=5)
     taken = [one["numInputRows"] for one in progress if one["numInputRows"]]
-    assert taken == [5, 5, 2]
+    assert taken == ([5, 5, 2] if is_told_limits(spark) else [12])
     assert progress[-1]["sources"][0]["endOffset"]["t"] == {"0": 12}
     assert offsets(spark, tmp_path) == list(range(12))
     more = build(batch(12, [b"12", b"13"]))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_log import SegmentReader, discover
 from kafka_log.tables.progress import Position
 from kafka_log.tables.splits import Scan, read_splits
 from pyspark_kafka_log.options import OptionError
@@ -19,6 +20,7 @@ from pyspark_kafka_log.stream.offsets import from_json, to_json
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.planning import there_still
 from pyspark_kafka_log.stream.polling import DataLossError
+from tests.paths import SAMPLES
 from tests.spark.logs import TIME, batch, build, numbered, write
 from tests.spark.test_stream_laws import rows, stream
 
@@ -65,10 +67,12 @@ def test_lag() -> None:
 def test_offsets_are_those_of_the_kafka_source() -> None:
     positions = {("t", 1): Position(5), ("t", 0): Position(23, 4)}
     told = to_json(positions)
-    assert told == {"t": {"0": 23, "1": 5}, "@leaderEpochs": {"t": {"0": 4}}}
+    assert told == {"t": {"0": 23, "1": 5}, "@leaderEpochs t 0:4": {}}
     assert from_json(told) == positions
     assert from_json({"t": {"0": 23}}) == {("t", 0): Position(23)}
     several: list[Any] = [[], {"t": 1}, {"t": {"x": 1}}, {"t": {"0": "1"}}, {"t": {"0": True}}]
+    epochs = ("", " t", " t 0:", " t 0:x", " t 0:1 ", " t u 0:1", "t 0:1", " t 0:9999999999")
+    several += [{f"@leaderEpochs{wrong}": {}} for wrong in epochs]
     for wrong in several:
         with pytest.raises(ValueError, match="no offsets of a stream"):
             from_json(wrong)
@@ -114,7 +118,7 @@ def test_where_queries_begin(directory: Path) -> None:
     wanted = {
         "earliest": {"0": 0, "1": 5},
         "latest": {"0": 3, "1": 6},
-        '{"t":{"0":2,"1":-1},"@leaderEpochs":{"t":{"0":0}}}': {"0": 2, "1": 6},
+        '{"t":{"0":2,"1":-1},"@leaderEpochs t 0:0":{}}': {"0": 2, "1": 6},
         '{"t":{"0":-2,"1":-2}}': {"0": 0, "1": 5},
     }
     for starting, offsets in wanted.items():
@@ -126,6 +130,38 @@ def test_where_queries_begin(directory: Path) -> None:
         stream(directory, startingOffsetsByTimestamp=by_partition).initial()
     with pytest.raises(OptionError, match="startingOffsetsByTimestamp"):
         stream(directory, startingOffsetsByTimestamp='{"t":{"0":1}}').initial()
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "PERMISSIVE"])
+@pytest.mark.parametrize("partition", ["v0-1", "v1-3", "v1-compacted-1", "mixed-1"])
+def test_micro_batches_that_part_batches(partition: str, mode: str) -> None:
+    """Compressed messages of the older formats do not say where they begin; compaction leaves gaps before them."""
+    directory = SAMPLES / "kafka-2.8" / partition
+    (found,) = discover(directory)
+    offsets = [
+        record.offset
+        for segment in found.segments
+        for one in SegmentReader(segment.path)
+        for record in one.records
+    ]
+    now = stream(directory, mode=mode)
+    start = now.initial()
+    end = now.latest(start, limited=True)
+    scan = Scan(("offset",), on_damage=now._reading.selection.damage)
+
+    def read(first: Any, last: Any) -> list[int]:
+        tasks = now.tasks(first, last)
+        return [
+            offset
+            for task in tasks
+            for batch in read_splits(task, scan)
+            for offset in batch["offset"].to_pylist()
+        ]
+
+    for parted in range(end[found.topic][str(found.partition)] + 1):
+        between = {found.topic: {str(found.partition): parted}}
+        assert read(start, between) == [offset for offset in offsets if offset < parted]
+        assert read(between, end) == [offset for offset in offsets if offset >= parted]
 
 
 def test_the_end_is_fixed_for_available_now(directory: Path) -> None:

@@ -31,7 +31,7 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
             monkeypatch.setattr(module, "SMALL", 0)
 
 
-def stream(path: Path, **options: Any) -> LogStream:
+def stream(path: Path | str, **options: Any) -> LogStream:
     given = {"path": str(path), "startingOffsets": "earliest", "engine": "construct", **options}
     return LogStream(parse_stream({name: str(value) for name, value in given.items()}), 2)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from pathlib import Path
 
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
@@ -18,7 +19,7 @@ from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
-from kafka_log.segment.places import local_path
+from kafka_log.segment.places import is_url, local_path
 from kafka_log.tables.own_topics import VIEWS
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv")
@@ -40,9 +41,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--out",
         required=True,
-        type=argument(local_path),
+        type=argument(_place),
         metavar="DIR",
-        help="where the files go; made if need be",
+        help="where the files go; made if need be. With --spark a table, or the s3:// URL of one",
     )
     command.add_argument(
         "--format",
@@ -95,6 +96,11 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _place(text: str) -> Path | str:
+    """A directory, or the URL of a table."""
+    return text if is_url(text) else local_path(text)
+
+
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     from codecgen.runtime.errors import CodecError
@@ -104,6 +110,10 @@ def run(options: argparse.Namespace) -> int:
         return _by_spark(options)
     if options.format in TABLES:
         print(f"kafka-log: --format {options.format} needs --spark", file=sys.stderr)
+        return COULD_NOT_RUN
+    if is_url(options.out):
+        reason = "files are written to this machine's disks, and only tables of --spark to stores"
+        print(f"kafka-log: {options.out}: {reason}", file=sys.stderr)
         return COULD_NOT_RUN
     partitions, selection = found(options), selection_of(options)
     topic = VIEWS.get(options.view)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import replace
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, Segment
+from kafka_log.disk.replicas import MAX_END, end_of
+
+Ends = MutableMapping[Segment, int]
+"""Where segments of tiers end that were looked at. They do not change."""
 
 
-def with_tiers(partitions: Iterable[Partition]) -> list[Partition]:
+def with_tiers(partitions: Iterable[Partition], known: Ends | None = None) -> list[Partition]:
     """Live partitions with the remote segments that have records before their first live segment; of these, and of copies of one
     another, each offset is read once (:attr:`Segment.offsets`). Partitions that are remote alone stay so. Others are as they were.
 
     Where copies have the same offsets, that one is read which begins first, and of those that begin alike the one that goes on longest:
-    the end of a segment is looked up by its index where another begins before it may end. Raises OSError."""
+    the end of a segment is looked up by its index where another begins before it may end, unless it is ``known`` from earlier. Raises OSError."""
+    known = {} if known is None else known
     found = list(partitions)
     remote: dict[tuple[str, int], list[Segment]] = {}
     for partition in found:
@@ -29,13 +34,13 @@ def with_tiers(partitions: Iterable[Partition]) -> list[Partition]:
         live = [] if partition.state == "remote" else list(partition.segments)
         bases = [s.base_offset for s in live if s.state == "live" and s.is_named]
         if segments or live:
-            before = _each_once(segments, min(bases, default=None))
+            before = _each_once(segments, min(bases, default=None), known)
             out.append(replace(partition, segments=(*before, *live)))
         remote[partition.key] = []  # they are read with the first
     return out
 
 
-def _each_once(segments: Sequence[Segment], end: int | None) -> list[Segment]:
+def _each_once(segments: Sequence[Segment], end: int | None, known: Ends) -> list[Segment]:
     """The segments that have offsets before ``end`` (None: all) which no other one has, and which of them are read of each."""
     ordered = sorted(segments, key=lambda s: (s.base_offset, str(s.path)))
     copies: dict[int, list[Segment]] = {}
@@ -47,7 +52,11 @@ def _each_once(segments: Sequence[Segment], end: int | None) -> list[Segment]:
     done = 0
     for i, base in enumerate(bases):
         following = bases[i + 1] if i + 1 < len(bases) else end
-        ends = {s: _end(s, following) for s in copies[base]}
+        for one in copies[base]:
+            if one not in known and (found := _end(one)) is not None:
+                known[one] = found
+        unknown = MAX_END if following is None else following
+        ends = {s: known.get(s, unknown) for s in copies[base]}
         segment = max(ends, key=lambda s: ends[s])
         last = ends[segment] if end is None else min(ends[segment], end)
         if last > done:
@@ -56,12 +65,10 @@ def _each_once(segments: Sequence[Segment], end: int | None) -> list[Segment]:
     return out
 
 
-def _end(segment: Segment, following: int | None) -> int:
-    """The offset after the last one of a segment; where it cannot be read, that at which the next one begins."""
-    from kafka_log.disk.replicas import MAX_END, end_of
-
+def _end(segment: Segment) -> int | None:
+    """The offset after the last one of a segment; None where it cannot be read: then it is that at which the next one begins."""
     try:
         found = end_of(segment)
     except CodecError:
-        return MAX_END if following is None else following
+        return None
     return segment.base_offset if found is None else found.offset

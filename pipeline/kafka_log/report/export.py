@@ -148,9 +148,9 @@ def _columns(selection: Selection) -> list[str]:
 
 
 def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
-    import pyarrow.parquet as pq
+    from kafka_log.tables.parquet import parquet_writer
 
-    with pq.ParquetWriter(file, batches.schema, compression="zstd", compression_level=1) as writer:
+    with parquet_writer(file, batches.schema) as writer:
         for batch in batches:
             writer.write_batch(batch, row_group_size=ROW_GROUP)
             yield batch

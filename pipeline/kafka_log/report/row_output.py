@@ -161,12 +161,10 @@ class ParquetRows:
     """A file of Parquet, one row group after the other."""
 
     def __init__(self, out: BinaryIO, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq
+        from kafka_log.tables.parquet import parquet_writer
 
         self.stream = _Counted(out)
-        self.writer = pq.ParquetWriter(
-            pa.PythonFile(self.stream, "w"), schema, compression="zstd", compression_level=1
-        )
+        self.writer = parquet_writer(pa.PythonFile(self.stream, "w"), schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.writer.write_batch(batch)

@@ -36,11 +36,12 @@ def write(table: pa.Table, output: Output, out: BinaryIO, width: int | None = No
     elif output == "csv":
         _write_csv(table, out)
     elif output == "parquet":
-        import pyarrow.parquet as pq
+        from kafka_log.tables.parquet import parquet_writer
 
         # A pipe cannot tell its position: the file is made in memory.
         made = pa.BufferOutputStream()
-        pq.write_table(table, made, compression="zstd")
+        with parquet_writer(made, table.schema) as writer:
+            writer.write_table(table)
         out.write(made.getvalue())
     else:
         with pa.ipc.new_stream(out, table.schema) as stream:

@@ -126,6 +126,10 @@ class RemotePath(os.PathLike[str]):
 
     absolute = resolve
 
+    def anew(self) -> RemotePath:
+        """The same, of which nothing is known yet: the store is asked."""
+        return self._at(self._rest)
+
     def _at(self, rest: str) -> RemotePath:
         return RemotePath(f"{self._scheme}://{rest}{self._inner}", self.storage_options)
 

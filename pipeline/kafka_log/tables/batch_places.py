@@ -82,22 +82,23 @@ def place(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
 
 def _place(segment: Segment, offset: int, wanted: Selection, seen: list[int]) -> tuple[int, int]:
     """The same. ``seen`` begins with where to begin, and gets the end of the last batch before the offset. Raises CodecError."""
-    at = seen[0]
+    at, before = seen[0], None
     for batch in placed(segment, at, wanted):
         if batch.last < offset:
-            at = batch.end
+            at, before = batch.end, batch.last
             seen[1:] = [at]
-        elif batch.first is not None and batch.first < offset:
-            return batch.position, batch.end
+        elif batch.first is not None:
+            return (batch.position, batch.end) if batch.first < offset else (at, at)
         else:
-            break
+            # A compressed message of the older formats: its first record comes anywhere after the batch before it.
+            return (at, at) if before == offset - 1 else (batch.position, batch.end)
     return at, at
 
 
 def last_before(segments: Sequence[Segment], offset: int, wanted: Selection) -> Placed | None:
     """The last batch that begins before an offset. Raises CodecError for damage on the way, where that is an error."""
     for segment in reversed(segments):
-        if segment.is_named and segment.base_offset >= offset:
+        if segment.says_offset and segment.base_offset >= offset:
             continue
         found = None
         for batch in placed(segment, start_before(segment, offset), wanted):
@@ -133,11 +134,11 @@ def around(
     its end. With ``transactions`` from where a producer snapshot says which were open, up to where one says that none of these is."""
     low = 0
     for i, segment in enumerate(segments):
-        if segment.is_named and segment.base_offset < start:
+        if segment.says_offset and _begins(segment) < start:
             low = i
     high = len(segments)
     for i in range(len(segments) - 1, low, -1):
-        if segments[i].is_named and segments[i].base_offset >= end:
+        if segments[i].says_offset and _begins(segments[i]) >= end:
             high = i
     if transactions:
         while low and _open_since(segments[low]) is None:
@@ -145,6 +146,12 @@ def around(
         while high < len(segments) and not _settled(segments[high], end):
             high += 1
     return tuple(segments[low:high])
+
+
+def _begins(segment: Segment) -> int:
+    """The first offset that is read of a segment. What lies before it in a remote copy is read of another one."""
+    first = segment.offsets[0]
+    return segment.base_offset if first is None else first
 
 
 def _settled(segment: Segment, end: int) -> bool:

@@ -167,6 +167,16 @@ def within(rows: RowSelection, segment: Segment) -> RowSelection:
     return replace(rows, offsets=(low if low is None or high is None else min(low, high), high))
 
 
+def of_segment(rows: RowSelection, segment: Segment, following: Segment | None) -> RowSelection:
+    """What is wanted of a segment before another one, with no more transactions than those that may have records in it. A remote copy may
+    go on behind where the next one begins: then it has the offsets of both."""
+    after = segment.offsets[1]
+    if after is None:
+        after = 1 << 63 if following is None else following.base_offset
+    narrowed = within(rows, segment)
+    return replace(narrowed, aborted=rows.aborted.between(segment.base_offset, after))
+
+
 def within_offsets(segments: Sequence[Segment], offsets: Range) -> list[Segment]:
     """The segments of a partition that may have some of the offsets, by their names."""
     low, high = offsets

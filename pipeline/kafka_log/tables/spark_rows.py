@@ -39,6 +39,7 @@ class SparkRows:
         needed |= {"damage"} if _PROBLEM in scan.columns else set()
         needed |= {"key", "is_control"} if _CONTROL_TYPE in scan.columns else set()
         self.needed = tuple(sorted(needed or {"position"}))
+        self._constant: dict[str, Any] = {}
 
     def of(self, scanner: Scanner) -> Iterator[pa.RecordBatch]:
         """The rows, in batches that are not too large. Raises ValueRefused for a timestamp that has no place in its column, if damage is
@@ -78,7 +79,7 @@ class SparkRows:
     def _array(self, field: pa.Field, batch: pa.RecordBatch) -> Any:
         column = COLUMNS[field.name]
         if column.once is not None:
-            return pa.repeat(pa.scalar(column.once(self.segment), field.type), batch.num_rows)
+            return self._repeated(field, batch.num_rows)
         if field.name == _PROBLEM:
             return batch.column("damage")
         if field.name == _CONTROL_TYPE:
@@ -92,6 +93,16 @@ class SparkRows:
         if field.name == "headers":
             return _headers(values)
         return values if values.type == field.type else values.cast(field.type)
+
+    def _repeated(self, field: pa.Field, rows: int) -> Any:
+        """The value that all rows of a segment have, made once for as many as there were at most."""
+        held = self._constant.get(field.name)
+        if held is None or len(held) < rows:
+            once = COLUMNS[field.name].once
+            assert once is not None
+            held = pa.repeat(pa.scalar(once(self.segment), field.type), rows)
+            self._constant[field.name] = held
+        return held.slice(0, rows)
 
 
 def _beyond(batch: pa.RecordBatch) -> Any:

@@ -161,14 +161,13 @@ def read_splits(
     rows = size = 0
     for part in parts:
         for batch in read_split(part, settled, on_lost):
-            if held and (
-                rows + batch.num_rows > scan.batch_rows or size + batch.nbytes > scan.batch_bytes
-            ):
+            more = batch.nbytes
+            if held and (rows + batch.num_rows > scan.batch_rows or size + more > scan.batch_bytes):
                 yield _joined(held)
                 held, rows, size = [], 0, 0
             held.append(batch)
             rows += batch.num_rows
-            size += batch.nbytes
+            size += more
     if held:
         yield _joined(held)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -18,25 +19,45 @@ __all__ = ["ConnectorError", "enable", "jar_path"]
 CATALOG = "spark.sql.catalog.kafka-log"
 """The conf that lets a path stand in a query: SELECT * FROM `kafka-log`.`/path`."""
 
+LOADER = "org.apache.spark.util.MutableURLClassLoader"
+"""The class loader of an application that spark-submit starts, as it does for each Python. Those of sessions are of this kind too, and its children."""
+
 
 def enable(spark: SparkSession) -> None:
     """Make ``kafka-log`` the columnar connector in all sessions of this Spark application. In this one a path may stand in a query.
 
-    The first time its Java is compiled, in about a second. Workers run the interpreter that Spark's Python workers run, and find
-    packages where this process does.
+    The first time its Java is compiled, in about a second. Workers on the driver, and all of them in local mode, are of this process's
+    interpreter and find packages where it does. Those of tasks on a cluster run the interpreter that Spark's Python workers run, which has
+    to have the package there: nothing of this machine's paths is told to them.
 
     Raises :class:`ConnectorError` when it cannot be compiled, or when the session has no JVM of its own (Spark Connect).
     """
     context: Any = getattr(spark, "_sc", None)
     if context is None:
         raise ConnectorError(["a session of Spark Connect has no JVM to add classes to"])
-    path = str(jar(context._jvm)).replace("\\", "\\\\").replace("'", "\\'")
+    jvm = context._jvm
+    made = jar(jvm)
+    _add_for_application(jvm, made)
+    path = str(made).replace("\\", "\\\\").replace("'", "\\'")
     spark.sql(f"ADD JAR '{path}'")
-    system = context._jvm.java.lang.System
+    system = jvm.java.lang.System
     system.setProperty("kafkaLog.python", context.pythonExec)
-    system.setProperty("kafkaLog.pythonPath", os.pathsep.join(p for p in sys.path if p))
+    system.setProperty("kafkaLog.driverPython", sys.executable or context.pythonExec)
+    system.setProperty("kafkaLog.driverPythonPath", os.pathsep.join(p for p in sys.path if p))
     if spark.conf.get(CATALOG, None) is None:
         spark.conf.set(CATALOG, "pyspark_kafka_log.LogCatalog")
+
+
+def _add_for_application(jvm: Any, path: Path) -> None:
+    """What tasks on a cluster answer is read with the application's loader, which does not know the jars that are added to sessions."""
+    kind = jvm.java.lang.Class.forName(LOADER)
+    loader, outermost = jvm.java.lang.Thread.currentThread().getContextClassLoader(), None
+    while loader is not None:
+        if kind.isInstance(loader):
+            outermost = loader
+        loader = loader.getParent()
+    if outermost is not None:
+        outermost.addURL(jvm.java.io.File(str(path)).toURI().toURL())
 
 
 def jar_path() -> str:

@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 from kafka_log.write.commit import Micro
 from kafka_log.write.log_format import WriteJob
 from pyspark_kafka_log.aggregates import Aggregates
+from pyspark_kafka_log.connector import file_metadata
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import default_columns, parse
@@ -122,6 +123,10 @@ def _given(request: Mapping[str, Any]) -> dict[str, str]:
     return {**request.get("stores", {}), **request["options"]}
 
 
+def _hello(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    """Nothing: that there is an answer says that this Python has what it needs."""
+
+
 def _schema(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     source = _source(request)
     if request["schema"] is None:
@@ -165,7 +170,12 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     if asked is not None and isinstance(reader, KafkaLogReader):
         _send_rows([asked.rows(reader.there(splits), reader.scan)], asked.schema, out)
         return
-    batches: Iterable[pa.RecordBatch] = reader.rows(Task(splits), losses)
+    batches: Iterable[pa.RecordBatch]
+    fields = request.get("metadata")
+    if fields is not None and isinstance(reader, KafkaLogReader):
+        batches = file_metadata.with_metadata(reader, splits, losses, fields)
+    else:
+        batches = reader.rows(Task(splits), losses)
     if request["limit"] is not None:
         batches = first_rows(batches, request["limit"])
     names = request["columns"]
@@ -174,7 +184,14 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
             out.write(_INT.pack(batch.num_rows))
         out.tell(losses)
         return
-    schema = pa.schema([reader.schema.field(name) for name in names])
+    schema = pa.schema(
+        [
+            reader.schema.field(name)
+            if name != file_metadata.NAME
+            else file_metadata.field(fields or ())
+            for name in names
+        ]
+    )
     _send_rows((batch.select(names) for batch in batches), schema, out)
     out.tell(losses)
 
@@ -225,7 +242,7 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader | ReportReader:
     if options.selection.damage == "keep":
         deciding |= {PROBLEM, options.corrupt_record}
     names = [
-        *(request["columns"] if asks_rows else ()),
+        *(n for n in request["columns"] if asks_rows and n != file_metadata.NAME),
         *(name for name in request["table"] if name in deciding),
     ]
     columns = tuple(dict.fromkeys(names)) or default_columns(options)[:1]
@@ -288,6 +305,7 @@ def _plain(value: Any) -> Any:
 Answer = Callable[[Mapping[str, Any], bytes, Pieces], None]
 
 ANSWERS: Mapping[str, Answer] = {
+    "hello": _hello,
     "schema": _schema,
     "plan": _plan,
     "aggregates": _aggregates,

@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark_kafka_log.export.job import Exported, run
+from pyspark_kafka_log.export.places import place_of_table
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
 from pyspark_kafka_log.export.state import DataLossError, ExportError, TaskError
 from pyspark_kafka_log.export.targets import Target
@@ -40,6 +41,7 @@ def export(
     partition_by: Sequence[str] = ("topic", "date"),
     options: Mapping[str, str] | None = None,
     catalog: str | Mapping[str, str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     fail_on_data_loss: bool = True,
     progress: Progress = lambda done, tasks: None,
 ) -> Exported:
@@ -47,13 +49,14 @@ def export(
 
     ``path`` is what ``load`` is given, ``options`` are those of ``spark.read.format("kafka-log")``: which records and columns.
     ``to`` is a directory, or for ``iceberg`` a table, ``NAMESPACE.TABLE``, of a ``catalog``: a name in PyIceberg's configuration, or its
-    properties. Files are parted by any of ``topic``, ``partition`` and ``date`` (of the timestamp, in UTC). The table is added to as
+    properties. A table of Delta may be a URL, ``s3://BUCKET/...``, with the ``storage_options`` of s3fs (or what its environment says); where files of
+    Iceberg lie, and with what they are written, its catalog says. Files are parted by any of ``topic``, ``partition`` and ``date`` (of the timestamp, in UTC). The table is added to as
     a whole, or not at all: what was exported of each partition is kept with it, and the next export goes on there. It must ask for
     the same columns, filters and partitions. It is an error when records are gone, by retention or truncation, that were not exported; without
     ``fail_on_data_loss`` what is there comes, and ``missed`` says what is not. ``progress`` is called with the tasks that are done and those there are.
 
     Tasks write with pyarrow, which is faster than Spark's writer; they need no package of Spark's for Delta or Iceberg, but this process
-    the package deltalake, or pyiceberg. All machines see the directory.
+    the package deltalake, or pyiceberg. All machines see the directory, or have s3fs for a bucket.
 
     Raises :class:`ExportError`, of which :class:`DataLossError` and :class:`TaskError` are, :class:`~pyspark_kafka_log.OptionError`, and errors of Spark.
     """
@@ -63,7 +66,7 @@ def export(
     if len(paths) > 1:
         parsed = replace(parsed, paths=tuple(os.fspath(one) for one in paths))
     runner = SparkRunner(spark, progress)
-    target = target_of(to, kind, catalog)
+    target = target_of(to, kind, catalog, storage_options)
     return run(
         runner,
         parsed,
@@ -75,17 +78,26 @@ def export(
 
 
 def target_of(
-    to: str | os.PathLike[str], kind: str, catalog: str | Mapping[str, str] | None = None
+    to: str | os.PathLike[str],
+    kind: str,
+    catalog: str | Mapping[str, str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Target:
     """Where an export goes. Raises :class:`ExportError`, ModuleNotFoundError without the package that writes it."""
     if kind == "parquet":
         from pyspark_kafka_log.export.parquet import ParquetTarget
 
+        place = place_of_table(os.fspath(to), to)
+        if place.is_store:
+            raise ExportError(
+                os.fspath(to),
+                "a store renames nothing, so that readers of plain Parquet files would see a part of an export: give it the format delta or iceberg",
+            )
         return ParquetTarget(Path(to))
     if kind == "delta":
         from pyspark_kafka_log.export.delta import DeltaTarget
 
-        return DeltaTarget(Path(to))
+        return DeltaTarget(os.fspath(to), place_of_table(os.fspath(to), to, storage_options))
     if kind == "iceberg":
         from pyspark_kafka_log.export.iceberg import IcebergTarget
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.segment.remote_errors import told
+from pyspark_kafka_log.export.places import Place, options_of_delta
 from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job
 
@@ -26,21 +27,22 @@ class DeltaTarget:
 
     in_files = False
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, name: str, out: Place) -> None:
         import deltalake
 
         self._delta = deltalake
-        self.name = os.fspath(out)
-        self._out = out.absolute()
+        self.name = name
+        self._out = out
+        self._options = options_of_delta(name, out)
         self._table: Any = None
 
     def state(self) -> State | None:
         """What the newest commit of an export says."""
-        if not self._delta.DeltaTable.is_deltatable(os.fspath(self._out)):
-            if self._out.exists() and any(self._out.iterdir()):
+        if not self._is_there():
+            if not self._out.is_free():
                 raise ExportError(self.name, "there are files in it, and it is no Delta table")
             return None
-        self._table = self._delta.DeltaTable(os.fspath(self._out))
+        self._table = self._open()
         number = self._table.transaction_version(APPLICATION)
         if number is None:
             raise ExportError(self.name, "it is a Delta table, and not of an export")
@@ -54,10 +56,11 @@ class DeltaTarget:
             "the table's log does not go back to the last export: how far it came is not known",
         )
 
-    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> str:
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Place:
         """The table itself: its log says which files are part of it."""
-        self._out.mkdir(parents=True, exist_ok=True)
-        return os.fspath(self._out)
+        if not self._out.is_store:
+            Path(self._out.root).mkdir(parents=True, exist_ok=True)
+        return self._out
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
         """Add files by one commit."""
@@ -83,10 +86,11 @@ class DeltaTarget:
         try:
             if before is None:
                 create_table_with_add_actions(
-                    os.fspath(self._out),
+                    self._out.root,
                     schema,
                     actions,
                     partition_by=list(job.partition_by),
+                    storage_options=self._options,
                     commit_properties=properties,
                 )
             else:
@@ -98,18 +102,28 @@ class DeltaTarget:
                     commit_properties=properties,
                 )
         except self._delta.exceptions.DeltaError as error:
-            raise ExportError(self.name, str(error)) from error
+            raise self._told(error) from error
 
     def clean(self, job_id: str) -> None:
         """Remove the files of a job, but for those that are part of the table after all: a commit may fail when it is done."""
         kept = set()
-        if self._delta.DeltaTable.is_deltatable(os.fspath(self._out)):
-            kept = set(
-                self._delta.DeltaTable(os.fspath(self._out)).get_add_actions()["path"].to_pylist()
-            )
-        for file in self._out.glob(f"**/part-{job_id}-*.parquet"):
-            if file.relative_to(self._out).as_posix() not in kept:
-                file.unlink(missing_ok=True)
+        if self._is_there():
+            kept = set(self._open().get_add_actions()["path"].to_pylist())
+        for file in self._out.files_of(job_id):
+            if file not in kept:
+                self._out.remove(file)
+
+    def _is_there(self) -> bool:
+        try:
+            return bool(self._delta.DeltaTable.is_deltatable(self._out.root, self._options))
+        except Exception as error:  # delta-rs has several of its own, and those of Python
+            raise self._told(error) from error
+
+    def _open(self) -> Any:
+        return self._delta.DeltaTable(self._out.root, storage_options=self._options)
+
+    def _told(self, error: Exception) -> ExportError:
+        return ExportError(self.name, told(error, self.name, self._options or {}).strerror or "")
 
 
 def table_schema(job: Job) -> Any:

@@ -3,15 +3,12 @@ properties."""
 
 from __future__ import annotations
 
-import os
-import urllib.parse
-import urllib.request
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from pyspark_kafka_log.export.places import Place, options_of_iceberg, place_of_table
 from pyspark_kafka_log.export.state import CHANGED, ExportError, State
 from pyspark_kafka_log.export.writing import File, Job
 
@@ -52,7 +49,7 @@ class IcebergTarget:
             raise ExportError(self.name, "it is a table of Iceberg, and not of an export")
         return None
 
-    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> str:
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Place:
         """The place of the table's files. A table that is not there is made, without rows."""
         from pyiceberg.transforms import DayTransform, IdentityTransform
 
@@ -65,7 +62,7 @@ class IcebergTarget:
                         spec.add_field("timestamp", DayTransform(), "date")
                     else:
                         spec.add_field(name, IdentityTransform(), name)
-        return os.fspath(self._root())
+        return self._place()
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
         """Add files by one commit, which fails when the table has changed since."""
@@ -103,21 +100,15 @@ class IcebergTarget:
         self._table.refresh()
         kept = set()
         if self._table.current_snapshot() is not None:
-            kept = {_path(name) for name in self._table.inspect.files()["file_path"].to_pylist()}
-        for file in self._root().glob(f"**/part-{job_id}-*.parquet"):
-            if file not in kept:
-                file.unlink(missing_ok=True)
+            kept = set(self._table.inspect.files()["file_path"].to_pylist())
+        place, base = self._place(), self._uri()
+        for file in place.files_of(job_id):
+            if f"{base}/{file}" not in kept:
+                place.remove(file)
 
     def _uri(self) -> str:
         return f"{self._table.location().rstrip('/')}/data"
 
-    def _root(self) -> Path:
-        return _path(self._uri())
-
-
-def _path(uri: str) -> Path:
-    """The local path of a URI. Raises :class:`ExportError` for any other."""
-    parts = urllib.parse.urlsplit(uri)
-    if parts.scheme not in ("", "file"):
-        raise ExportError(uri, "only tables whose files lie in local directories are written")
-    return Path(urllib.request.url2pathname(parts.path)) if parts.scheme else Path(uri)
+    def _place(self) -> Place:
+        properties = self._table.io.properties
+        return place_of_table(self.name, self._uri(), options_of_iceberg(properties))

@@ -12,6 +12,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.tables.progress import Ends as LogEnds
 from kafka_log.tables.splits import Scan, Split
+from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
 from pyspark_kafka_log.export.targets import Target
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, Job, Told, read_columns
@@ -72,7 +73,8 @@ def run(
     if missed and fail_on_data_loss:
         raise DataLossError(target.name, missed)
     first = {key: at for key, at in starts.items() if at != EARLIEST}
-    tasks = plan(replace(options, starting_offsets=starts), query, parallelism)
+    told = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked above
+    tasks = plan(told, query, parallelism)
     scan = Scan(
         columns=read_columns(columns, options.selection.damage),
         policy=options.selection.policy,
@@ -82,10 +84,10 @@ def run(
         engine=options.engine,
     )
     job_id = uuid.uuid4().hex[:12]
-    job = Job(job_id, "", columns, tuple(partition_by), target.in_files, scan)
+    job = Job(job_id, Place(), columns, tuple(partition_by), target.in_files, scan)
     all_told = Told()
     if tasks:
-        job = replace(job, root=target.begin(job_id, job.schema, partition_by))
+        job = replace(job, place=target.begin(job_id, job.schema, partition_by))
         try:
             for told in runner(tasks, job):
                 all_told.add(told)

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.write.beside import whole_file
+from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.export.state import CHANGED, ExportError, State
 from pyspark_kafka_log.export.writing import File, Job
 
@@ -50,20 +51,20 @@ class ParquetTarget:
         self._sweep()
         return found
 
-    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> str:
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Place:
         """Beside the files that are there."""
         root = self._own / f"{self._before}-{job_id}"
         root.mkdir(parents=True)
-        return os.fspath(root)
+        return Place(os.fspath(root))
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
         """Rename files into their places, all of them or, if it is ended there, the rest when the next export begins."""
         journal = {
-            "root": Path(job.root).name,
+            "root": Path(job.place.root).name,
             "files": [file.path for file in files],
             "state": after.json(),
         }
-        partial = Path(job.root) / "commit.json"
+        partial = Path(job.place.root) / "commit.json"
         with whole_file(partial) as file:
             file.write(json.dumps(journal).encode("utf-8"))
         try:

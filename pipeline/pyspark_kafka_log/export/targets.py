@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.export.state import State
 from pyspark_kafka_log.export.writing import File, Job
 
@@ -21,8 +22,8 @@ class Target(Protocol):
     def state(self) -> State | None:
         """What is in it; None for a table that is not there. Raises :class:`ExportError` for what is no table of an export."""
 
-    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> str:
-        """The directory below which the tasks of a job write files of this schema."""
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Place:
+        """Where the tasks of a job write files of this schema."""
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
         """Add files. Raises :class:`ExportError`, and adds none, when another export was faster."""

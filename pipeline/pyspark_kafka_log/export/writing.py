@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
-from pathlib import Path
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
@@ -16,8 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import OnDamage
+from kafka_log.tables.columns import COLUMNS
+from kafka_log.tables.parquet import parquet_writer
 from kafka_log.tables.splits import Scan, Split, read_splits
+from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.losses import Losses
 
 PARTITION_COLUMNS = ("topic", "partition", "date")
@@ -53,11 +57,11 @@ def read_columns(columns: Sequence[str], on_damage: OnDamage) -> tuple[str, ...]
 
 @dataclass(frozen=True)
 class Job:
-    """How files are written: below ``root``, with these ``columns``, parted by ``partition_by``. ``in_files``: partition columns are in
+    """How files are written: to a ``place``, with these ``columns``, parted by ``partition_by``. ``in_files``: partition columns are in
     the files too, not only in the names of directories."""
 
     id: str
-    root: str
+    place: Place
     columns: tuple[str, ...]
     partition_by: tuple[str, ...]
     in_files: bool
@@ -76,7 +80,7 @@ class Job:
 
 @dataclass(frozen=True)
 class File:
-    """A file that is whole. ``path`` is below the root of the job; ``least`` and ``greatest`` are of :data:`STATISTICS`,
+    """A file that is whole. ``path`` is below the place of the job; ``least`` and ``greatest`` are of :data:`STATISTICS`,
     times in microseconds since 1970."""
 
     path: str
@@ -128,19 +132,26 @@ def write_task(number: int, splits: tuple[Split, ...], job: Job) -> Told:
     losses = Losses()
     # The same task may run twice at once, or again after it was lost.
     files = Files(job, f"{number:05}-{uuid.uuid4().hex[:8]}")
+    kernels = use_kernels(sum(split.size for split in splits), job.scan.engine)
+    scan = replace(job.scan, engine="arrow" if kernels else "construct")
     ends: dict[tuple[str, int], int] = {}
     damaged = 0
     try:
-        for batch in read_splits(splits, job.scan, losses.add):
-            if "problem" in job.scan.columns:
-                is_record = batch.column("offset").is_valid()
-                told = pc.and_(is_record, batch.column("problem").is_valid())
-                damaged += pc.sum(told).as_py() or 0
-                if "problem" not in job.columns:
-                    batch = batch.filter(is_record)  # the others say where there is none
-            _note_ends(batch, ends)
-            for values, rows in parted(batch, job.partition_by):
-                files.write(values, rows)
+        for (topic, partition), of_one in groupby(splits, key=_log_of):
+            for batch in read_splits(of_one, scan, losses.add):
+                if "problem" in scan.columns:
+                    is_record = batch.column("offset").is_valid()
+                    told = pc.and_(is_record, batch.column("problem").is_valid())
+                    damaged += pc.sum(told).as_py() or 0
+                    if "problem" not in job.columns:
+                        batch = batch.filter(is_record)  # the others say where there is none
+                last = pc.max(batch.column("offset")).as_py()
+                if last is not None:
+                    ends[topic, partition] = max(ends.get((topic, partition), 0), last + 1)
+                known = {"topic": topic, "partition": str(partition)}
+                for day, rows in by_day(batch) if "date" in job.partition_by else [(None, batch)]:
+                    values = ((known | {"date": day})[name] for name in job.partition_by)
+                    files.write(tuple(values), rows)
         files.close()
     except BaseException:
         files.remove()
@@ -156,68 +167,38 @@ def write_task(number: int, splits: tuple[Split, ...], job: Job) -> Told:
     )
 
 
-def _note_ends(batch: pa.RecordBatch, ends: dict[tuple[str, int], int]) -> None:
-    places = pa.Table.from_batches([batch.select(["topic", "partition", "offset"])])
-    last = places.group_by(["topic", "partition"]).aggregate([("offset", "max")])
-    for row in last.to_pylist():
-        if row["offset_max"] is not None:
-            key = row["topic"], row["partition"]
-            ends[key] = max(ends.get(key, 0), row["offset_max"] + 1)
+def _log_of(split: Split) -> tuple[str, int]:
+    topic, partition = (COLUMNS[name].once for name in ("topic", "partition"))
+    assert topic is not None and partition is not None
+    return topic(split.segment), partition(split.segment)
 
 
-def parted(
-    batch: pa.RecordBatch, partition_by: tuple[str, ...]
-) -> Iterator[tuple[Values, pa.RecordBatch]]:
-    """The rows of a batch for each value of the partition columns, in their order."""
+def by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+    """The rows of each day in UTC of their timestamps, in their order; None: no timestamp, or a year that calendars do not have."""
     if not batch.num_rows:
         return
-    codes = np.zeros(batch.num_rows, np.int64)
-    known: list[list[str | None]] = []
-    for name in partition_by:
-        encoded = _partition_column(batch, name).dictionary_encode(null_encoding="encode")
-        known.append(_texts(encoded.dictionary))
-        codes = codes * len(known[-1]) + encoded.indices.to_numpy(zero_copy_only=False)
-    if (codes == codes[0]).all():
-        yield _values(int(codes[0]), known), batch
+    times = batch.column("timestamp")
+    numbers = times.cast(pa.int64()).fill_null(_NO_DAY * _DAY_US).to_numpy()
+    days = numbers // _DAY_US
+    if (days == days[0]).all():
+        yield _day(int(days[0])), batch
         return
-    order = np.argsort(codes, kind="stable")
-    ordered = codes[order]
+    order = np.argsort(days, kind="stable")
+    ordered = days[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
     for start, end in zip(starts, [*starts[1:], len(ordered)], strict=True):
-        yield (
-            _values(int(ordered[start]), known),
-            batch.take(pa.array(order[start:end])),
-        )
+        yield _day(int(ordered[start])), batch.take(pa.array(order[start:end]))
 
 
-def _partition_column(batch: pa.RecordBatch, name: str) -> Any:
-    if name != "date":
-        return batch.column(name)
-    return pc.floor_temporal(batch.column("timestamp"), unit="day").cast(pa.date32(), safe=False)
-
-
-def _texts(values: Any) -> list[str | None]:
-    """Values of a partition column as text. A day of a year that calendars do not have is none."""
-    if pa.types.is_date(values.type):
-        days = values.cast(pa.int32()).to_pylist()
-        return [
-            date.fromordinal(day + _DAY_0).isoformat()
-            if day is not None and date.min.toordinal() <= day + _DAY_0 <= date.max.toordinal()
-            else None
-            for day in days
-        ]
-    return [None if value is None else str(value) for value in values.to_pylist()]
-
-
+_DAY_US = 24 * 3600 * 1_000_000
 _DAY_0 = date(1970, 1, 1).toordinal()
+_NO_DAY = date.max.toordinal() - _DAY_0 + 1
 
 
-def _values(code: int, known: list[list[str | None]]) -> Values:
-    out = []
-    for values in reversed(known):
-        code, at = divmod(code, len(values))
-        out.append(values[at])
-    return tuple(reversed(out))
+def _day(number: int) -> str | None:
+    ordinal = number + _DAY_0
+    within = date.min.toordinal() <= ordinal <= date.max.toordinal()
+    return date.fromordinal(ordinal).isoformat() if within else None
 
 
 class Files:
@@ -262,7 +243,7 @@ class Files:
         for file in self._open.values():
             file.discard()
         for whole in self.whole:
-            (Path(self.job.root) / whole.path).unlink(missing_ok=True)
+            self.job.place.remove(whole.path)
 
 
 class _File:
@@ -272,12 +253,9 @@ class _File:
         self.job = job
         self.values = values
         self.path = "/".join([*directories(job.partition_by, values), name])
-        self.place = Path(job.root) / self.path
-        self.place.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.place.open("xb")
-        self._writer = pq.ParquetWriter(
-            self._file, job.schema, compression="zstd", compression_level=1
-        )
+        self._file = job.place.create(self.path)
+        self._metadata: list[Any] = []
+        self._writer = parquet_writer(self._file, job.schema, self._metadata)
         self._rows: list[pa.RecordBatch] = []
         self.bytes_held = self.rows_held = 0
 
@@ -299,18 +277,15 @@ class _File:
     def close(self) -> File:
         self.flush()
         self._writer.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        found = pq.read_metadata(self.place)
+        size = self.job.place.finish(self._file)
+        (found,) = self._metadata
         least, greatest = _statistics(found)
-        return File(
-            self.path, found.num_rows, self.place.stat().st_size, self.values, least, greatest
-        )
+        return File(self.path, found.num_rows, size, self.values, least, greatest)
 
     def discard(self) -> None:
-        self._file.close()
-        self.place.unlink(missing_ok=True)
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()  # otherwise it writes its end when it is collected
+        self.job.place.discard(self._file, self.path)
 
 
 def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:

@@ -8,7 +8,7 @@
 | ``modifiedAfter``, ``modifiedBefore`` | segment files that were written after, or before, a time such as ``2026-11-22T10:15:00`` (UTC where it has no zone) | all |
 | ``ignoreMissingFiles`` | ``true`` leaves out, with a warning, files that are gone when a task reads them | ``false`` |
 | ``subscribe`` | topics, with commas between | all topics |
-| ``subscribePattern`` | a regular expression that matches the whole name of a topic | |
+| ``subscribePattern`` | a regular expression (Python's) that is found in the name of a topic; Kafka's own topics are left out | |
 | ``assign`` | ``{"topicA":[0,1],"topicB":[2]}`` | |
 | ``startingOffsets`` | ``earliest``, or ``{"topicA":{"0":23,"1":-2}}`` (-2: earliest) | ``earliest`` |
 | ``endingOffsets`` | ``latest``, or ``{"topicA":{"0":50,"1":-1}}`` (-1: latest); the offset itself is not read | ``latest`` |
@@ -34,7 +34,7 @@
 | ``engine`` | ``auto``, ``arrow``, ``construct``: the codecs that read; the rows are the same | ``auto`` |
 | ``minPartitions`` | tasks that there are at least, as far as segments can be cut | |
 | ``maxRecordsPerPartition`` | offsets that one task reads, at most, unless a single batch has more; headers of all batches are read for it | |
-| ``failOnDataLoss`` | ``true`` fails a query whose ``startingOffsets`` name offsets before the first that is there | ``false`` |
+| ``failOnDataLoss`` | ``true`` fails a query whose ``startingOffsets`` or ``endingOffsets`` name offsets that are not there; ``false`` reads what is there | ``true`` |
 
 Options of Spark's Kafka source that mean nothing where no broker is asked are taken, with a warning: all others that begin with ``kafka.``,
 ``groupIdPrefix``, ``kafkaConsumer.pollTimeoutMs``, ``fetchOffset.numRetries``, ``fetchOffset.retryIntervalMs``; and in a batch query

@@ -50,7 +50,7 @@ class Options:
     selection: Selection = field(default_factory=lambda: Selection(on_damage="raise"))
     """Which records are wanted, but for their offsets and topics, and what becomes of damage."""
     columns: tuple[str, ...] | None = None
-    fail_on_data_loss: bool = False
+    fail_on_data_loss: bool = True
     corrupt_record: str = table.CORRUPT_RECORD.default
     view: str | None = None
     """One of Kafka's own topics, whose rows are read."""
@@ -84,7 +84,11 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
     columns, headers, metadata = _columns(of, view)
     subscribe, pattern, assign = _topics(of, view)
     on_damage, policy = _damage(of) if report in (None, *reports.RAISING) else _told(of)
-    starting, ending = of[table.STARTING_OFFSETS], of[table.ENDING_OFFSETS]
+    starting_times = _times(of, table.STARTING_TIMESTAMP, table.STARTING_TIMES)
+    ending_times = _times(of, table.ENDING_TIMESTAMP, table.ENDING_TIMES)
+    # As in Spark's Kafka source, times come before offsets.
+    starting = of[table.STARTING_OFFSETS] if starting_times is None else None
+    ending = of[table.ENDING_OFFSETS] if ending_times is None else None
     if batch:
         _check_bound(table.STARTING_OFFSETS.name, "start", starting, LATEST)
         _check_bound(table.ENDING_OFFSETS.name, "end", ending, EARLIEST)
@@ -102,8 +106,8 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         assign=assign,
         starting_offsets=starting,
         ending_offsets=ending,
-        starting_times=_times(of, table.STARTING_TIMESTAMP, table.STARTING_TIMES),
-        ending_times=_times(of, table.ENDING_TIMESTAMP, table.ENDING_TIMES),
+        starting_times=starting_times,
+        ending_times=ending_times,
         latest_if_none=of[table.STRATEGY] == "latest",
         selection=Selection(
             isolation=_isolation(of),

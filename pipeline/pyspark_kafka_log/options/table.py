@@ -37,7 +37,7 @@ RECURSIVE_FILE_LOOKUP = Option("recursiveFileLookup", values.boolean, False)
 MODIFIED_AFTER: Option[int | None] = Option("modifiedAfter", values.moment, None)
 MODIFIED_BEFORE: Option[int | None] = Option("modifiedBefore", values.moment, None)
 IGNORE_MISSING_FILES = Option("ignoreMissingFiles", values.boolean, False)
-SUBSCRIBE: Option[tuple[str, ...] | None] = Option("subscribe", values.names, None)
+SUBSCRIBE: Option[tuple[str, ...] | None] = Option("subscribe", values.topics, None)
 SUBSCRIBE_PATTERN: Option[str | None] = Option("subscribePattern", values.pattern, None)
 ASSIGN: Option[frozenset[tuple[str, int]] | None] = Option("assign", values.assign, None)
 STARTING_OFFSETS: Option[Bound | None] = Option("startingOffsets", values.bound, None)
@@ -68,7 +68,7 @@ MAX_RECORDS: Option[int | None] = Option("maxRecordsPerPartition", values.number
 BATCH_ROWS = Option("batchRows", values.number, 16_384)
 MAX_DECOMPRESSED: Option[int | None] = Option("maxDecompressedBytes", values.number, None)
 ENGINE: Option[Engine] = Option("engine", values.one_of(*ENGINES), "auto")
-FAIL_ON_DATA_LOSS = Option("failOnDataLoss", values.boolean, False)
+FAIL_ON_DATA_LOSS = Option("failOnDataLoss", values.boolean, True)
 
 READING: tuple[Option[Any], ...] = (
     PATH,

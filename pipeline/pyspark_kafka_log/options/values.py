@@ -108,8 +108,19 @@ def names(name: str, value: str) -> tuple[str, ...]:
     return found
 
 
+def topics(name: str, value: str) -> tuple[str, ...]:
+    """Names of topics with commas between, as Spark's Kafka source takes them: what is empty, or comes again, says nothing."""
+    found = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+    if not found:
+        raise OptionError(name, f"names with commas between are expected, not {value!r}")
+    return found
+
+
 def pattern(name: str, value: str) -> str:
     """A regular expression."""
+    if not value.strip():
+        raise OptionError(name, "it is empty")
+    value = value.strip()
     try:
         re.compile(value)
     except re.error as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,42 +10,50 @@ from kafka_log.tables.batch_places import NO_EPOCH
 from kafka_log.tables.progress import Key, Position
 
 EPOCHS = "@leaderEpochs"
-"""No topic can be called so."""
+"""With this begin the names that hold leader epochs: no topic can be called so."""
 
 Positions = Mapping[Key, Position]
 
 
 def to_json(positions: Positions) -> dict[str, Any]:
-    """``{"topic": {"0": 23}, "@leaderEpochs": {"topic": {"0": 4}}}``, sorted. Epochs that are not known are left out."""
+    """``{"topic": {"0": 23}, "@leaderEpochs topic 0:4": {}}``, sorted. Epochs that are not known are left out.
+
+    A topic without partitions says nothing to Spark's Kafka source, so that it takes these offsets too.
+    """
     out: dict[str, Any] = {}
-    epochs: dict[str, dict[str, int]] = {}
+    epochs: dict[str, list[str]] = {}
     for (topic, partition), position in sorted(positions.items()):
         out.setdefault(topic, {})[str(partition)] = position.offset
         if position.leader_epoch != NO_EPOCH:
-            epochs.setdefault(topic, {})[str(partition)] = position.leader_epoch
-    return out | ({EPOCHS: epochs} if epochs else {})
+            epochs.setdefault(topic, []).append(f"{partition}:{position.leader_epoch}")
+    return out | {" ".join((EPOCHS, topic, *some)): {} for topic, some in epochs.items()}
 
 
 def from_json(found: Any) -> dict[Key, Position]:
     """What :func:`to_json` made, or Spark's Kafka source. Raises ValueError for what is no offsets."""
-    if not isinstance(found, dict):
-        raise ValueError(f"these are no offsets of a stream: {found!r}")
-    epochs = _flat(found.get(EPOCHS, {}))
-    offsets = _flat({topic: inner for topic, inner in found.items() if topic != EPOCHS})
-    return {key: Position(offset, epochs.get(key, NO_EPOCH)) for key, offset in offsets.items()}
-
-
-def _flat(found: Any) -> dict[Key, int]:
-    out: dict[Key, int] = {}
+    epochs: dict[Key, int] = {}
+    offsets: dict[Key, int] = {}
     try:
-        for topic, partitions in found.items():
+        for name, partitions in found.items():
+            if name.startswith(EPOCHS):
+                epochs |= _epochs(name)
+                continue
             for partition, number in partitions.items():
                 if type(number) is not int:
                     raise ValueError
-                out[topic, int(partition)] = number
+                offsets[name, int(partition)] = number
     except (AttributeError, ValueError):
         raise ValueError(f"these are no offsets of a stream: {found!r}") from None
-    return out
+    return {key: Position(offset, epochs.get(key, NO_EPOCH)) for key, offset in offsets.items()}
+
+
+def _epochs(name: str) -> dict[Key, int]:
+    """Those of one topic. Raises ValueError."""
+    if not re.fullmatch(rf"{EPOCHS} [^ ]+( [0-9]{{1,9}}:[0-9]{{1,9}})+", name, re.ASCII):
+        raise ValueError
+    _, topic, *some = name.split(" ")
+    pairs = (one.split(":") for one in some)
+    return {(topic, int(partition)): int(epoch) for partition, epoch in pairs}
 
 
 def name(key: Key) -> str:

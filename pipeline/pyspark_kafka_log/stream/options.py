@@ -54,8 +54,10 @@ def parse_stream(given: Mapping[str, str]) -> StreamOptions:
     reading = parse(plain, batch=False)
     if reading.report is not None:
         raise OptionError("view", f"a stream has no {reading.report}: read it in a batch query")
-    if reading.selection.include:
-        raise OptionError("include", "a stream reads live segments")
+    if set(reading.selection.include) - {"remote"}:
+        raise OptionError(
+            "include", "a stream reads live segments, and with remote those in tiered storage"
+        )
     if reading.selection.replicas != "error":
         raise OptionError("replicas", "a stream reads one replica of a partition: load one of them")
     if reading.view is not None and reading.selection.isolation is None:
@@ -79,9 +81,9 @@ def _without_epochs(text: str) -> str:
         found = json.loads(text)
     except ValueError:
         return text
-    if isinstance(found, dict) and EPOCHS in found:
-        return json.dumps({topic: inner for topic, inner in found.items() if topic != EPOCHS})
-    return text
+    if not isinstance(found, dict) or not any(name.startswith(EPOCHS) for name in found):
+        return text
+    return json.dumps({name: inner for name, inner in found.items() if not name.startswith(EPOCHS)})
 
 
 def _limits(texts: Mapping[str, str]) -> Limits:

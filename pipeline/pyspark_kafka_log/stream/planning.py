@@ -6,10 +6,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
+from kafka_log.segment.places import is_url
 from kafka_log.tables.batch_places import around, place
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.progress import Key
+from kafka_log.tables.selection import of_segment
 from kafka_log.tables.splits import Split
 from kafka_log.tables.steady import steady
 from pyspark_kafka_log.cuts import split
@@ -56,8 +59,7 @@ def _parts(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
         if i == len(read) - 1:
             stop = place(segment, end, wanted)[1]
         if first < stop:
-            after = following[segment].base_offset if segment in following else 1 << 63
-            here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))
+            here = of_segment(rows, segment, following.get(segment))
             yield Split(segment, first, stop, here)
 
 
@@ -79,11 +81,22 @@ def there_still(splits: Iterable[Split], *, fails: bool) -> tuple[Split, ...]:
     out = []
     for part in splits:
         path = part.segment.path
+        if is_url(path):
+            # Nothing is renamed there before it is deleted; of a plan it is known that it was there.
+            if fails or path.anew().exists():  # type: ignore[attr-defined]
+                out.append(part)
+            else:
+                _warn_of_gone(path)
+            continue
         deleted = path.with_name(path.name + ".deleted")
         if not path.exists() and deleted.exists():
             part = replace(part, segment=replace(part.segment, path=deleted))
         elif not (fails or path.exists()):
-            warnings.warn(f"kafka-log: data is lost: {path} is gone", stacklevel=2)
+            _warn_of_gone(path)
             continue
         out.append(part)
     return tuple(out)
+
+
+def _warn_of_gone(path: Path) -> None:
+    warnings.warn(f"kafka-log: data is lost: {path} is gone", stacklevel=3)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kafka_log.disk.directory import DirectoryError
+from kafka_log.disk.directory import DirectoryError, Segment
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.tables.offsets_by_time import offset_at
 from kafka_log.tables.progress import Ends, Key, Position
@@ -57,6 +57,7 @@ class LogStream:
         self._target: dict[Key, Position] | None = None
         self._told: set[str] = set()
         self._starts = LogStarts()
+        self._tiers: dict[Segment, int] = {}
 
     def initial(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins. Raises :class:`OptionError`."""
@@ -186,7 +187,7 @@ class LogStream:
                 found = []
             except FileNotFoundError:
                 continue  # of a directory that was deleted while it was looked at
-            return {log.key: log for log in matching(found, self._reading)}
+            return {log.key: log for log in matching(found, self._reading, self._tiers)}
         raise DirectoryError(Path(self._reading.paths[0]), "directories in it come and go")
 
     def _ended(

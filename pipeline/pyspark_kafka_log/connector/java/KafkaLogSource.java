@@ -4,6 +4,8 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -71,7 +73,7 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
      * What a path holds, by the options, or what is to be written there: Spark does not say which when it asks for a table. The columns and
      * options are those of a read when it asks whether it can read.
      */
-    static class LogTable implements Table, SupportsRead, SupportsWrite {
+    static class LogTable implements Table, SupportsRead, SupportsWrite, SupportsMetadataColumns {
         final StructType schema;
         final Map options;
         private boolean checked;
@@ -88,6 +90,11 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
 
         public StructType schema() {
             return schema;
+        }
+
+        /** Rows of a view are of no file. */
+        public MetadataColumn[] metadataColumns() {
+            return LogScan.option(options, "view") == null ? new MetadataColumn[] {new FileMetadata()} : new MetadataColumn[0];
         }
 
         public Set capabilities() {

@@ -10,7 +10,6 @@ import org.apache.arrow.vector.ipc.ArrowStreamReader;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.util.ArrowUtils;
-import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
@@ -24,6 +23,7 @@ class LogReader implements PartitionReader {
     private ArrowStreamReader stream;
     private DataInputStream counts;
     private VectorSchemaRoot root;
+    private ColumnVector[] columns;
     private ColumnarBatch batch;
     private boolean closed;
 
@@ -65,14 +65,15 @@ class LogReader implements PartitionReader {
         if (root == null) {
             root = stream.getVectorSchemaRoot();
             List vectors = root.getFieldVectors();
-            ColumnVector[] columns = new ColumnVector[vectors.size()];
-            for (int i = 0; i < columns.length; i++) columns[i] = new ArrowColumnVector((FieldVector) vectors.get(i));
+            columns = new ColumnVector[vectors.size()];
+            for (int i = 0; i < columns.length; i++) columns[i] = MemoryColumn.of((FieldVector) vectors.get(i));
             batch = new ColumnarBatch(columns);
         }
         if (!stream.loadNextBatch()) {
             chunks.drain(); // to its end, or to an error
             return false;
         }
+        MemoryColumn.load(columns);
         batch.setNumRows(root.getRowCount());
         return true;
     }

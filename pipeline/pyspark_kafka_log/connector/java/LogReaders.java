@@ -27,6 +27,6 @@ class LogReaders implements PartitionReaderFactory {
     }
 
     public PartitionReader createColumnarReader(InputPartition task) {
-        return new LogReader(((LogTask) task).splits, request, counts, limit, PythonWorker.take(settings));
+        return new LogReader(((LogTask) task).splits, request, counts, limit, PythonWorker.toRead(settings));
     }
 }

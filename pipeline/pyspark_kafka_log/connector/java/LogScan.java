@@ -67,11 +67,17 @@ class LogScan
 
     /** Whether a filter says which partitions are read. The columns of a view may have the same names. */
     private boolean chooses(Object[] told) {
+        if (option(options, "view") != null) return false;
+        return "partition".equals(told[0]) || ("topic".equals(told[0]) && ("=".equals(told[1]) || "in".equals(told[1])));
+    }
+
+    /** The value of an option, whose name may be in any case; null where it is not given. */
+    static Object option(Map options, String name) {
         Object[] names = options.keySet().toArray();
         for (int i = 0; i < names.length; i++) {
-            if ("view".equalsIgnoreCase((String) names[i])) return false;
+            if (name.equalsIgnoreCase((String) names[i])) return options.get(names[i]);
         }
-        return "partition".equals(told[0]) || ("topic".equals(told[0]) && ("=".equals(told[1]) || "in".equals(told[1])));
+        return null;
     }
 
     /** Python says whether it can have them, and as which columns. What tasks give Spark puts together. */
@@ -168,7 +174,7 @@ class LogScan
     }
 
     PartitionReaderFactory readers(Map request) {
-        return new LogReaders(PythonWorker.json(request), schema.length() == 0, limit, PythonWorker.settings());
+        return new LogReaders(PythonWorker.json(request), schema.length() == 0, limit, WorkerSettings.ofTasks());
     }
 
     Map request(String ask) {
@@ -179,6 +185,7 @@ class LogScan
         request.put("options", options);
         request.put("table", table.fieldNames());
         request.put("columns", schema.fieldNames());
+        request.put("metadata", FileMetadata.fields(schema));
         request.put("filters", told);
         request.put("parallelism", Integer.valueOf(PythonWorker.parallelism()));
         request.put("aggregates", aggregates);

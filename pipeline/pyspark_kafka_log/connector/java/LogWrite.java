@@ -64,7 +64,7 @@ class LogWrite implements SupportsTruncate, Write, BatchWrite, StreamingWrite {
     }
 
     private LogWriters writers() {
-        return new LogWriters(job, info.schema(), PythonWorker.settings());
+        return new LogWriters(job, info.schema(), WorkerSettings.ofTasks());
     }
 
     public void commit(WriterCommitMessage[] messages) {

@@ -18,10 +18,10 @@ class LogWriters implements DataWriterFactory, StreamingDataWriterFactory {
     }
 
     public DataWriter createWriter(int task, long attempt) {
-        return new LogWriter(job, task, null, schema, PythonWorker.take(settings));
+        return new LogWriter(job, task, null, schema, PythonWorker.toWrite(settings));
     }
 
     public DataWriter createWriter(int task, long attempt, long epoch) {
-        return new LogWriter(job, task, Long.valueOf(epoch), schema, PythonWorker.take(settings));
+        return new LogWriter(job, task, Long.valueOf(epoch), schema, PythonWorker.toWrite(settings));
     }
 }

@@ -33,43 +33,20 @@ class PythonWorker {
     private final DataOutputStream out;
     private boolean broken;
 
-    private PythonWorker(Map settings) {
-        python = (String) settings.get("python");
+    private PythonWorker(String python, String path, String memory) throws IOException {
+        this.python = python;
         scala.collection.immutable.Map variables = scala.collection.immutable.Map$.MODULE$.empty();
-        Object[] names = settings.keySet().toArray();
-        for (int i = 0; i < names.length; i++) {
-            String name = (String) names[i];
-            if (name.startsWith("env.")) {
-                variables = (scala.collection.immutable.Map) variables.updated(name.substring(4), settings.get(name));
-            }
-        }
-        environment = variables;
+        variables = (scala.collection.immutable.Map) variables.updated("PYTHONPATH", path);
+        if (memory != null) variables = (scala.collection.immutable.Map) variables.updated("PYSPARK_EXECUTOR_MEMORY_MB", memory);
+        environment = (scala.collection.immutable.Map) variables.updated("SPARK_REUSE_WORKER", "1");
         Tuple2 made = (Tuple2) pool("createPythonWorker", Tuple2.class, boolean.class, Boolean.TRUE);
         process = (org.apache.spark.api.python.PythonWorker) made._1();
-        try {
-            if (process.selectionKey() != null) process.selectionKey().cancel();
-            if (process.selector() != null) process.selector().close();
-            SocketChannel channel = process.channel();
-            channel.configureBlocking(true);
-            in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(channel), BUFFER));
-            out = new DataOutputStream(new BufferedOutputStream(Channels.newOutputStream(channel), 1 << 16));
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    /** How workers are started: the interpreter, and variables of its environment. */
-    static HashMap settings() {
-        HashMap out = new HashMap();
-        out.put("python", setting("kafkaLog.python", System.getenv("PYSPARK_PYTHON") == null ? "python3" : System.getenv("PYSPARK_PYTHON")));
-        out.put("env.PYTHONPATH", setting("kafkaLog.pythonPath", ""));
-        out.put("env.SPARK_REUSE_WORKER", "1");
-        return out;
-    }
-
-    /** A setting of the session's, else of this process. */
-    private static String setting(String name, String none) {
-        return SQLConf.get().getConfString("spark." + name, System.getProperty(name, none));
+        if (process.selectionKey() != null) process.selectionKey().cancel();
+        if (process.selector() != null) process.selector().close();
+        SocketChannel channel = process.channel();
+        channel.configureBlocking(true);
+        in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(channel), BUFFER));
+        out = new DataOutputStream(new BufferedOutputStream(Channels.newOutputStream(channel), 1 << 16));
     }
 
     /** What Hadoop opens S3 with, by its configuration and the session's. */
@@ -92,11 +69,45 @@ class PythonWorker {
     }
 
     static PythonWorker onDriver() {
-        return take(settings());
+        try {
+            return taken(WorkerSettings.ofDriver());
+        } catch (PythonError e) {
+            throw e.ofPlanning("plan");
+        }
     }
 
-    static PythonWorker take(Map settings) {
-        return new PythonWorker(settings);
+    static PythonWorker toRead(Map settings) {
+        try {
+            return taken(settings);
+        } catch (PythonError e) {
+            throw e.ofReading();
+        }
+    }
+
+    static PythonWorker toWrite(Map settings) {
+        try {
+            return taken(settings);
+        } catch (PythonError e) {
+            throw e.ofWriting();
+        }
+    }
+
+    /** A worker that has answered once: a Python without our package starts one too, which ends when it looks for it. */
+    private static PythonWorker taken(Map settings) {
+        String python = (String) settings.get("python");
+        String path = WorkerSettings.path(settings);
+        PythonWorker worker = null;
+        try {
+            worker = new PythonWorker(python, path, (String) settings.get("memory"));
+            worker.stream("{\"ask\": \"hello\"}", null).drain();
+            return worker;
+        } catch (Exception e) {
+            if (worker != null) {
+                worker.broken();
+                worker.release();
+            }
+            throw new PythonError(WorkerTrial.whyNot(python, path, MODULE, e));
+        }
     }
 
     static String json(Map request) {

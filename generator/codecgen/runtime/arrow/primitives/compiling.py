@@ -16,10 +16,13 @@ from types import ModuleType
 from typing import Any, TypeVar, cast
 
 from codecgen.runtime.arrow.kept_code import kept
+from codecgen.runtime.arrow.memory_limit import has_room_for_kernels
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 try:
+    if not has_room_for_kernels():
+        raise ImportError("there is not enough memory for a compiler")
     numba: Any = importlib.import_module("numba")
     ir: Any = importlib.import_module("llvmlite.ir")
     types: Any = numba.core.types

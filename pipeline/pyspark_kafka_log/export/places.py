@@ -1,0 +1,179 @@
+"""Where the files of an export lie: in a directory that all machines see, or in a bucket of S3. Nothing is seen of a file before it is whole."""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from kafka_log.segment.places import is_url, place_of
+from kafka_log.segment.remote_errors import told
+from pyspark_kafka_log.export.state import ExportError
+
+SCHEMES = ("s3", "s3a")
+
+_OF_EXPORT = re.compile(r"part-[0-9a-f]{12}-[0-9]{5,}-[0-9a-f]{8}-[0-9]+\.parquet")
+"""The names that tasks give to files."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory, or the URL of one in a bucket, with the options of fsspec's class for it, which are shown nowhere."""
+
+    root: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_store(self) -> bool:
+        """Whether it is in a bucket."""
+        return is_url(self.root)
+
+    def create(self, path: str) -> BinaryIO:
+        """A new file below it, open. It is to be finished or discarded."""
+        if self.is_store:
+            store, top = self._store()
+            # Without the commit nothing of it is left there but parts that stores remove by themselves.
+            return cast(BinaryIO, store.open(f"{top}/{path}", "wb", autocommit=False))
+        place = Path(self.root) / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place.open("xb")
+
+    def finish(self, file: BinaryIO) -> int:
+        """Make a file be there. Returns its size in bytes."""
+        size = file.tell()
+        if self.is_store:
+            file.close()
+            cast(Any, file).commit()
+            return size
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
+        return size
+
+    def discard(self, file: BinaryIO, path: str) -> None:
+        """Leave nothing of a file that is not finished."""
+        if self.is_store:
+            cast(Any, file).closed = True  # closing it would send what is held
+            cast(Any, file).discard()
+            return
+        file.close()
+        self.remove(path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        if not self.is_store:
+            (Path(self.root) / path).unlink(missing_ok=True)
+            return
+        store, top = self._store()
+        try:
+            store.rm_file(f"{top}/{path}")
+        except FileNotFoundError:
+            pass
+        except Exception as error:
+            raise told(error, f"{self.root}/{path}", self.options) from error
+
+    def is_free(self) -> bool:
+        """Whether nothing lies there, or it is not there; files of exports do not count, which were stopped or are going on."""
+        if self.is_store:
+            names = iter(self._names())
+        else:
+            files = (path for path in Path(self.root).rglob("*") if not path.is_dir())
+            names = (path.name for path in files)
+        return all(_OF_EXPORT.fullmatch(name.rpartition("/")[2]) for name in names)
+
+    def files_of(self, job_id: str) -> Iterator[str]:
+        """The files of a job, by their paths below it."""
+        start = f"part-{job_id}-"
+        if not self.is_store:
+            for file in Path(self.root).glob(f"**/{start}*.parquet"):
+                yield file.relative_to(self.root).as_posix()
+            return
+        yield from [name for name in self._names() if name.rpartition("/")[2].startswith(start)]
+
+    def _names(self) -> Iterable[str]:
+        store, top = self._store()
+        try:
+            store.invalidate_cache()
+            return [str(name).removeprefix(f"{top}/") for name in store.find(top)]
+        except FileNotFoundError:
+            return []
+        except Exception as error:
+            raise told(error, self.root, self.options) from error
+
+    def _store(self) -> tuple[Any, str]:
+        store, top = cast(Any, place_of(self.root, self.options)).store()
+        return store, top.rstrip("/")
+
+
+def place_of_table(
+    table: str, root: str | os.PathLike[str], options: Mapping[str, Any] | None = None
+) -> Place:
+    """The place of a table, by its path or URI. Raises :class:`ExportError` for one where nothing is written."""
+    text = os.fspath(root)
+    scheme = urllib.parse.urlsplit(text).scheme.lower()
+    if is_url(text):
+        if scheme not in SCHEMES:
+            raise ExportError(
+                table, "tables are written to directories and to s3://, no other store"
+            )
+        return Place(text.rstrip("/"), dict(options or {}))
+    if scheme == "file":
+        text = urllib.request.url2pathname(urllib.parse.urlsplit(text).path)
+    return Place(os.path.abspath(text))  # noqa: PTH100 (no links are followed)
+
+
+_OF_FSSPEC = {
+    "key": "aws_access_key_id",
+    "secret": "aws_secret_access_key",
+    "token": "aws_session_token",
+    "endpoint_url": "aws_endpoint_url",
+}
+"""What fsspec and delta-rs call the same."""
+
+
+def options_of_delta(table: str, place: Place) -> dict[str, str] | None:
+    """The options with which delta-rs opens what fsspec opens with those of a place. What they do not say both take from the environment
+    (``AWS_ACCESS_KEY_ID`` and so on). Raises :class:`ExportError`, which shows no value."""
+    if not place.is_store:
+        return None
+    out: dict[str, str] = {}
+    for name, value in place.options.items():
+        if name in _OF_FSSPEC:
+            out[_OF_FSSPEC[name]] = str(value)
+        elif (
+            name == "client_kwargs" and isinstance(value, Mapping) and set(value) <= {"region_name"}
+        ):
+            out["aws_region"] = str(value["region_name"])
+        else:
+            known = ", ".join([*_OF_FSSPEC, "client_kwargs (region_name)"])
+            raise ExportError(table, f"Delta's writer has no option for {name}; known: {known}")
+    endpoint = out.get("aws_endpoint_url") or os.environ.get("AWS_ENDPOINT_URL", "")
+    if endpoint.startswith("http://"):
+        out["aws_allow_http"] = "true"
+    if "aws_region" not in out and not {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys():
+        out["aws_region"] = "us-east-1"
+    return out
+
+
+_OF_ICEBERG = {
+    "s3.access-key-id": "key",
+    "s3.secret-access-key": "secret",
+    "s3.session-token": "token",
+    "s3.endpoint": "endpoint_url",
+}
+"""What PyIceberg and fsspec call the same."""
+
+
+def options_of_iceberg(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with which fsspec opens what PyIceberg opens with the properties of a table: those of its catalog, and what that gives out."""
+    out: dict[str, Any] = {
+        ours: str(properties[name]) for name, ours in _OF_ICEBERG.items() if properties.get(name)
+    }
+    if properties.get("s3.region"):
+        out["client_kwargs"] = {"region_name": str(properties["s3.region"])}
+    return out

@@ -1,0 +1,259 @@
+"""Streams over logs that lie in stores and in tiered storage: what is new, grown, moved and gone there, without Spark; then in Spark."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_log import read_table
+from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.tables.splits import Scan, read_splits
+from pyspark_kafka_log.options import OptionError, parse
+from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.stream.options import parse_stream
+from pyspark_kafka_log.stream.planning import there_still
+from pyspark_kafka_log.stream.polling import DataLossError
+from tests.log.stores import counted
+from tests.log.test_tiers import IDS, TIER, local, remote
+from tests.spark.growing_logs import Growing
+from tests.spark.logs import batch, build, numbered, write
+from tests.spark.test_stream import offsets as written
+from tests.spark.test_stream import ran
+from tests.spark.test_stream_laws import Row, expected, grow, rows, stream, told
+
+# ---------------------------------------------------------------- tiers
+
+
+def tiered(log: Growing, root: Path) -> None:
+    """The broker copies what it has done with into the tier, as it lies, and local retention deletes some of that."""
+    tier = root / TIER / f"{log.name}-{IDS[-1]}"
+    tier.mkdir(parents=True, exist_ok=True)
+    for path in sorted(log.directory.glob("*.log"))[:-1]:
+        if not list(tier.glob(f"{path.stem}-*")):
+            for one in path.parent.glob(f"{path.stem}.*"):
+                if one.suffix != ".snapshot":  # that of a copy is of its end
+                    # Names end as ids do: a letter of 64, and one of four.
+                    name = f"{path.stem}-{int(path.stem):021d}A{one.suffix}"
+                    shutil.copy(one, tier / name)
+    for _ in range(log.r.randrange(3)):
+        if len(list(log.directory.glob("*.log"))) > 1:
+            first = min(log.directory.glob("*.log"))
+            for one in log.directory.glob(f"{first.stem}.*"):
+                one.unlink()
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("seed", range(6))
+def test_each_record_once_wherever_it_lies(tmp_path: Path, seed: int, isolation: str) -> None:
+    """The first segments move into the tier while a stream reads, and restarts; what it reads is what was written."""
+    r = random.Random(seed)
+    logs = [Growing(tmp_path / f"t-{i}", r) for i in range(2)]
+    options = {
+        "include": "remote",
+        "isolationLevel": isolation,
+        "maxOffsetsPerTrigger": 9,
+    }
+    now = stream(tmp_path, **options)
+    at = told(now.initial())
+    got: list[Row] = []
+    for step in range(40):
+        for log in logs:
+            # What is local only in the tier is out of the hands of who grows the log: it does not write there again.
+            for _ in range(r.randrange(5)):
+                r.choices([log.append, log.roll], [10, 3])[0]()
+            tiered(log, tmp_path)
+        if r.random() < 0.3:
+            now = stream(tmp_path, **options)
+        end = told(now.latest(at, limited=step < 30))
+        got += rows(now, at, end)
+        at = end
+    assert sorted(got) == expected(logs, isolation)
+    assert len(list(tmp_path.rglob("*A.log"))) > 10
+    late = stream(tmp_path, **options)
+    again = told(late.latest(told(late.initial()), limited=False))
+    assert sorted(rows(late, told(late.initial()), again)) == expected(logs, isolation)
+    with pytest.raises(DataLossError, match="are gone"):
+        stream(tmp_path).tasks(told(late.initial()), again)
+
+
+def test_copies_that_go_on_behind_others(tmp_path: Path) -> None:
+    """After a leader change a segment begins within the one before: each offset comes of one of them."""
+    remote(tmp_path, 0, 0, 70)
+    remote(tmp_path, 1, 40, 90)
+    local(tmp_path, 80, 100)
+    now = stream(tmp_path, include="remote")
+    start = {"t": {"0": 0}}
+    whole = [row[1] for row in rows(now, start, now.latest(start, limited=False))]
+    assert whole == list(range(100))
+    for first in range(0, 100, 7):
+        for end in range(first, 101, 9):
+            found = rows(now, {"t": {"0": first}}, {"t": {"0": end}})
+            assert [row[1] for row in found] == list(range(first, end))
+
+
+def test_aborted_transactions_of_copies_that_go_on_behind_others(tmp_path: Path) -> None:
+    """A transaction that was aborted lies in the first copy, behind where the second one begins."""
+    of_producer: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+    transactional = {"is_transactional": True, "is_control": False}
+    control = {"is_transactional": True, "is_control": True}
+    first = [
+        batch(0, [b"0", b"1"]),
+        batch(2, [b"2", b"3"], **of_producer, attributes=transactional),
+    ]
+    abort = batch(4, [b"\0\0\0\0\0\1"], **of_producer, attributes=control)
+    abort["records"][0]["key"] = b"\0\0\0\0"
+    after = batch(5, [b"5"])
+    tier = tmp_path / TIER / f"t-0-{IDS[-1]}"
+    tier.mkdir(parents=True)
+    (tier / f"{0:020d}-{IDS[0]}.log").write_bytes(build(*first, abort))
+    (tier / f"{2:020d}-{IDS[1]}.log").write_bytes(build(first[1], abort, after))
+    found = read_table(tmp_path, ["offset"], include="remote", isolation="read_committed")
+    assert found["offset"].to_pylist() == [0, 1, 5]
+    given = {"path": str(tmp_path), "include": "remote", "isolationLevel": "read_committed"}
+    assert [o for task in plan(parse(given)) for o in offsets_of(task)] == [0, 1, 5]
+    now = stream(tmp_path, include="remote", isolationLevel="read_committed")
+    start = {"t": {"0": 0}}
+    assert [row[1] for row in rows(now, start, now.latest(start, limited=False))] == [0, 1, 5]
+
+
+def offsets_of(task: Any) -> Iterator[int]:
+    for one in read_splits(task, Scan(("offset",))):
+        yield from one["offset"].to_pylist()
+
+
+# ---------------------------------------------------------------- stores
+
+BUCKET = "counted://b/broker"
+
+
+def uploaded(root: Path) -> None:
+    """What grew is put there anew, whole; what is gone here is deleted there."""
+    store, place = fsspec.core.url_to_fs(BUCKET)
+    for path in sorted(root.rglob("*.*")):
+        name = f"{place}/{path.relative_to(root).as_posix()}"
+        if not store.exists(name) or store.cat_file(name) != path.read_bytes():
+            store.pipe_file(name, path.read_bytes())
+    for name in store.find(place):
+        if not (root / name.removeprefix(place + "/")).exists():
+            store.rm_file(name)
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("seed", range(4))
+def test_each_record_once_of_objects(tmp_path: Path, seed: int, isolation: str) -> None:
+    """Objects are replaced by longer ones, and others come; what was deleted was read before."""
+    r = random.Random(seed)
+    logs = [Growing(tmp_path / f"t-{i}", r) for i in range(3)]
+    with counted() as store:
+        uploaded(tmp_path)
+        options = {"isolationLevel": isolation, "maxOffsetsPerTrigger": 15}
+        now = stream(BUCKET, **options)
+        at = told(now.initial())
+        got: list[Row] = []
+        for step in range(40):
+            grow(logs, r, tmp_path, transactions=True)
+            uploaded(tmp_path)
+            if r.random() < 0.3:
+                now = stream(BUCKET, **options)
+            end = told(now.latest(at, limited=step < 30))
+            got += rows(now, at, end)
+            at = end
+        assert sorted(got) == expected(logs, isolation)
+        assert len(got) > 20
+        store.no_requests()
+        assert told(now.latest(at, limited=True)) == at
+        # A poll lists each directory once, and reads nothing of what did not change.
+        assert sorted(store.listed) == ["/b/broker", *(f"/b/broker/{log.name}" for log in logs)]
+        assert (store.asked, store.read) == (["/b/broker"], [])
+        logs[0].append()
+        uploaded(tmp_path)
+        store.no_requests()
+        now.latest(at, limited=True)
+        assert {name.split("/")[3] for name, _, _ in store.read} == {logs[0].name}
+
+
+def test_an_object_that_is_gone(directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(2, 2))
+    write(directory, "t", 0, 4, numbered(0, 0))
+    with counted():
+        uploaded(directory)
+        now = stream(BUCKET)
+        start = now.initial()
+        end = now.latest(start, limited=True)
+        (task,) = now.tasks(start, end)
+        task = pickle.loads(pickle.dumps(task))
+        assert there_still(task, fails=False) == task
+        (directory / "t-0" / f"{0:020d}.log").unlink()
+        uploaded(directory)
+        with pytest.warns(UserWarning, match=r"counted://b/broker/t-0/0+\.log is gone"):
+            assert there_still(task, fails=False) == ()
+        with pytest.raises(UnreadableError, match="No such file"):
+            list(offsets_of(there_still(task, fails=True)))
+        with pytest.raises(DataLossError, match="begins at offset 4, offsets 0 to 3 are gone"):
+            now.tasks(start, end)
+
+
+@pytest.mark.slow
+def test_a_bucket_in_spark(spark: SparkSession, directory: Path, tmp_path: Path) -> None:
+    """A real server: an object grows, one comes, one is deleted; restarts go on."""
+    pytest.importorskip("s3fs")
+    pytest.importorskip("moto")
+    from tests import s3
+
+    url = "s3://logs/broker-1"
+    with s3.served() as server:
+        given = {f"storage.{name}": str(value) for name, value in server.items()}
+        write(directory, "t", 0, 0, numbered(3, 4))
+        s3.put(directory, url, server)
+        progress = ran(spark, url, tmp_path, maxOffsetsPerTrigger=5, **given)
+        assert [one["numInputRows"] for one in progress if one["numInputRows"]] == [5, 5, 2]
+        write(directory, "t", 0, 0, numbered(3, 5))
+        write(directory, "t", 0, 15, build(batch(15, [b"15", b"16"])))
+        write(directory, "u", 0, 0, numbered(2, 1))
+        s3.put(directory, url, server)
+        ran(spark, url, tmp_path, **given)
+        assert written(spark, tmp_path) == list(range(17))
+        assert written(spark, tmp_path, "u") == [0, 1]
+        store, place = fsspec.core.url_to_fs(url, **server)
+        store.rm_file(f"{place}/t-0/{0:020d}.log")
+        ran(spark, url, tmp_path, **given)
+        assert written(spark, tmp_path) == list(range(17))
+        assert s3.SECRET not in json.dumps(progress)
+        kept = [path for path in (tmp_path / "checkpoint").rglob("*") if path.is_file()]
+        assert kept and not [
+            path for path in kept if s3.SECRET in path.read_text("utf-8", "replace")
+        ]
+
+
+@pytest.mark.slow
+def test_a_tier_in_spark(spark: SparkSession, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    local(logs, 0, 50)
+    local(logs, 50, 80)
+    ran(spark, logs, tmp_path, include="remote")
+    remote(logs, 0, 0, 50)
+    remote(logs, 1, 50, 80)
+    for path in (logs / "t-0").glob("*.log"):
+        path.unlink()
+    local(logs, 80, 90)
+    ran(spark, logs, tmp_path, include="remote", maxOffsetsPerTrigger=4)
+    assert written(spark, tmp_path) == list(range(90))
+    shutil.rmtree(tmp_path / "checkpoint")
+    shutil.rmtree(tmp_path / "out")
+    ran(spark, logs, tmp_path, include="remote", maxOffsetsPerTrigger=30)
+    assert written(spark, tmp_path) == list(range(90))
+
+
+def test_the_tier_is_the_only_one_beside_the_log(tmp_path: Path) -> None:
+    for include in ("deleted", "remote,deleted", "all"):
+        with pytest.raises(OptionError, match="with remote those in tiered storage"):
+            parse_stream({"path": str(tmp_path), "include": include})
