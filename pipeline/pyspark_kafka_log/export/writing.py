@@ -14,7 +14,6 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import OnDamage
