@@ -73,8 +73,8 @@ def run(
     if missed and fail_on_data_loss:
         raise DataLossError(target.name, missed)
     first = {key: at for key, at in starts.items() if at != EARLIEST}
-    told = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked above
-    tasks = plan(told, query, parallelism)
+    asked = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked above
+    tasks = plan(asked, query, parallelism)
     scan = Scan(
         columns=read_columns(columns, options.selection.damage),
         policy=options.selection.policy,
