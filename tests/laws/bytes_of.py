@@ -152,7 +152,7 @@ def _part(
     if "type" in spec:
         return scalar(spec["type"], value, endian)
     if "bits" in spec:
-        return number(spec["bits"], _signed(spec["bits"], bits(spec, value, version)), endian)
+        return number(spec["bits"], signed(spec["bits"], bits(spec, value, version)), endian)
     for key in ("bytes", "string"):
         if key in spec:
             return _text(spec, key, value, endian)
@@ -181,7 +181,8 @@ def bits(spec: Tree, value: Any, version: int | None) -> int:
     return raw
 
 
-def _signed(type_: str, raw: int) -> int:
+def signed(type_: str, raw: int) -> int:
+    """The number that a type makes of bits."""
     size, signed = INTEGERS[type_]
     return raw - (1 << 8 * size) if signed and raw >> 8 * size - 1 else raw
 

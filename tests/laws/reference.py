@@ -10,6 +10,7 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
+from tests.laws.bytes_of import bits, signed, version_of
 from tests.laws.meaning import Meaning, words_of, wrapped
 from tests.laws.world import Facts, Tree, in_range
 
@@ -120,7 +121,7 @@ class Reference:
         for name, column in self.view["columns"].items():
             text = rows["columns"].get(name)
             value = None if text is None else scope.meaning(item).of(text)
-            out[name] = shown(value, column)
+            out[name] = shown(value, column, None if text is None else scope.origin(text, item))
         return out
 
 
@@ -165,6 +166,20 @@ class Scope:
             value = None if value is None else value[name]
         return value
 
+    def origin(self, text: Any, item: Any) -> Origin | None:
+        """The field that a column is, None for what is worked out."""
+        names = text.split(".") if isinstance(text, str) else []
+        found: Origin | None = Origin(self.facts, {"layout": self.layout}, self.version)
+        value = self.parsed
+        if self.each is not None and names[:1] == ["item"]:
+            names, value = names[1:], item
+            array = dict(self.facts.fields(self.layout, self.version))[self.each]
+            found = Origin(self.facts, array, self.version)
+        for name in names:
+            found = None if found is None else found.member(name, value)
+            value = None if not isinstance(value, Mapping) else value.get(name)
+        return found
+
     def worked_out(self, derived: Tree, item: Any) -> int | None:
         """A derived value: sums wrap in its type."""
         assert in_range(derived.get("versions"), self.version)
@@ -172,18 +187,52 @@ class Scope:
         return None if value is None else wrapped(value, int(derived["type"][1:]))
 
 
-def shown(value: Any, column: Tree) -> Any:
-    """A value as Arrow gives it back; floats by their bits."""
+@dataclass(frozen=True)
+class Origin:
+    """The field that a value is of: the schema alone says which number bits are. ``version`` is that of the layout that it is in."""
+
+    facts: Facts
+    spec: Tree
+    version: int | None
+
+    def member(self, name: str, value: Any) -> Origin | None:
+        """A field of the layout that is held here, or that the elements of an array have. ``value`` is one of that layout."""
+        reference = self.spec.get("layout", self.spec.get("array"))
+        if not isinstance(reference, str) or not isinstance(value, Mapping):
+            return None
+        layout = reference.partition("@")[0]
+        if layout not in self.facts.layouts:
+            return None
+        is_whole = self.spec == {"layout": reference}
+        version = (
+            self.version if is_whole else version_of(self.facts, reference, self.version, value)
+        )
+        spec = dict(self.facts.fields(layout, version)).get(name)
+        return None if spec is None else Origin(self.facts, spec, version)
+
+    def number(self, value: Mapping[str, Any]) -> int:
+        """The number that some bits are."""
+        return signed(self.spec["bits"], bits(self.spec, value, self.version))
+
+
+def shown(value: Any, column: Tree, origin: Origin | None = None) -> Any:
+    """A value as Arrow gives it back; floats by their bits. ``origin`` tells which number bits are that a struct has."""
     inside = column.get("struct", column.get("list"))
     if value is None and (column.get("nullable") or "list" not in column):
         return None
     if "struct" in column:
-        return {name: shown(value.get(name), part) for name, part in column["struct"].items()}
+        return {
+            name: shown(value.get(name), part, origin.member(name, value) if origin else None)
+            for name, part in column["struct"].items()
+        }
     if "list" in column and isinstance(inside, str):
         return [shown(item, {"type": inside}) for item in value or ()]
     if "list" in column:
         one = {"struct": inside}
-        return [shown(item, one) for item in value or ()]
+        return [shown(item, one, origin) for item in value or ()]
+    if isinstance(value, Mapping):
+        assert origin is not None
+        value = origin.number(value)
     match column["type"]:
         case "bool":
             return bool(value)
