@@ -7,7 +7,9 @@ One Spark with two cores; what is compared takes turns, round by round. Wall sec
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -161,31 +163,31 @@ def main() -> None:
                 report.row(what, *cells, measure.ratio(python, ours), measure.ratio(other, ours))
         mib = worker_mib()
         spark.stop()
-        one_core(report, folder, made, options.rounds)
+        two_cores(report, made, options.rounds)
     if mib:
         report.add("", f"A Python worker has taken {mib} MiB at most.")
     report.write(options.output)
 
 
-def one_core(
+def two_cores(
     report: Report,
-    folder: Path,
     made: Mapping[tuple[str, str], tuple[Path, Path, int]],
     rounds: int,
 ) -> None:
-    """How much faster two cores are than one: two tasks at once, or one."""
-    query = queries(1)["all columns, noop"]
-    seconds = {}
+    """How much faster two processors are than one, for all that runs: a task has a thread in the JVM and a worker in Python."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    paths = [str(path) for log, parquet, _ in made.values() for path in (log, parquet)]
+    seconds = []
     for cores in (1, 2):
-        spark = session(folder, cores)
-        for what, (log, parquet, _) in made.items():
-            seconds[what, cores] = timed(query, frames(spark, log, parquet), rounds)
-        spark.stop()
-    report.add("", "## Two tasks at once, and one: all columns, noop")
+        command = [sys.executable, "-m", "benchmarks.spark_cores", str(cores), str(rounds), *paths]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("[")]
+        seconds.append([json.loads(line) for line in lines])
+    report.add("", "## Two processors, and one: all columns, noop")
     report.table("rows", *(f"{which}, x" for which in ("connector", "Python source", "Parquet")))
-    for shape, codec in made:
-        pairs = zip(seconds[(shape, codec), 1], seconds[(shape, codec), 2], strict=True)
-        cells = [measure.ratio(one, two) for one, two in pairs]
+    for (shape, codec), alone, both in zip(made, *seconds, strict=True):
+        cells = [measure.ratio(one, two) for one, two in zip(alone, both, strict=True)]
         report.row(f"{shapes.NAMES[shape]}, {codec}", *cells)
 
 

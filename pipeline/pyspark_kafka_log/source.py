@@ -157,7 +157,7 @@ class KafkaLogReader(DataSourceReader):
         """The rows of a task; what is passed over is counted."""
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()
-        batches = read_splits(self.there(splits), self.scan, losses.add)
+        batches = read_splits(self.there(splits), self.scan, losses.add, losses.read)
         return map(self._named, batches) if self._renames else batches
 
     def there(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:

@@ -13,7 +13,7 @@ from pyspark_kafka_log.losses import SAID, Losses
 from pyspark_kafka_log.options import default_columns, parse
 from pyspark_kafka_log.source import KafkaLogReader
 
-from .logs import flipped, numbered, write
+from .logs import TIME, flipped, numbered, write
 
 
 def three(directory: Path) -> tuple[int, int]:
@@ -80,14 +80,61 @@ def metrics(frame: Any) -> dict[str, int]:
     while not plan.children().isEmpty():
         plan = plan.children().head()
     found = plan.metrics()
-    return {name: found.apply(name).value() for name in ("lostBytes", "lostRanges")}
+    names = ("lostBytes", "lostRanges", "readBytes", "skippedBatches")
+    return {name: found.apply(name).value() for name in names}
 
 
 @pytest.mark.spark
 def test_metrics_of_the_scan(session: SparkSession, directory: Path) -> None:
     start, end = three(directory)
     source = session.read.format("kafka-log").option("mode", "DROPMALFORMED")
+    size = len(numbered(4, 3))
     for frame in (source.load(str(directory)), source.load(str(directory)).select("value")):
-        assert metrics(frame) == {"lostBytes": end - start, "lostRanges": 1}
+        lost = {"lostBytes": end - start, "lostRanges": 1}
+        assert metrics(frame) == {**lost, "readBytes": size, "skippedBatches": 0}
     good = session.read.format("kafka-log").option("mode", "PERMISSIVE").load(str(directory))
     assert metrics(good)["lostRanges"] in (0, 1)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+def test_batches_that_no_row_can_come_from(
+    session: SparkSession, directory: Path, engine: str
+) -> None:
+    """A run of batches that is long enough to be worth it to either engine."""
+    write(directory, "t", 0, 0, numbered(4, 40, pad=4096))
+    source = session.read.format("kafka-log").option("engine", engine).load(str(directory))
+    none = metrics(source.where(f"timestamp > timestamp_millis({TIME + 100})"))
+    assert none["skippedBatches"] == 40
+    first = metrics(source.where(f"timestamp <= timestamp_millis({TIME + 1})"))
+    assert first["skippedBatches"] == 0
+
+
+@pytest.mark.spark
+def test_the_ui_has_the_metrics(session: SparkSession, directory: Path) -> None:
+    """Spark makes them by their names in a thread of its own, with the application's class loader."""
+    write(directory, "t", 0, 0, numbered(4, 3))
+    mark = f"ui {directory}"
+    session.sparkContext.setJobDescription(mark)
+    session.read.format("kafka-log").load(str(directory)).select("value").collect()
+    session.sparkContext.setJobDescription(None)
+    context: Any = session.sparkContext
+    context._jsc.sc().listenerBus().waitUntilEmpty()
+    spark: Any = session._jsparkSession
+    store = spark.sharedState().statusStore()
+    executions = store.executionsList()
+    told: dict[str, str] = {}
+    for i in range(executions.size()):
+        execution = executions.apply(i)
+        if execution.description() != mark:
+            continue
+        names = {
+            one.accumulatorId(): one.name()
+            for one in (execution.metrics().apply(k) for k in range(execution.metrics().size()))
+        }
+        values = store.executionMetrics(execution.executionId()).iterator()
+        while values.hasNext():
+            value = values.next()
+            told[names[value._1()]] = value._2()
+    assert told["bytes of segments that were read"] == str(len(numbered(4, 3)))
+    assert told["places that could not be read whole, or were left out"] == "0"

@@ -132,6 +132,8 @@ class Scanner:
         self.decoded = schema_of(self.columns)
         self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None
         self.cursor = Cursor(self.reader, self._source, self._load)
+        self._skipping: SkippingDecoder | None = None
+        self._plain_bytes = 0
         self.on_batch: OnBatch | None = None
         """Is told of each batch of which there is something to say, before its rows come and after those before it."""
 
@@ -142,6 +144,17 @@ class Scanner:
     @property
     def fallbacks(self) -> int:
         return self.cursor.fallbacks
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the file that were read, again where they were."""
+        return self.cursor.bytes_read + self._plain_bytes
+
+    @property
+    def batches_skipped(self) -> int:
+        """Batches that were not decompressed, as their headers say that no record of theirs is wanted."""
+        by_reader = self.reader.skipped if isinstance(self.reader, SkippingReader) else 0
+        return by_reader + (0 if self._skipping is None else self._skipping.skipped)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream."""
@@ -201,7 +214,9 @@ class Scanner:
                 return
             plain = run.batches()
             if self.kernels is None:
-                yield from plain
+                for batch in plain:
+                    self._plain_bytes += batch.size
+                    yield batch
             else:
                 yield from self.cursor.items(run, plain)
 
@@ -270,7 +285,10 @@ class Scanner:
 
     def _source(self) -> Source:
         decoder = self._decoder()
-        return SkippingDecoder(decoder, self.masks) if self.skips and self.records else decoder
+        if not (self.skips and self.records):
+            return decoder
+        self._skipping = SkippingDecoder(decoder, self.masks)
+        return self._skipping
 
     def _decoder(self) -> Decoder:
         return Decoder(

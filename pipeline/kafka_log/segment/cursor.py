@@ -53,7 +53,8 @@ class Source(Protocol):
 
 
 class Cursor:
-    """One pass over a file by kernels; ``reader`` reads what they do not take. ``fallbacks`` counts the batches of these."""
+    """One pass over a file by kernels; ``reader`` reads what they do not take. ``fallbacks`` counts the batches of these,
+    ``bytes_read`` the bytes for the kernels."""
 
     def __init__(
         self,
@@ -65,6 +66,7 @@ class Cursor:
         self.decoder = decoder
         self.load = load
         self.fallbacks = 0
+        self.bytes_read = 0
 
     def items(self, run: Run, plain: Iterator[Batch]) -> Iterator[Rows | Batch]:
         """What the kernels read, a run of batches at a time, and what the reference codecs read, in the file's order."""
@@ -85,6 +87,7 @@ class Cursor:
                     loader.fill(position, stop)
                 except UnreadableError:
                     chunk.size = 0  # the reference codecs meet it too
+                self.bytes_read += chunk.size
             for item in decoder.decode(chunk, position):
                 if isinstance(item, Rows):
                     self._count_in(run, item)

@@ -37,6 +37,8 @@ class SkippingReader(SegmentReader):
     """Gives whole batches that no record is wanted of without records. ``strict`` reads all."""
 
     selection = RowSelection()
+    skipped = 0
+    """Batches that were given without records."""
 
     def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
         if records and self.selection.skips and self.policy is not Policy.STRICT:
@@ -48,15 +50,17 @@ class SkippingReader(SegmentReader):
             if header is not None and not self.selection.may_have(header):
                 batch = super().batch_at(run, position, size, records=False)
                 if batch.is_valid and not batch.problems:
+                    self.skipped += 1
                     return batch
         return super().batch_at(run, position, size, records=records)
 
 
 class SkippingDecoder:
     """Decodes the batches of a chunk that ``masks`` may want a row of. The others are verified, and come as rows of which there
-    are none."""
+    are none; ``skipped`` counts them."""
 
     def __init__(self, decoder: Decoder, masks: RowMasks) -> None:
+        self.skipped = 0
         self.decoder = decoder
         self.masks = masks
         load = load_kernels if decoder.numpy is None else load_numpy_reader
@@ -91,6 +95,7 @@ class SkippingDecoder:
                 for found in decoder.decode(part, start):
                     done = done if found.end is None else found.end
                     if isinstance(found, Rows) and not wanted:
+                        self.skipped += found.entries
                         found = replace(found, batch=self.nothing)
                     elif isinstance(found, Rows) and others is not None:
                         found = replace(found, batch=_of_batches(found.batch, others))

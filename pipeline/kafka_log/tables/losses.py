@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 OnLost = Callable[[Path, Lost], None]
 """Is called with a path and what of it is lost."""
 
+OnRead = Callable[[int, int], None]
+"""Is called with how many bytes of a file were read, and how many of its batches were skipped, when no more of it is read."""
+
 
 def tell_lost(records: Scanner, on_lost: OnLost | None) -> None:
     """Tell what a scanner passed over, now that it is done."""

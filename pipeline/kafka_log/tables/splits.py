@@ -24,7 +24,7 @@ from kafka_log.tables.columns import (
     Unit,
     schema,
 )
-from kafka_log.tables.losses import OnLost, tell_dropped, tell_lost
+from kafka_log.tables.losses import OnLost, OnRead, tell_dropped, tell_lost
 from kafka_log.tables.selection import RowFilters, Selection, changed
 
 if TYPE_CHECKING:
@@ -149,18 +149,21 @@ def record_batches(
 
 
 def read_splits(
-    parts: Iterable[Split], scan: Scan, on_lost: OnLost | None = None
+    parts: Iterable[Split],
+    scan: Scan,
+    on_lost: OnLost | None = None,
+    on_read: OnRead | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of several splits. Whether kernels read is settled by all of their bytes, and what small files give comes together: batches
     of about ``batch_rows`` rows, as far as there are so many. ``on_lost`` is called with a path and a Lost for each run of bytes that is
-    passed over, and each batch that is dropped, where damage is no error."""
+    passed over, and each batch that is dropped, where damage is no error; ``on_read`` for each file with what was read of it."""
     parts = tuple(parts)
     kernels = use_kernels(sum(part.size for part in parts), scan.engine)
     settled = replace(scan, engine="arrow" if kernels else "construct")
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for part in parts:
-        for batch in read_split(part, settled, on_lost):
+        for batch in read_split(part, settled, on_lost, on_read):
             more = batch.nbytes
             if held and (rows + batch.num_rows > scan.batch_rows or size + more > scan.batch_bytes):
                 yield _joined(held)
@@ -176,8 +179,10 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-def read_split(part: Split, scan: Scan, on_lost: OnLost | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of one split. ``on_lost`` is as of :func:`read_splits`."""
+def read_split(
+    part: Split, scan: Scan, on_lost: OnLost | None = None, on_read: OnRead | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one split. ``on_lost`` and ``on_read`` are as of :func:`read_splits`."""
     if scan.view is not None:
         view = scan.topic_view
         scanner = _scanner(part, scan, view.needed)
@@ -199,7 +204,11 @@ def read_split(part: Split, scan: Scan, on_lost: OnLost | None = None) -> Iterat
         batches = rows.of(scanner)
     if on_lost is not None and scan.on_damage == "drop":
         tell_dropped(scanner, on_lost)
-    yield from batches
+    try:
+        yield from batches
+    finally:
+        if on_read is not None:
+            on_read(scanner.bytes_read, scanner.batches_skipped)
     tell_lost(scanner, on_lost)
 
 

@@ -1,7 +1,7 @@
 """The Python side of the columnar connector: answers what the JVM asks, on the socket of a worker of Spark's own pool.
 
 A question is JSON after its length, then the bytes of a task after theirs. An answer is pieces with their lengths (32 bits, big-endian), 0
-at its end, or -1 before the text of an error. Before the end of a task that lost something stands -2, and what it is as JSON.
+at its end, or -1 before the text of an error. Before the end of a task stands -2, and its metrics as JSON.
 """
 
 from __future__ import annotations
@@ -60,12 +60,10 @@ class Pieces:
         return len(view)
 
     def tell(self, losses: Losses) -> None:
-        """Send what a task has lost."""
+        """Send what a task has read and lost."""
         losses.warn()
-        if losses.places:
-            told = {"lostBytes": losses.byte_count, "lostRanges": losses.places}
-            text = json.dumps(told).encode()
-            _send(self.out, _INT.pack(-2) + _INT.pack(len(text)) + text)
+        text = json.dumps(losses.metrics).encode()
+        _send(self.out, _INT.pack(-2) + _INT.pack(len(text)) + text)
 
     def flush(self) -> None:
         """Send what is held."""

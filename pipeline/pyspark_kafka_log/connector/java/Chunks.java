@@ -8,7 +8,7 @@ import java.io.InputStream;
 import java.util.HashMap;
 import java.util.Map;
 
-/** One answer of a worker: pieces with their lengths, 0 at the end, -1 before what went wrong, -2 before what a task has lost. */
+/** One answer of a worker: pieces with their lengths, 0 at the end, -1 before what went wrong, -2 before the metrics of a task. */
 class Chunks extends InputStream {
     private static final String GONE = "kafka-log: the Python worker ended in the middle of an answer";
 
@@ -21,7 +21,7 @@ class Chunks extends InputStream {
         this.in = in;
     }
 
-    /** What the task has lost, as far as it has said so. */
+    /** A metric of the task, as far as it has said so. */
     long told(String name) {
         Object value = told.get(name);
         return value == null ? 0 : ((Number) value).longValue();

@@ -80,8 +80,12 @@ class LogReader implements PartitionReader {
 
     public CustomTaskMetric[] currentMetricsValues() {
         return new CustomTaskMetric[] {
-            new Told(LostBytes.NAME, chunks.told(LostBytes.NAME)), new Told(LostRanges.NAME, chunks.told(LostRanges.NAME))
+            told(LostBytes.NAME), told(LostRanges.NAME), told(ReadBytes.NAME), told(SkippedBatches.NAME)
         };
+    }
+
+    private Told told(String name) {
+        return new Told(name, chunks.told(name));
     }
 
     public Object get() {

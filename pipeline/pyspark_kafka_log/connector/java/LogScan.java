@@ -135,7 +135,7 @@ class LogScan
     }
 
     public CustomMetric[] supportedCustomMetrics() {
-        return new CustomMetric[] {new LostBytes(), new LostRanges()};
+        return new CustomMetric[] {new LostBytes(), new LostRanges(), new ReadBytes(), new SkippedBatches()};
     }
 
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
