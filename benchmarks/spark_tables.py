@@ -46,8 +46,8 @@ def main() -> None:
                 "df.write.parquet": lambda out, f=frame: f.write.parquet(out),
                 "df.write.parquet, zstd": lambda out, f=frame: zstd(f, out),
                 "export, Parquet": lambda out, log=log: export(spark, log, out),
-                "export, Parquet, not parted": lambda out, log=log: export(
-                    spark, log, out, partition_by=()
+                "export, Parquet, lz4": lambda out, log=log: export(
+                    spark, log, out, compression="lz4"
                 ),
                 "export, Delta": lambda out, log=log: export(spark, log, out, "delta"),
                 "df.write.format(kafka-log), none": lambda out, f=frame: logs(f, out, "none"),

@@ -11,6 +11,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from kafka_log.tables.parquet import Compression
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.export import Exported, target_of
 from pyspark_kafka_log.export.job import run
@@ -72,6 +73,7 @@ class Table:
         by: Sequence[str] = ("topic", "date"),
         *,
         ignore: bool = False,
+        codec: Compression = "zstd",
         **options: str,
     ) -> Exported:
         """Add what the logs have gained."""
@@ -81,6 +83,7 @@ class Table:
             self.target(),
             by,
             fail_on_data_loss=not ignore,
+            compression=codec,
         )
 
     def read(self) -> pa.Table:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_log import scan
+from kafka_log.tables.parquet import Compression
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export
 from pyspark_kafka_log.export.writing import Job, Told
@@ -62,6 +64,22 @@ def test_a_log_that_grows(table: Table, directory: Path) -> None:
     assert (done.rows, done.first) == (12, {("t", 0): 10})
     assert done.ends == {("t", 0): 17, ("t", 1): 3, ("u", 0): 2}
     assert plain(table.rows()) == plain(expected(directory))
+
+
+@pytest.mark.parametrize(
+    ("codec", "told"),
+    [("zstd", "ZSTD"), ("lz4", "LZ4"), ("snappy", "SNAPPY"), ("none", "UNCOMPRESSED")],
+)
+def test_compression(tmp_path: Path, directory: Path, codec: Compression, told: str) -> None:
+    """It may change from one export to the next."""
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(50, 2))
+    table.export(directory)
+    write(directory, "t", 0, 0, numbered(50, 4))
+    table.export(directory, codec=codec)
+    assert plain(table.rows()) == plain(expected(directory))
+    found = {pq.read_metadata(path).row_group(0).column(1).compression for path in table.files()}
+    assert found == {"ZSTD", told}
 
 
 def test_what_is_gone_before_it_is_exported(table: Table, directory: Path) -> None:
@@ -236,6 +254,10 @@ def test_spark_runs_it(session: SparkSession, tmp_path: Path, directory: Path) -
     frame = session.read.parquet(str(out))
     assert frame.where("topic = 'u'").count() == 200
     assert frame.selectExpr("min(timestamp)").first()[0].timestamp() * 1000 == TIME  # type: ignore[index]
+    for codec in get_args(Compression):
+        place = tmp_path / codec
+        export(session, directory, place, compression=codec)
+        assert session.read.parquet(str(place)).agg({"offset": "sum"}).first()[0] == 199 * 200  # type: ignore[index]
     data = numbered(50, 5)
     write(directory, "t", 0, 0, flipped(data, len(data) - 3))
     with pytest.raises(TaskError, match=r"^stored checksum \d+, computed .*t-0/0+\.log"):

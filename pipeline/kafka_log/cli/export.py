@@ -87,6 +87,12 @@ def arguments(command: argparse.ArgumentParser) -> None:
         help="topic, partition, date (default %(default)s)",
     )
     tables.add_argument(
+        "--compression",
+        choices=("zstd", "lz4", "snappy", "none"),
+        default="zstd",
+        help="of the files (default %(default)s: the smallest; lz4 is the fastest)",
+    )
+    tables.add_argument(
         "--ignore-data-loss",
         action="store_true",
         help="go on where records were deleted or truncated before they were exported",

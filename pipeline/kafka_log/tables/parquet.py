@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+Compression = Literal["zstd", "lz4", "snappy", "none"]
+"""How pages are compressed: ``zstd`` makes the smallest files, ``lz4`` takes the least time; older readers know ``snappy`` best."""
+
 
 def parquet_writer(
-    sink: Any, schema: pa.Schema, metadata: list[Any] | None = None
+    sink: Any,
+    schema: pa.Schema,
+    metadata: list[Any] | None = None,
+    compression: Compression = "zstd",
 ) -> pq.ParquetWriter:
     """A writer into a path, or a file, for rows of this schema. ``metadata`` gets the file's when it is closed.
 
@@ -22,8 +28,8 @@ def parquet_writer(
     return pq.ParquetWriter(
         sink,
         schema,
-        compression="zstd",
-        compression_level=1,
+        compression=compression,
+        compression_level=1 if compression == "zstd" else None,
         use_dictionary=[path for path, _ in leaves if path not in rising],
         column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
         metadata_collector=metadata,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from kafka_log.tables.parquet import Compression
 from pyspark_kafka_log.export.job import Exported, run
 from pyspark_kafka_log.export.places import place_of_table
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
@@ -43,6 +44,7 @@ def export(
     catalog: str | Mapping[str, str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
     fail_on_data_loss: bool = True,
+    compression: Compression = "zstd",
     progress: Progress = lambda done, tasks: None,
 ) -> Exported:
     """Add to a table what logs have gained since the last export, or all that they have.
@@ -53,7 +55,8 @@ def export(
     Iceberg lie, and with what they are written, its catalog says. Files are parted by any of ``topic``, ``partition`` and ``date`` (of the timestamp, in UTC). The table is added to as
     a whole, or not at all: what was exported of each partition is kept with it, and the next export goes on there. It must ask for
     the same columns, filters and partitions. It is an error when records are gone, by retention or truncation, that were not exported; without
-    ``fail_on_data_loss`` what is there comes, and ``missed`` says what is not. ``progress`` is called with the tasks that are done and those there are.
+    ``fail_on_data_loss`` what is there comes, and ``missed`` says what is not. ``compression`` is that of the files'
+    pages: ``zstd`` is smallest, ``lz4`` fastest, ``snappy`` what Spark's writer has; it may change from one export to the next. ``progress`` is called with the tasks that are done and those there are.
 
     Tasks write with pyarrow, which is faster than Spark's writer; they need no package of Spark's for Delta or Iceberg, but this process
     the package deltalake, or pyiceberg. All machines see the directory, or have s3fs for a bucket.
@@ -74,6 +77,7 @@ def export(
         partition_by,
         parallelism=runner.parallelism,
         fail_on_data_loss=fail_on_data_loss,
+        compression=compression,
     )
 
 

@@ -71,6 +71,7 @@ def export_by_spark(
                 query=query,
                 parallelism=runner.parallelism,
                 fail_on_data_loss=not options.ignore_data_loss,
+                compression=options.compression,
             )
     except KeyboardInterrupt:
         print("kafka-log: interrupted: nothing was added", file=sys.stderr)

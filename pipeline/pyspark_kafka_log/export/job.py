@@ -10,6 +10,7 @@ from typing import Any
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.log_start import LogStarts
+from kafka_log.tables.parquet import Compression
 from kafka_log.tables.progress import Ends as LogEnds
 from kafka_log.tables.splits import Scan, Split
 from pyspark_kafka_log.export.places import Place
@@ -55,6 +56,7 @@ def run(
     query: Pushed = EVERY_ROW,
     parallelism: int | None = None,
     fail_on_data_loss: bool = True,
+    compression: Compression = "zstd",
 ) -> Exported:
     """Add to a target what it does not have. See :func:`pyspark_kafka_log.export.export`."""
     columns = default_columns(options)
@@ -84,7 +86,7 @@ def run(
         engine=options.engine,
     )
     job_id = uuid.uuid4().hex[:12]
-    job = Job(job_id, Place(), columns, tuple(partition_by), target.in_files, scan)
+    job = Job(job_id, Place(), columns, tuple(partition_by), target.in_files, scan, compression)
     all_told = Told()
     if tasks:
         job = replace(job, place=target.begin(job_id, job.schema, partition_by))

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import OnDamage
 from kafka_log.tables.columns import COLUMNS
-from kafka_log.tables.parquet import parquet_writer
+from kafka_log.tables.parquet import Compression, parquet_writer
 from kafka_log.tables.splits import Scan, Split, read_splits
 from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.losses import Losses
@@ -65,6 +65,7 @@ class Job:
     partition_by: tuple[str, ...]
     in_files: bool
     scan: Scan
+    compression: Compression = "zstd"
 
     @property
     def schema(self) -> pa.Schema:
@@ -254,7 +255,7 @@ class _File:
         self.path = "/".join([*directories(job.partition_by, values), name])
         self._file = job.place.create(self.path)
         self._metadata: list[Any] = []
-        self._writer = parquet_writer(self._file, job.schema, self._metadata)
+        self._writer = parquet_writer(self._file, job.schema, self._metadata, job.compression)
         self._rows: list[pa.RecordBatch] = []
         self.bytes_held = self.rows_held = 0
 
