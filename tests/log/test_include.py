@@ -85,7 +85,7 @@ WRITTEN: list[tuple[Any, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("include", "states"), WRITTEN, ids=repr)
+@pytest.mark.parametrize(("include", "states"), WRITTEN, ids=map(str, range(len(WRITTEN))))
 def test_states_as_people_write_them(include: Any, states: tuple[str, ...]) -> None:
     assert states_of(include) == states
 
