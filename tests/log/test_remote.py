@@ -116,8 +116,10 @@ def test_nothing_is_written_to_a_store(url: str, capsys: pytest.CaptureFixture[s
     with pytest.raises(ValueError, match="written to this machine's disks only"):
         LogDirectory(LOGS).salvage(f"{url}/out")
     with pytest.raises(SystemExit):
-        main(["export", str(LOGS), "--out", f"{url}/out"])
+        main(["cut", str(LOGS), "--out", f"{url}/out"])
     assert "this machine's disks only" in capsys.readouterr().err
+    assert main(["export", str(LOGS), "--out", f"{url}/out"]) == 2
+    assert "files are written to this machine's disks" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- paths
