@@ -50,7 +50,7 @@ SAYS = {
 SHORT = {"ls", "hexdump", "coordinator"}
 """Verbs that read no log from its beginning to its end."""
 OF_OWN_TOPICS = {"groups": "__consumer_offsets", "metadata": "__cluster_metadata"}
-QUICK = ("stat", "dump", "keys", "cut")
+QUICK = ("stat", "dump")
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.log.test_reader import batch, message
 from tests.log.test_salvage_laws import MADE, VECTOR_FILES, hurt
 from tests.log.test_unreadable import bad
 from tests.paths import SAMPLES, VECTORS
-from tests.shares import examples
+from tests.shares import examples, share
 
 KEPT = (".log", "leader-epoch-checkpoint", "partition.metadata")
 BROKERS = ["kafka-2.8", "kafka-4.x"]
@@ -35,7 +35,7 @@ def put(directory: Path, *segments: tuple[int, bytes]) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("broker", BROKERS)
+@pytest.mark.parametrize("broker", share(BROKERS, 2))
 def test_what_is_not_damaged_keeps_its_bytes(broker: str, tmp_path: Path) -> None:
     before = files(SAMPLES / broker, "")
     table = LogDirectory(SAMPLES / broker).salvage(tmp_path / "out")

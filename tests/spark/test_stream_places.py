@@ -24,6 +24,7 @@ from pyspark_kafka_log.stream.planning import there_still
 from pyspark_kafka_log.stream.polling import DataLossError
 from tests.log.stores import counted
 from tests.log.test_tiers import IDS, TIER, local, remote
+from tests.shares import share
 from tests.spark.growing_logs import Growing
 from tests.spark.logs import batch, build, numbered, write
 from tests.spark.test_stream import offsets as written
@@ -52,7 +53,7 @@ def tiered(log: Growing, root: Path) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", share(range(6), 6))
 def test_each_record_once_wherever_it_lies(tmp_path: Path, seed: int, isolation: str) -> None:
     """The first segments move into the tier while a stream reads, and restarts; what it reads is what was written."""
     r = random.Random(seed)
@@ -148,7 +149,7 @@ def uploaded(root: Path) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", share(range(4), 4))
 def test_each_record_once_of_objects(tmp_path: Path, seed: int, isolation: str) -> None:
     """Objects are replaced by longer ones, and others come; what was deleted was read before."""
     r = random.Random(seed)
