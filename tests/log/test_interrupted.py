@@ -82,6 +82,11 @@ def is_reading(process: subprocess.Popen[bytes], part: re.Pattern[str]) -> bool:
     return False
 
 
+def _take_ctrl_c() -> None:
+    """What runs in the background of a shell begins with the signal ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def interrupted(arguments: Sequence[str], part: str, out: Path) -> tuple[int, str]:
     """Exit code and error output of a command that gets SIGINT once it has a file open that ``part`` matches."""
     command = [sys.executable, "-m", "kafka_log", *arguments]
@@ -89,7 +94,11 @@ def interrupted(arguments: Sequence[str], part: str, out: Path) -> tuple[int, st
     with (
         out.open("wb") as file,
         subprocess.Popen(
-            command, stdout=file, stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": path}
+            command,
+            stdout=file,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": path},
+            preexec_fn=_take_ctrl_c,
         ) as process,
     ):
         until = time.monotonic() + 120
