@@ -82,11 +82,6 @@ def is_reading(process: subprocess.Popen[bytes], part: re.Pattern[str]) -> bool:
     return False
 
 
-def _take_ctrl_c() -> None:
-    """What runs in the background of a shell begins with the signal ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def interrupted(arguments: Sequence[str], part: str, out: Path) -> tuple[int, str]:
     """Exit code and error output of a command that gets SIGINT once it has a file open that ``part`` matches."""
     command = [sys.executable, "-m", "kafka_log", *arguments]
@@ -98,7 +93,6 @@ def interrupted(arguments: Sequence[str], part: str, out: Path) -> tuple[int, st
             stdout=file,
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path},
-            preexec_fn=_take_ctrl_c,
         ) as process,
     ):
         until = time.monotonic() + 120
@@ -166,9 +160,5 @@ def test_short_ones(
         return is_dir(path)
 
     monkeypatch.setattr(Path, "is_dir", look)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it
-    try:
-        assert main([verb, str(path / f"{0:020d}.log" if verb == "hexdump" else path)]) == 2
-    finally:
-        signal.signal(signal.SIGINT, before)
+    assert main([verb, str(path / f"{0:020d}.log" if verb == "hexdump" else path)]) == 2
     assert capsys.readouterr().err.startswith("kafka-log: interrupted: ")
