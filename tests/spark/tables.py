@@ -10,10 +10,11 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pytest
 
 from kafka_log.tables.parquet import Compression
 from kafka_log.tables.splits import Split
-from pyspark_kafka_log.export import Exported, target_of
+from pyspark_kafka_log.export import Exported, ExportError, target_of
 from pyspark_kafka_log.export.job import run
 from pyspark_kafka_log.export.places import Place, options_of_delta
 from pyspark_kafka_log.export.targets import Target
@@ -85,6 +86,17 @@ class Table:
             fail_on_data_loss=not ignore,
             compression=codec,
         )
+
+    def overtaken(self, logs: Path, rows: int) -> None:
+        """Begin an export, and be done with another one, of so many rows, before its tasks have told what they did: it adds nothing."""
+
+        def interrupted(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[Told]:
+            told = here(tasks, job)
+            assert self.export(logs).rows == rows
+            return told
+
+        with pytest.raises(ExportError):
+            self.export(logs, interrupted)
 
     def read(self) -> pa.Table:
         """Its rows, in the order of offsets, as the format's own package reads them."""

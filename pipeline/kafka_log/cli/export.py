@@ -6,6 +6,7 @@ import argparse
 import importlib
 import sys
 from pathlib import Path
+from typing import get_args
 
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
@@ -21,6 +22,7 @@ from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path
 from kafka_log.tables.own_topics import VIEWS
+from kafka_log.tables.parquet import Compression
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv")
 TABLES = ("delta", "iceberg")
@@ -88,7 +90,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
     tables.add_argument(
         "--compression",
-        choices=("zstd", "lz4", "snappy", "none"),
+        choices=get_args(Compression),
         default="zstd",
         help="of the files (default %(default)s: the smallest; lz4 is the fastest)",
     )

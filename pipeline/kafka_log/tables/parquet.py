@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 Compression = Literal["zstd", "lz4", "snappy", "none"]
 """How pages are compressed: ``zstd`` makes the smallest files, ``lz4`` takes the least time; older readers know ``snappy`` best."""
@@ -23,6 +24,9 @@ def parquet_writer(
     Offsets and times rise: their differences take less room, and a quarter less time, than a dictionary that is given up. Least and greatest
     keys and values help no query, as rows are in the order of offsets, so they are left out.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     leaves = [leaf for field in schema for leaf in _leaves(field.name, field.type)]
     rising = {path for path, kind in leaves if _rises(kind)}
     return pq.ParquetWriter(
@@ -39,6 +43,8 @@ def parquet_writer(
 
 def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
     """The columns that Parquet stores for one, by their paths."""
+    import pyarrow as pa
+
     if pa.types.is_struct(kind):
         for field in kind:
             yield from _leaves(f"{path}.{field.name}", field.type)
@@ -51,4 +57,6 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 
 
 def _rises(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
     return bool(pa.types.is_int64(kind) or pa.types.is_uint64(kind) or pa.types.is_timestamp(kind))

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_log.disk.directory import utf8
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import OnDamage
-from kafka_log.tables.columns import COLUMNS
 from kafka_log.tables.parquet import Compression, parquet_writer
 from kafka_log.tables.splits import Scan, Split, read_splits
 from pyspark_kafka_log.export.places import Place
@@ -168,9 +168,7 @@ def write_task(number: int, splits: tuple[Split, ...], job: Job) -> Told:
 
 
 def _log_of(split: Split) -> tuple[str, int]:
-    topic, partition = (COLUMNS[name].once for name in ("topic", "partition"))
-    assert topic is not None and partition is not None
-    return topic(split.segment), partition(split.segment)
+    return utf8(split.segment.topic), split.segment.partition
 
 
 def by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:

@@ -1,19 +1,10 @@
 package pyspark_kafka_log;
 
-import org.apache.spark.sql.connector.metric.CustomSumMetric;
-
-/** A metric of a scan. Spark makes one by its name. */
-public class LostBytes extends CustomSumMetric {
+/** See its description. */
+public class LostBytes extends ScanMetric {
     public static final String NAME = "lostBytes";
 
     public LostBytes() {
-    }
-
-    public String name() {
-        return NAME;
-    }
-
-    public String description() {
-        return "bytes of places that could not be read whole, or were left out";
+        super(NAME, "bytes of places that could not be read whole, or were left out");
     }
 }
