@@ -2,7 +2,7 @@
 
     python -m benchmarks.all [decode threads ...]
 
-For figures that mean something nothing else should run on the machine. It takes about a quarter of an hour.
+For figures that mean something nothing else should run on the machine. It takes about an hour.
 """
 
 from __future__ import annotations

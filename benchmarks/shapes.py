@@ -24,7 +24,14 @@ NAMES = {
 }
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 _THREE: Headers = ((b"trace-id", b"0123456789abcdef"), (b"source", b"web"), (b"n", b"12345678"))
-_WORDS = [random.Random(5).randbytes(12).hex().encode() for _ in range(200)]
+
+
+def _words(count: int, seed: int) -> list[bytes]:
+    r = random.Random(seed)
+    return [r.randbytes(12).hex().encode() for _ in range(count)]
+
+
+_WORDS = _words(200, 5)
 
 
 def text(n: int, r: random.Random) -> bytes:

@@ -30,7 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = Path(os.environ.get("VENV") or ROOT / ".venv").absolute()
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 SAMPLES = ROOT / "samples"
-IN_PARALLEL = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadfile")
+IN_PARALLEL = ("-n", str(min(8, (os.cpu_count() or 1) + 1)), "--dist", "loadfile")
+"""A process more than there are processors: that of the tests of Spark waits for Spark most of the time."""
 
 
 class ChoreError(Exception):

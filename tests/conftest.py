@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.groups import group, ordered
+from tests.shares import mark_shares
 
 EXAMPLES = {"quick": 20, "full": 60, "thorough": 1000}
 """Examples of a law by the profile that HYPOTHESIS_PROFILE names; CI runs everything under ``full``."""
@@ -40,21 +44,36 @@ def no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
+QUICK = "not broker and not slow"
+WHOLLY_LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|broker)\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files with no test for the quick run are not imported in it, which takes each process some seconds."""
+    if config.option.markexpr != QUICK or not collection_path.match("test_*.py"):
+        return None
+    return bool(WHOLLY_LEFT_OUT.search(collection_path.read_text("utf-8"))) or None
+
+
 TWICE = "large/"
-"""Reference files of many records: tests that go through all files read these in the slow run. What the reader gives of them is
-compared with Kafka's classes in every run."""
+"""Reference files of many records: tests that go through all files read these in the slow run."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
     name = item.nodeid.partition("[")[2]
-    if TWICE in name.replace("large-", TWICE) and "test_vectors.py" not in item.nodeid:
+    if TWICE in name.replace("large-", TWICE):
         item.add_marker(pytest.mark.slow)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a process of pytest-xdist: bring the groups into the order in which they should begin."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    """Take shares before pytest leaves out what is slow; then, in a process of pytest-xdist, bring the groups into the order in which they
+    should begin."""
+    mark_shares(items)
+    yield
     if hasattr(config, "workerinput"):
         places = {name: i for i, name in enumerate(ordered([item.nodeid for item in items]))}
         items.sort(key=lambda item: places[item.nodeid])

@@ -14,14 +14,20 @@ LONG = (
     "tests/brokers/",
     "tests/mutants/test_mutants.py",
     "tests/spark/",
-    "tests/test_console_pages.py",
-    "tests/arrow/test_encode.py",
-    "tests/arrow/test_encode_layouts.py",
-    "tests/codecgen/test_html.py",
     "tests/codecs/test_readme.py",
-    "tests/arrow/test_kept_code.py",
 )
 """Groups of few tests that take long: one that begins last would leave the other processes idle."""
+
+WITHOUT_KERNELS = ("tests/codecgen/", "tests/mutants/", "tests/runtime/")
+"""Folders of groups that come next: what compiles kernels does so once meanwhile, and the groups after these find them."""
+
+LONG_WITH_KERNELS = (
+    "tests/arrow/test_encode_layouts.py",
+    "tests/test_console_pages.py",
+    "tests/arrow/test_encode.py",
+    "tests/arrow/test_kept_code.py",
+)
+"""Groups of few tests that take long, but for these."""
 
 
 def group(test: str) -> str:
@@ -31,10 +37,16 @@ def group(test: str) -> str:
 
 
 def ordered(tests: Sequence[str]) -> list[str]:
-    """The tests group by group: the long ones first, then those with the most tests."""
+    """The tests group by group: the long ones first, then those without kernels, then those with the most tests."""
     sizes = Counter(map(group, tests))
 
-    def place(name: str) -> tuple[int, int, str]:
-        return (LONG.index(name) if name in LONG else len(LONG), -sizes[name], name)
+    def rank(name: str) -> tuple[int, int]:
+        if name in LONG:
+            return 0, LONG.index(name)
+        if name.startswith(WITHOUT_KERNELS):
+            return 1, 0
+        if name in LONG_WITH_KERNELS:
+            return 2, LONG_WITH_KERNELS.index(name)
+        return 3, 0
 
-    return sorted(tests, key=lambda test: place(group(test)))
+    return sorted(tests, key=lambda test: (rank(n := group(test)), -sizes[n], n))

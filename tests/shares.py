@@ -4,8 +4,8 @@ HYPOTHESIS_PROFILE=full takes all."""
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,15 +14,17 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 FEW = 10
 
 
-def share(parameters: Iterable[Any], every: int) -> list[Any]:
-    """The parameters, tuples for several at once: the first of each ``every`` is quick."""
-    return [
-        pytest.param(
-            *(parameter if isinstance(parameter, tuple) else (parameter,)),
-            marks=[pytest.mark.slow] * (i % every > 0),
-        )
-        for i, parameter in enumerate(parameters)
-    ]
+def mark_shares(items: Iterable[pytest.Item]) -> None:
+    """``@pytest.mark.share(4)``: of a test's parameters, those that are not slow anyway, the first of each four is quick. The others are marked slow."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("share")
+        if mark is None or item.get_closest_marker("slow"):
+            continue
+        test = item.nodeid.partition("[")[0]
+        if seen[test] % mark.args[0]:
+            item.add_marker(pytest.mark.slow)
+        seen[test] += 1
 
 
 def examples(count: int) -> settings:

@@ -26,6 +26,7 @@ def test_pages_are_current() -> None:
     assert api_pages.stale() == [], "run python -m tests.api_pages"
 
 
+@pytest.mark.slow
 def test_what_is_not_current_is_said(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

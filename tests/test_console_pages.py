@@ -27,6 +27,7 @@ TOOL = ROOT / "docs" / "tool"
         for marks in [[pytest.mark.slow] * (processes or page == console_pages.VALUES)]
     ],
 )
+@pytest.mark.share(6)
 def test_what_the_commands_print(page: Path, processes: bool) -> None:
     assert page.read_text(encoding="utf-8") == console_pages.current(page, processes=processes)
 
@@ -38,6 +39,7 @@ WITH_PYTHON = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
 def test_python_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "samples").symlink_to(ROOT / "samples")

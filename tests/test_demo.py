@@ -60,6 +60,7 @@ def test_it_fits_a_screen(environment: dict[str, str], tmp_path: Path) -> None:
     assert list((tmp_path / "parquet" / "records").glob("*.parquet"))
 
 
+@pytest.mark.slow
 def test_what_is_made_anew_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.groups import LONG, TOGETHER, group, ordered
+from tests.groups import (
+    LONG,
+    LONG_WITH_KERNELS,
+    TOGETHER,
+    WITHOUT_KERNELS,
+    group,
+    ordered,
+)
 from tests.paths import ROOT
 
 CASE = """
@@ -24,8 +31,9 @@ def test_it(number):
 
 
 def test_the_groups_are_there() -> None:
-    assert all((ROOT / name).exists() for name in (*LONG, *TOGETHER))
-    assert all(folder.endswith("/") for folder in TOGETHER)
+    named = (*LONG, *LONG_WITH_KERNELS, *WITHOUT_KERNELS, *TOGETHER)
+    assert all((ROOT / name).exists() for name in named)
+    assert all(folder.endswith("/") for folder in (*WITHOUT_KERNELS, *TOGETHER))
 
 
 def test_a_file_is_a_group_and_spark_is_one() -> None:
@@ -34,13 +42,16 @@ def test_a_file_is_a_group_and_spark_is_one() -> None:
     assert group("tests/sparks/test_a.py::test_x") == "tests/sparks/test_a.py"
 
 
-def test_long_groups_come_first_then_large_ones() -> None:
-    tests = ["tests/a.py::x", "tests/b.py::x", "tests/spark/s.py::x", "tests/b.py::y"]
+def test_long_groups_come_first_then_those_without_kernels_then_large_ones() -> None:
+    tests = ["tests/test_console_pages.py::x", "tests/a.py::x", "tests/codecgen/test_a.py::x"]
+    tests += ["tests/b.py::x", "tests/spark/s.py::x", "tests/b.py::y"]
     tests += ["tests/laws/test_laws.py::x", "tests/spark/r.py::x", "tests/c.py::x"]
     assert ordered(tests) == [
         "tests/laws/test_laws.py::x",
         "tests/spark/s.py::x",
         "tests/spark/r.py::x",
+        "tests/codecgen/test_a.py::x",
+        "tests/test_console_pages.py::x",
         "tests/b.py::x",
         "tests/b.py::y",
         "tests/a.py::x",
@@ -48,6 +59,7 @@ def test_long_groups_come_first_then_large_ones() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_files_stay_in_one_process_and_spark_too(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     files = {"tests/spark/test_a.py": 7, "tests/spark/test_b.py": 7, "tests/log/test_c.py": 9}
@@ -56,7 +68,7 @@ def test_files_stay_in_one_process_and_spark_too(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(CASE.format(count=count, name=name), encoding="utf-8")
-    for name in ("conftest.py", "groups.py", "__init__.py"):
+    for name in ("conftest.py", "groups.py", "shares.py", "__init__.py"):
         (tmp_path / "tests" / name).write_bytes((ROOT / "tests" / name).read_bytes())
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
     seen = tmp_path / "seen.txt"

@@ -80,7 +80,7 @@ def _end(log: Log, options: Options) -> int | None:
     try:
         end = ends.of(log.key, log)
         return None if end is None else ends.readable(log.key, log, end).offset
-    except CodecError:
+    except (CodecError, FileNotFoundError):
         return None
 
 

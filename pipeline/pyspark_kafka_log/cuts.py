@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import Segment
@@ -19,10 +19,12 @@ def split(
     *,
     by_index: bool = False,
     records: int | None = None,
+    narrow: bool = False,
 ) -> list[Split]:
     """Splits of a segment with about ``split_bytes`` bytes each, cut where batches begin.
 
-    With ``records`` each has about as many offsets at most: then all headers are read. Those are left out that lie before the offset ``first`` or from the offset ``end`` on as a whole.
+    With ``records`` each has about as many offsets at most: then all headers are read. Those are left out that lie before the offset ``first`` or from the offset ``end`` on as a whole;
+    with ``narrow`` so are the batches at both ends of the others, by the headers of these.
     """
     cuts = [Cut(0, None)]
     if records is not None:
@@ -36,10 +38,54 @@ def split(
             continue
         if end is not None and cut.is_first_offset and (cut.offset or 0) >= end:
             break
-        out.append(
-            Split(segment, cut.position, segment.size if following is None else following.position)
-        )
+        stop = segment.size if following is None else following.position
+        part = Split(segment, cut.position, stop)
+        begins_before = first is not None and (cut.offset or 0) < first
+        goes_past = end is not None and (following is None or end <= (following.offset or 0))
+        if not (narrow and (begins_before or goes_past)):
+            out.append(part)
+        elif (narrowed := _narrowed(part, first, end)) is not None:
+            out.append(narrowed)
     return out
+
+
+def _narrowed(part: Split, first: int | None, end: int | None) -> Split | None:
+    """A split without the batches that lie before ``first`` or from ``end`` on; None when there are no others. It stays as it is when its
+    headers cannot be read, or their offsets do not rise."""
+    import numpy as np  # these take their time: not for queries that ask for no offsets
+
+    from kafka_log.segment.columnar import BatchScanner
+
+    names = ("position", "base_offset", "last_offset")
+    scanner = BatchScanner(
+        part.segment.path,
+        names,
+        start=part.start,
+        stop=part.stop,
+        tail=part.segment.tail,
+        size=part.segment.size,
+    )
+    try:
+        found = scanner.to_reader().read_all()
+    except CodecError:
+        return part
+    places, lasts = (found.column(name).to_numpy() for name in ("position", "last_offset"))
+    if not len(places):
+        return part
+    stated = found.column("base_offset")
+    unstated = stated.is_null().to_numpy()  # a wrapper's records have offsets after those before it
+    bases = np.where(unstated, np.append(-1, lasts[:-1]) + 1, stated.fill_null(0).to_numpy())
+    if (bases > lasts).any() or (bases[1:] <= lasts[:-1]).any():
+        return part
+    begin = 0 if first is None else int(lasts.searchsorted(first))
+    after = len(places) if end is None else int(bases.searchsorted(end))
+    if begin >= after:
+        return None
+    return replace(
+        part,
+        start=part.start if begin == 0 else int(places[begin]),
+        stop=part.stop if after == len(places) else int(places[after]),
+    )
 
 
 def _by_records(segment: Segment, split_bytes: int, records: int) -> list[Cut]:

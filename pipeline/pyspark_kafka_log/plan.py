@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from kafka_log.disk.log_start import LogStarts
+from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.selection import of_segment, within_offsets
@@ -128,6 +130,9 @@ def _splits(
         wanted = wanted.but(offsets=of_options)  # columns of a view have these names too
     of_log = PartitionRows(wanted, options.engine, of_view=options.view is not None, starts=starts)
     following = dict(pairwise(log.segments))
+    # Headers of a store would be asked for one by one. Damage that lies outside of the range stays unseen, as in a scan.
+    wants_rows = options.view is None and options.max_records is None
+    narrows = wants_rows and wanted.raises and wanted.policy is Policy.KAFKA
     for segment in of_log.segments(log):
         # Tasks carry only the transactions that have records in their segment.
         here = of_segment(of_log.of(log, segment.state), segment, following.get(segment))
@@ -142,5 +147,6 @@ def _splits(
             end,
             by_index=options.selection.raises,
             records=options.max_records,
+            narrow=narrows and isinstance(segment.path, Path),
         ):
             yield replace(part, rows=here)

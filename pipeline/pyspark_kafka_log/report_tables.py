@@ -45,6 +45,7 @@ class Asked:
     beside: tuple[Partition, ...] = ()
     directories: tuple[Path, ...] = ()
     engine: Engine = "auto"
+    deep: bool = False
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -82,7 +83,11 @@ def _stat(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.report.stat_asked import Asked as AskedOfStat
 
     of = AskedOfStat.of(
-        _now(), offsets=asked.offsets, policy=asked.selection.policy, engine=asked.engine
+        _now(),
+        deep=asked.deep,
+        offsets=asked.offsets,
+        policy=asked.selection.policy,
+        engine=asked.engine,
     )
     return stat_table(asked.partitions, asked=of).to_reader()
 
@@ -131,6 +136,7 @@ def _findings(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     return check_table(
         asked.partitions,
         asked.directories,
+        deep=asked.deep,
         wanted=Selection(offsets=asked.offsets),
         engine=asked.engine,
     ).to_reader()

@@ -28,6 +28,7 @@ from pyspark_kafka_log.plan import packed, task_bytes
 from pyspark_kafka_log.report_tables import Asked, rows_of, schema_of
 from pyspark_kafka_log.schema import Types
 from pyspark_kafka_log.source import Task
+from pyspark_kafka_log.worker_memory import memory_told
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,6 +121,7 @@ class ReportReader(DataSourceReader):
             losses.add,
             _warn,
             engine=self.options.engine,
+            deep=self.options.deep,
             limits=Limits(decompressed=self.options.max_decompressed),
         )
         for (offsets, beside, directories), same in groupby(
@@ -132,7 +134,8 @@ class ReportReader(DataSourceReader):
                 beside=beside,
                 directories=directories,
             )
-            yield from rows_of(self.report, of, self.columns, self.options.batch_rows)
+            with memory_told():
+                yield from rows_of(self.report, of, self.columns, self.options.batch_rows)
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.tables.splits import Scan, Split, read_splits
 from pyspark_kafka_log.filters import EVERY_ROW, Filter, Pushed, microseconds, pushed
@@ -26,6 +28,7 @@ from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import Types, projection, spark_schema, types_of
 from pyspark_kafka_log.stream.options import without_limits
+from pyspark_kafka_log.worker_memory import memory_told
 from pyspark_kafka_log.writing import KafkaLogStreamWriter, KafkaLogWriter, job_of
 
 if TYPE_CHECKING:
@@ -157,16 +160,18 @@ class KafkaLogReader(DataSourceReader):
         """The rows of a task; what is passed over is counted."""
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()
-        batches = read_splits(self.there(splits), self.scan, losses.add, losses.read)
-        return map(self._named, batches) if self._renames else batches
+        scan = replace(self.scan, batch_bytes=fitting(self.scan.batch_bytes))
+        with memory_told():
+            batches = read_splits(self.there(splits), scan, losses.add, losses.read)
+            yield from map(self._named, batches) if self._renames else batches
 
     def there(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
-        """Those of the splits whose files are there, if others are not to be missed."""
-        if not self.options.files.ignore_missing:
+        """The splits where their files are by now. What is gone is left out if that is asked for."""
+        if not splits:
             return splits
-        from pyspark_kafka_log.stream.planning import there_still
+        from pyspark_kafka_log.moved_files import there_still  # not needed to plan
 
-        return there_still(splits, fails=False)
+        return there_still(splits, self.options, fails=not self.options.files.ignore_missing)
 
     @cached_property
     def schema(self) -> pa.Schema:

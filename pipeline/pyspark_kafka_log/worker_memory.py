@@ -4,22 +4,45 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 LIMIT_MIB = "PYSPARK_EXECUTOR_MEMORY_MB"
 """The variable by which Spark tells its workers how much each may have."""
 
+LEAST_MIB = 352
+"""With less a worker has no room for its libraries and the smallest of logs."""
+
+_SETTING = "spark.executor.pyspark.memory"
+_SPARING = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
+"""What libraries look for when they are loaded. Arrow's own allocator sets up to a gigabyte of addresses aside, and OpenBLAS, which is not needed,
+40 MiB for each processor."""
+
 _M_ARENA_MAX = -8
 """That of malloc.h in glibc."""
 
+_STACK_BYTES = 4 << 20
+"""Of each thread that Python starts: twice as much is usual. With half of it what calls itself a thousand times, as far as Python lets it, ends the process."""
+
+_NO_THREAD = "can't start new thread"
+"""What Python says where there is no room for the stack of one."""
+
+
+class WorkerMemoryError(MemoryError):
+    """A worker may not have what it needs."""
+
 
 def keep_limit(environment: Mapping[str, str] = os.environ) -> None:
-    """Take the limit that Spark tells, as its own workers do, and leave out what sets addresses aside: Arrow's allocator does for a
-    gigabyte, and each thread for more. Where nothing is told, or processes have no such limits, nothing is done."""
-    told = int(environment.get(LIMIT_MIB, "-1"))
-    if told <= 0:
+    """Take the limit that Spark tells, as its own workers do, and leave out what sets addresses aside: allocators do, and each thread does.
+    Where nothing is told, or processes have no such limits, nothing is done. Raises :class:`WorkerMemoryError` where it is too low."""
+    told = told_limit(environment)
+    if told is None:
         return
+    if told < LEAST_MIB:
+        raise WorkerMemoryError(
+            f"kafka-log: {_SETTING} lets each Python worker have {told} MiB, it needs {LEAST_MIB} at least and 512 for most logs: raise it"
+        )
     try:
         import resource
     except ImportError:  # Windows
@@ -30,6 +53,32 @@ def keep_limit(environment: Mapping[str, str] = os.environ) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     with suppress(OSError, AttributeError, TypeError):  # another C library, or none
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)  # a thread sets 64 MiB aside otherwise
+    threading.stack_size(_STACK_BYTES)
+    for name, value in _SPARING.items():
+        os.environ.setdefault(name, value)
     import pyarrow as pa
 
-    pa.set_memory_pool(pa.system_memory_pool())
+    pa.set_memory_pool(pa.system_memory_pool())  # it may have been loaded before
+
+
+def told_limit(environment: Mapping[str, str] = os.environ) -> int | None:
+    """The MiB that Spark lets this worker have; None: as many as there are."""
+    told = int(environment.get(LIMIT_MIB, "-1"))
+    return told if told > 0 else None
+
+
+@contextmanager
+def memory_told() -> Iterator[None]:
+    """Says what to do where there is not enough memory. Raises :class:`WorkerMemoryError` then."""
+    try:
+        yield
+    except WorkerMemoryError:
+        raise
+    except (MemoryError, RuntimeError) as error:
+        told = told_limit()
+        if told is None or (isinstance(error, RuntimeError) and str(error) != _NO_THREAD):
+            raise
+        raise WorkerMemoryError(
+            f"kafka-log: there is not enough memory ({error}): {_SETTING} lets each Python worker have {told} MiB;"
+            " raise it, or read fewer rows at once (batchRows), as long as no batch of the log is too large by itself"
+        ) from error

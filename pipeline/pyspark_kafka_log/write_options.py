@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from kafka_log.write.encoding import CODECS, MAGICS
 from kafka_log.write.log_format import TIMESTAMP_TYPES, FormatError, LogFormat
 from pyspark_kafka_log.options import OptionError
+from pyspark_kafka_log.options.table import OF_HADOOP
 
 NAMES = {
     "topic": "topic",
@@ -45,9 +46,6 @@ KNOWN = ("path", *NAMES)
 OF_SPARK = ("checkpointLocation", "queryName", "outputMode")
 """Options that Spark's streams have for themselves."""
 
-OF_SETTINGS = "fs.s3a."
-"""How Spark opens S3 stands in its settings, for all reads and writes: it is not said here."""
-
 IGNORED = ("includeHeaders",)
 _TEXTS = ("topic", "topic_id")
 
@@ -66,7 +64,7 @@ def parse_write(given: Mapping[str, str]) -> WriteOptions:
     values = {
         str(name).lower(): str(value)
         for name, value in given.items()
-        if not str(name).lower().startswith(OF_SETTINGS)
+        if not str(name).lower().startswith(OF_HADOOP)  # Spark's settings, for all that it reads
     }
     nothing = {name.lower() for name in IGNORED}
     ignored = tuple(name for name in values if name in nothing or name.startswith("kafka."))

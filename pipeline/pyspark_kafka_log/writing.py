@@ -22,6 +22,7 @@ from kafka_log.write.commit import Micro, abort, commit, new_job, of_batch
 from kafka_log.write.log_format import WriteJob, now_ms
 from kafka_log.write.sink_rows import check_columns
 from kafka_log.write.staging import Staged, to_json, write_task
+from pyspark_kafka_log.worker_memory import memory_told
 from pyspark_kafka_log.write_options import parse_write
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.Re
     """Write the rows of a task, of one micro-batch if there are such. What is to be told to the driver."""
     if batch is not None:
         job = replace(of_batch(job, batch), created_ms=now_ms())
-    return to_json(write_task(job, task, rows))
+    with memory_told():
+        return to_json(write_task(job, task, rows))
 
 
 def commit_rows(job: WriteJob, told: Sequence[str], micro: Micro | None = None) -> None:

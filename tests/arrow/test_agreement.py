@@ -40,18 +40,21 @@ def test_what_is_read_once_cannot_be_changed() -> None:
     assert reference(path, "strict") != reference(path, "kafka")
 
 
+@pytest.mark.share(18)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_agrees_under_every_policy(path: Path) -> None:
     for policy in POLICIES:
         assert scanned(path, policy) == reference(path, policy)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("path", FILES[::4], ids=name)
 def test_agrees_in_small_chunks(path: Path) -> None:
     for policy in POLICIES:
         assert scanned(path, policy, chunk_bytes=300) == reference(path, policy)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("path", WELL_FORMED, ids=name)
 def test_the_kernels_take_what_brokers_write(path: Path) -> None:
     read = scanned(path, "kafka")
@@ -60,6 +63,7 @@ def test_the_kernels_take_what_brokers_write(path: Path) -> None:
     assert read.end is not None and read.end.stop == "eof"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("path", WELL_FORMED[::8], ids=name)
 @pytest.mark.parametrize("column", ALL)
 def test_a_column_alone_is_the_same(path: Path, column: str) -> None:

@@ -102,6 +102,7 @@ def expected(data: bytes) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 @given(message_set=kip_98_message_sets())
 def test_kernels_read_what_the_reference_reads(view: View, message_set: dict[str, Any]) -> None:
     data = bytes(KIP_98_MESSAGE_SET.build(message_set))
@@ -113,6 +114,7 @@ def message(key: bytes | None, value: bytes | None) -> dict[str, Any]:
     return {"attributes": attributes, "timestamp": 5, "offset_delta": 1, "key": key, "value": value}
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_noticed_by_both(view: View) -> None:
     pairs = [(b"k", b"v"), (None, b"v"), (b"key", None), (None, None), (b"", b""), (b"", None)]
     good = bytes(KIP_98_MESSAGE_SET.build({"messages": [message(*pair) for pair in pairs]}))

@@ -48,6 +48,7 @@ def test_every_column_is_read_back(data: st.DataObject, magic: int, batch_bytes:
     assert again.equals(whole)
 
 
+@pytest.mark.slow
 @given(data=st.data(), magic=st.integers(0, 2))
 def test_it_does_not_matter_how_the_rows_come(data: st.DataObject, magic: int) -> None:
     columns = [name for name in EVERY if magic == 2 or name != "base_offset"]
@@ -365,6 +366,7 @@ print("read", len(kept))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
 def test_nothing_is_read_beyond_the_end_of_a_buffer() -> None:
     """Behind every buffer of Arrow lies a page that nobody may read."""
@@ -389,6 +391,7 @@ t.test_a_compacted_batch_keeps_where_it_began()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without", ["NUMBA_DISABLE_JIT", "numba"])
 def test_without_a_compiler_the_kernels_are_plain_python(without: str) -> None:
     text = PROGRAM

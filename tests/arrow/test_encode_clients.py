@@ -78,6 +78,7 @@ def tells_all(entry: Any) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_the_reference_wrote_the_same_bytes() -> None:
     same = 0
     others = 0

@@ -24,6 +24,8 @@ from tests.arrow.rows import unpacked
 from tests.arrow.test_other_layouts import MANIFEST, emitted
 from tests.paths import SCHEMAS
 
+pytestmark = pytest.mark.slow  # encoders of layouts that are made up are compiled
+
 FORMAT = """\
 enums:
   squeeze: {values: {none: 0, zstd: 3, lz4: 5}}

@@ -214,6 +214,7 @@ SHOWN: dict[str, Rows] = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("view", "compiled"), engines(*RECORDS))
 def test_rows_of_framed_records(view: str, compiled: bool) -> None:
     remote = view == "remote_segments"

@@ -45,6 +45,7 @@ def is_plain(entry: bytes) -> bool:
     return entry[22 if entry[16] == 2 else 17] & 7 == 0
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_mutated_segments(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "mutated.log"
@@ -76,6 +77,7 @@ def test_the_lines_of_the_kernels_run() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_compiler_the_kernels_are_plain_python() -> None:
     program = (
         "from tests.arrow.rows import *\n"

@@ -77,6 +77,7 @@ def torn(data: bytes, r: random.Random) -> bytes:
 WAYS = [(policy, tail, keep) for policy in POLICIES for tail in Tail for keep in ("keep", "raise")]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("path", MALFORMED, ids=lambda p: p.stem)
 def test_malformed_vectors(path: Path) -> None:
     """Each file in some of the ways, another file in others."""
@@ -116,6 +117,7 @@ def holds(path: Path, seeds: range) -> list[Found]:
     return made
 
 
+@pytest.mark.slow
 def test_random_mutants(tmp_path: Path) -> None:
     made = holds(tmp_path / f"{0:020}.log", range(QUICK))
     assert sum(1 for one in made if one.lost) > 20
@@ -128,6 +130,7 @@ def test_many_random_mutants(tmp_path: Path) -> None:
     holds(tmp_path / f"{0:020}.log", range(QUICK, MANY))
 
 
+@pytest.mark.slow
 def test_bad_sectors(tmp_path: Path) -> None:
     """Sectors that hold no header stop nobody, as nobody reads them; where batches are small all is read at once."""
     path = tmp_path / f"{0:020}.log"

@@ -237,6 +237,7 @@ def test_not_a_byte_outside_of_the_room_is_written(folder: Path) -> None:
                 assert (at, count) == (room // 90 * 90, room // 90)
 
 
+@pytest.mark.slow
 def test_as_plain_python_it_does_the_same() -> None:
     roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline", ".")]
     environment = dict(os.environ, NUMBA_DISABLE_JIT="1", PYTHONPATH=os.pathsep.join(roots))

@@ -52,10 +52,12 @@ assert scan_batches(path).read_all() == scan_batches(path, engine="construct").r
 """
 
 
+@pytest.mark.slow
 def test_without_numba_numpy_reads() -> None:
     run(WITHOUT + READ + BY_NUMPY)
 
 
+@pytest.mark.slow
 def test_without_numba_large_slices_are_read_by_numpy() -> None:
     program = """
 from codecgen.runtime.arrow.numpy_decoder import NumpyDecoder
@@ -81,10 +83,12 @@ def test_without_a_place_for_a_cache_the_kernels_are_compiled_each_time() -> Non
     run(NO_CACHE + READ + "assert scanner.kernels.JIT and scanner.fallbacks == 0\n")
 
 
+@pytest.mark.slow
 def test_a_disabled_compiler_leaves_it_to_numpy() -> None:
     run(READ + BY_NUMPY.split("from tests")[0], NUMBA_DISABLE_JIT="1")
 
 
+@pytest.mark.slow
 def test_a_view_without_readers_is_left_to_the_reference_codecs() -> None:
     program = """
 from dataclasses import replace

@@ -86,6 +86,7 @@ def tree(tmp_path: Path) -> Tree:
     return Tree(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_change_of_a_primitive_is_noticed(tree: Tree) -> None:
     assert tree.run(CALL) == [7, 0]
     assert tree.run(CALL) == [7, 1]
@@ -97,6 +98,7 @@ def test_a_change_of_a_primitive_is_noticed(tree: Tree) -> None:
     assert tree.run(CALL) == [7, 1]  # what was compiled with these primitives is there still
 
 
+@pytest.mark.slow
 def test_a_change_in_a_file_that_the_kernel_does_not_name_is_noticed(tree: Tree) -> None:
     """``varint`` stands on ``load_u8``, which is in another file."""
     assert tree.run(CALL) == [7, 0]
@@ -115,6 +117,7 @@ def test_generated_kernels_are_kept_and_dropped_alike(tree: Tree) -> None:
     assert changed == [row | {"producer_epoch": 255} for row in rows] and hits == 0
 
 
+@pytest.mark.slow
 def test_a_place_that_cannot_be_written_to_is_done_without(tree: Tree) -> None:
     (tree.folder / "__pycache__").write_bytes(b"")
     nowhere = str(tree.folder / "small.py" / "home")

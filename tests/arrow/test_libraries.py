@@ -205,6 +205,7 @@ def test_unusual_runs_are_left_alone(section: bytes) -> None:
         assert way.plain([section]) == []
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mutants", [4_000, pytest.param(30_000, marks=pytest.mark.slow)])
 @each
 def test_nothing_is_taken_that_the_reference_refuses(way: Way, mutants: int) -> None:
@@ -263,6 +264,7 @@ def test_threads_have_states_of_their_own(way: Way) -> None:
         assert all(pool.map(read, range(4)))
 
 
+@pytest.mark.slow
 def test_states_are_given_back() -> None:
     for kernel in (gzip_kernel, zstd_kernel):
         library = kernel.library()

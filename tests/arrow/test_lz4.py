@@ -36,8 +36,8 @@ def texts() -> list[bytes]:
     words = [r.randbytes(r.randint(1, 40)) for _ in range(60)]
     out = [b"", b"a", b"ab" * 6, bytes(13), bytes(100_000), r.randbytes(70_000)]
     for size in (5, 11, 12, 13, 14, 30, 64, 100, 1000, 65535, 65536, 65537, 200_000):
-        out.append(b"".join(r.choice(words) for _ in range(size))[:size])
-        out.append(bytes(r.choice(b"abc") for _ in range(size)))
+        out.append(b"".join(r.choices(words, k=size))[:size])
+        out.append(bytes(r.choices(b"abc", k=size)))
     for period in range(1, 40):
         out.append(r.randbytes(period) * (3000 // period))
     return out
@@ -46,6 +46,7 @@ def texts() -> list[bytes]:
 TEXTS = texts()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("level", [None, 9, 12])
 def test_what_is_written_is_read(level: int | None) -> None:
     for text in TEXTS:
@@ -91,6 +92,7 @@ def mutated(r: random.Random, run: bytes) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.slow
 def test_nothing_is_taken_that_the_reference_refuses() -> None:
     r = random.Random(2)
     small = [text for text in TEXTS if len(text) <= 3000]

@@ -172,6 +172,7 @@ def written(folder: Path, files: dict[str, str]) -> dict[str, str]:
     return texts
 
 
+@pytest.mark.slow
 def test_columns_and_fields_that_collide_are_written_and_read(tmp_path: Path) -> None:
     written(tmp_path, {"codecgen.yaml": MANIFEST, "format.yaml": FORMAT})
     roots = [tmp_path, *(ROOT / name for name in ("generator", "generated", "pipeline")), ROOT]
@@ -209,6 +210,7 @@ def modules(manifest: str, text: str) -> list[str]:
 KERNELS = [*generated(), *modules(MANIFEST, FORMAT), *modules(PLAIN_MANIFEST, SAMPLES)]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("text", KERNELS, ids=range(len(KERNELS)))
 def test_no_local_name_hides_one_of_the_module(text: str) -> None:
     tree = ast.parse(text)
@@ -228,6 +230,7 @@ def is_read(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Load)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("manifest", "text"), [(MANIFEST, FORMAT), (PLAIN_MANIFEST, WRITTEN)])
 def test_every_variable_has_a_name_of_its_own(manifest: str, text: str) -> None:
     model, _ = loader.load({"codecgen.yaml": manifest, "format.yaml": text})

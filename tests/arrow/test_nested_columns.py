@@ -158,6 +158,7 @@ def reference(
     return [plain(row) for row in out]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_all_columns(codecs: ModuleType, seed: int) -> None:
     r = random.Random(seed)
@@ -171,6 +172,7 @@ def test_all_columns(codecs: ModuleType, seed: int) -> None:
     assert rows_of(decoded(data, names)[0]) == reference(codecs, data, names)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_comes_with_the_next_rows(
     codecs: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +220,7 @@ def test_a_struct_that_is_null_has_nothing_inside(codecs: ModuleType) -> None:
     assert batch.column("where").to_pylist() == [{"x": 1, "y": None, "z": []}] * 2
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("byte", range(6))
 def test_what_is_cut_off_or_wrong_is_rejected(codecs: ModuleType, byte: int) -> None:
     make = Maker(codecs, random.Random(byte))

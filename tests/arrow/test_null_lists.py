@@ -75,6 +75,7 @@ def test_null_is_not_empty(codecs: ModuleType, by: str) -> None:
     assert not rejected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["kernels", "numpy"])
 @pytest.mark.parametrize("row", [0, 1])
 def test_a_number_that_is_not_null_is_rejected(codecs: ModuleType, by: str, row: int) -> None:

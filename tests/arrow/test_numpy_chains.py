@@ -76,6 +76,7 @@ def sides(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("fill", FILLS)
 @pytest.mark.parametrize("prefix", LEADS, ids=lambda prefix: prefix.kind)
 def test_long_windows(prefix: LengthPrefix, fill: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,6 +101,7 @@ def test_long_windows(prefix: LengthPrefix, fill: str, monkeypatch: pytest.Monke
         assert found[0] > 40
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("prefix", LEADS, ids=lambda prefix: prefix.kind)
 def test_damaged_windows(prefix: LengthPrefix, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

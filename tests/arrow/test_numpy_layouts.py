@@ -158,9 +158,8 @@ def pairs(codecs: ModuleType, r: random.Random) -> bytes:
     return bytes(codecs.PAIRS.build({"squeeze": codecs.Squeeze(r.choice((0, 3))), "pairs": items}))
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 6))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
 def test_they_read_and_refuse_what_the_kernels_do(codecs: ModuleType, seed: int) -> None:
     r = random.Random(seed)
     refused = 0

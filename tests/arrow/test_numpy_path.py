@@ -49,6 +49,7 @@ def test_the_views_have_them() -> None:
     assert load_numpy_reader(BATCHES) is batches_numpy
 
 
+@pytest.mark.share(18)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_agrees_under_every_policy(path: Path) -> None:
     for policy in POLICIES if path.stat().st_size < 100_000 else ("kafka",):
@@ -57,12 +58,14 @@ def test_agrees_under_every_policy(path: Path) -> None:
         assert read.fallbacks == scanned(path, policy, columns=("offset",)).fallbacks
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("path", FILES[::4], ids=name)
 def test_agrees_in_small_chunks(path: Path) -> None:
     for policy in POLICIES if path.stat().st_size < 100_000 else ("salvage",):
         assert by_numpy(path, policy, chunk_bytes=300) == reference(path, policy)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("path", WELL_FORMED[::8], ids=name)
 @pytest.mark.parametrize("column", ALL)
 def test_a_column_alone_is_the_same(path: Path, column: str) -> None:
@@ -87,6 +90,7 @@ WAYS: list[tuple[ModuleType, str, object]] = [
 ]
 
 
+@pytest.mark.share(16)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[1]}={way[2]}"[:25])
 def test_it_is_the_same_in_other_parts_and_by_other_ways(
     way: tuple[ModuleType, str, object], monkeypatch: pytest.MonkeyPatch
@@ -121,6 +125,7 @@ def guesses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numpy_index, "FIRST", 1)
 
 
+@pytest.mark.share(6)
 @pytest.mark.usefixtures("guesses")
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_guesses_agree(path: Path) -> None:
@@ -146,6 +151,7 @@ def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactor
     assert read.fallbacks == 0
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("seed", range(200, 206))
 def test_mutated_segments(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "mutated.log"
@@ -163,6 +169,7 @@ def test_many_mutated_segments(seed: int, tmp_path: Path) -> None:
     test_mutated_segments(seed, tmp_path)
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_heads_are_those_that_the_kernels_read(path: Path) -> None:
     columns = [column.name for column in BATCHES.columns]

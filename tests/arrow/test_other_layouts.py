@@ -170,6 +170,7 @@ def decoded(
     return rows, rejected
 
 
+@pytest.mark.slow
 def test_rows_of_a_layout_that_was_made_up(made_up: ModuleType, decode: Decode) -> None:
     parts = [
         single(made_up, "one"),
@@ -201,6 +202,7 @@ def test_rows_of_a_layout_that_was_made_up(made_up: ModuleType, decode: Decode) 
     assert rows == [{name: row[name] for name in names} for row in expected]
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_noticed_or_changes_nothing_that_is_checked(
     made_up: ModuleType, decode: Decode
 ) -> None:
@@ -222,6 +224,7 @@ def test_every_flipped_bit_is_noticed_or_changes_nothing_that_is_checked(
             assert whole == fine, (at, bit)
 
 
+@pytest.mark.share(2)
 def test_a_broken_rule_names_its_line(
     made_up: ModuleType, decode: Decode, request: pytest.FixtureRequest
 ) -> None:

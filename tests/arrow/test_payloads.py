@@ -155,6 +155,7 @@ def shown(rows: list[Row]) -> list[Row]:
     ]
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", VIEWS)
 def test_rows(codecs: ModuleType, name: str, compiled: bool) -> None:
@@ -166,6 +167,7 @@ def test_rows(codecs: ModuleType, name: str, compiled: bool) -> None:
     assert not found["rejected"] and not found["unknown"]
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("name", VIEWS)
 def test_damaged_payloads_are_read_as_by_the_codecs(

@@ -91,6 +91,7 @@ def test_what_cannot_be_asked_for_is_refused_at_once(options: dict[str, Any], re
         scan(PLAIN, **options)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("bounds", [(None, None), (10, None), (None, 10), (3, 12), (5, 5)])
 def test_strict_ranges_are_filters_of_everything(
@@ -197,6 +198,7 @@ def test_batches_of_the_reference_codecs_are_bounded(
     assert rows == [{n: row[n] for n in ("key", "value")} for row in reference(path, "kafka").rows]
 
 
+@pytest.mark.slow
 def test_an_odd_batch_is_cut_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scanner, "max_bytes", 1000)
     path = tmp_path / "odd.log"

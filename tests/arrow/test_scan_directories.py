@@ -208,6 +208,7 @@ def imported(program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_package_is_light() -> None:
     imported(
         "import sys, kafka_log\n"
@@ -243,6 +244,7 @@ NOT_NEEDED = (
 """What a file without compression and without anything odd is read without."""
 
 
+@pytest.mark.slow
 def test_a_scan_loads_what_it_needs() -> None:
     path = VECTORS / "matrix" / "v2-none-create.log"
     imported(

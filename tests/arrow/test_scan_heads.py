@@ -190,6 +190,7 @@ def shrinking(scanner: BatchScanner, path: Path, size: int) -> Iterator[dict[str
         yield from unpacked(batch)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("compiled", WAYS)
 @pytest.mark.parametrize("size", [0, 13, 4096, 300_000])
 @pytest.mark.parametrize("length", [10, 10_000, 50_000])
@@ -219,6 +220,7 @@ def test_systems_without_positioned_reads(tmp_path: Path, monkeypatch: pytest.Mo
     assert Scanner(path, ["offset"]).to_reader().read_all().num_rows == len(expected)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("compiled", WAYS)
 @pytest.mark.parametrize("mmap", [False, True])
 def test_damaged_lengths(mmap: bool, compiled: bool, tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ def bare(logs: list[Log]) -> list[Log]:
     return made
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_ranges_are_filters_of_everything(
     logs: list[Log], bare: list[Log], data: st.DataObject
@@ -115,6 +116,7 @@ def test_ranges_are_filters_of_everything(
             assert read(log.path, offsets, timestamps, **options) == expected
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("count", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("policy", list(Policy))
 def test_ranges_of_what_brokers_wrote(policy: Policy, count: int) -> None:
@@ -219,6 +221,7 @@ def lies(draw: st.DrawFn, segment: Segment) -> None:
         path.write_bytes(content[: len(content) - draw(st.integers(0, min(9, len(content))))])
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_lying_indexes_change_nothing(logs: list[Log], data: st.DataObject) -> None:
     log = data.draw(st.sampled_from(logs))

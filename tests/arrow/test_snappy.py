@@ -37,6 +37,7 @@ def plain(run: bytes, room: int, variant: str | None = "xerial-or-raw") -> bytes
     return None if after == 0 else out[SLACK : SLACK + after - start].tobytes()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("written", "read", "other"),
     [("xerial", FRAMED, None), ("xerial-1k", FRAMED, None), (None, RAW, "xerial")],
@@ -51,6 +52,7 @@ def test_what_is_written_is_read(
         assert plain(run, len(text), other) is None
 
 
+@pytest.mark.slow
 def test_every_kind_of_element() -> None:
     """Literals whose lengths take 0 to 4 bytes, copies with offsets of 1, 2 and 4 bytes."""
     text = bytes(range(256)) * 300

@@ -299,5 +299,6 @@ assert encoded(1, number=[1], blob=[b"a"])
 )
 
 
+@pytest.mark.slow
 def test_a_column_that_is_read_from_elsewhere_is_refused(tmp_path: Path) -> None:
     succeeds(tmp_path, CROSSED, REFUSED)

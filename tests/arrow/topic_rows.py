@@ -21,13 +21,8 @@ def filled(columns: dict[str, Any], *rows: dict[str, Any]) -> Rows:
     return [columns | row for row in rows]
 
 
-LONG_TO_COMPILE = ("groups", "share_states", "partitions", "brokers")
-"""Views whose kernels take the compiler many seconds."""
-
-
 def engines(*views: str) -> list[Any]:
-    """Each view with the reference codecs (False) and with the kernels (True)."""
-    slow = {view: [pytest.mark.slow] if view in LONG_TO_COMPILE else [] for view in views}
+    """Each view with the reference codecs (False) and with the kernels (True), which are compiled for it: slow."""
     return [pytest.param(view, False) for view in views] + [
-        pytest.param(view, True, marks=slow[view]) for view in views
+        pytest.param(view, True, marks=pytest.mark.slow) for view in views
     ]

@@ -21,7 +21,10 @@ from tests.paths import ROOT, SCHEMAS
 DATA = ROOT / "tests" / "data" / "docs"
 MAIL = DATA / "schemas"
 EXPECTED = DATA / "expected"
-BOTH = pytest.mark.parametrize("directory", [MAIL, SCHEMAS], ids=["mail", "schemas"])
+BOTH = pytest.mark.parametrize(
+    "directory",
+    [pytest.param(MAIL, id="mail"), pytest.param(SCHEMAS, id="schemas", marks=pytest.mark.slow)],
+)
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 
 

@@ -315,6 +315,7 @@ def test_a_diagnostic_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("C012: unknown enum, layout or enum value\n\n")
 
 
+@pytest.mark.slow
 def test_the_module_runs(schemas: Path) -> None:
     """As a process of its own, in a terminal that knows no letter beyond ASCII."""
     (schemas / "packet.yaml").write_text(
@@ -346,6 +347,7 @@ def test_a_reader_that_went_away_is_no_reason_for_a_traceback() -> None:
         assert b"Traceback" not in process.stderr.read()
 
 
+@pytest.mark.slow
 def test_the_generated_files_of_this_repository_are_current(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -17,6 +17,7 @@ from tests.paths import SCHEMAS
 CASES = list(goldens.cases())
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_text(case: Path) -> None:
     expected = goldens.expected(case)
@@ -72,6 +73,7 @@ def test_all_findings_of_a_run_are_shown_at_once() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_schemas_of_this_repository_are_good() -> None:
     files = loader.read_files(SCHEMAS)
     model, found = loader.load(files)

@@ -53,7 +53,8 @@ def test_the_order_of_the_files_does_not_matter() -> None:
     assert dict(docs.emit(make_plan(model)).files) == emitted(MAIL)
 
 
-@pytest.mark.parametrize("seed", ["1", pytest.param("2", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", ["1", "2"])
 def test_the_order_of_sets_does_not_matter(seed: str) -> None:
     program = (
         "import hashlib, sys; from pathlib import Path; from codecgen.plan import make_plan;"
@@ -172,6 +173,7 @@ def test_everything_is_described(directory: Path) -> None:
         assert {f"{enum.name}-{v.name}" for v in enum.values} <= anchors(text)
 
 
+@pytest.mark.slow
 def test_folders_in_the_order_of_their_age_and_size() -> None:
     """Drafts last, before them what is of no release; of two folders that are equally old that with more files comes first."""
     headings = re.findall(r"^## (\w+)$", page(SCHEMAS, "README"), re.MULTILINE)

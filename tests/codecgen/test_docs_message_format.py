@@ -231,6 +231,7 @@ def test_what_a_page_has_wrong(release: str, expected: set[str]) -> None:
     assert {d.where for d in found} == expected
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("layout", "changed", "release"),
     [

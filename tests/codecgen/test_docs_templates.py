@@ -96,6 +96,7 @@ def test_templates_have_helpers_of_their_own() -> None:
     assert pages_with(helpers, "A *star*.")["docs/case.md"] == "**A \\*star\\*.**\n"
 
 
+@pytest.mark.share(12)
 @pytest.mark.parametrize(
     "template",
     [
@@ -135,6 +136,7 @@ def test_a_schema_smuggles_no_template(doc: str) -> None:
     assert "1337" not in page
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("template", "line", "reason"),
     [
@@ -156,10 +158,11 @@ def test_a_schema_smuggles_no_template(doc: str) -> None:
         ("\n{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}\n", 2, "call themselves"),
         ("\n{% include 'page.md.j2' %}\n", 2, "call themselves"),
         ("\n{{ 1 / 0 }}\n", 2, "division by zero"),
-        (
+        pytest.param(
             "{% for x in range(99999) %}\n{% for y in range(77777) %}\n{% endfor %}{% endfor %}\n",
             2,
             "more than 1000000 rounds",
+            marks=pytest.mark.slow,
         ),
         (
             "{% set n = namespace(x='x') %}\n{% for i in range(99) %}\n{% set n.x = n.x ~ n.x %}\n{% endfor %}\n",
@@ -176,6 +179,7 @@ def test_what_is_wrong_in_a_template_is_said_with_its_line(
     assert reason in message
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "template",
     [
@@ -241,6 +245,7 @@ GROWTH = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("template", GROWTH)
 def test_nothing_grows_without_bound(template: str) -> None:
     """In memory of little more than the limit, and at once."""
@@ -267,6 +272,7 @@ def test_what_the_sandbox_leaves() -> None:
     assert Renderer({"a.j2": template}, str, {}).render("a.j2") == "a+b axc True x1 bc 1 3"
 
 
+@pytest.mark.slow
 def test_long_words_take_no_long_time() -> None:
     begin = time.perf_counter()
     pages_with({}, "a" * 100_000)
@@ -304,6 +310,7 @@ def run(tmp_path: Path, *arguments: str) -> int:
     return main(["generate", str(SCHEMAS), "--out", str(tmp_path / "out"), *arguments])
 
 
+@pytest.mark.slow
 def test_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "mine" / ".git").mkdir(parents=True)
     (tmp_path / "mine" / "notes.txt").write_text("not a template")
@@ -316,6 +323,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert "## Notation" in (tmp_path / "out" / "docs" / "records" / "record.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_mistake_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.md.j2").write_text("\n{{ page.nothing }}\n")
     assert run(tmp_path, "--targets", "docs", "--templates", str(tmp_path)) == FINDINGS

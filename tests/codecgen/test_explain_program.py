@@ -48,7 +48,7 @@ def test_one_version_of_a_layout() -> None:
     assert both == explain_program(OURS, "message@0") + "\n\n" + explain_program(OURS, "message@1")
 
 
-@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_layout_and_view_has_its_program(every: int) -> None:
     for name in (*OURS.layouts, *OURS.views)[::every]:
         lines = explain_program(OURS, name).split("\n")
@@ -81,6 +81,7 @@ def test_every_operation_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixt
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "help"),
     [

@@ -259,7 +259,7 @@ TOKENS = sorted({token for text in FILES.values() for token in text.replace(",",
 
 @pytest.mark.slow
 @given(st.data())
-@examples(300)
+@examples(150)
 def test_mangled_schemas_give_findings_or_work(data: st.DataObject) -> None:
     mangled(data)
 
@@ -353,6 +353,7 @@ _yaml = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(_yaml, max_size=3))
 def test_any_yaml_gives_findings_or_work(documents: list[object]) -> None:
     findings(yaml.safe_dump_all(documents, allow_unicode=True))

@@ -88,7 +88,10 @@ def emitted(directory: Path) -> dict[str, str]:
     return dict(found.files)
 
 
-BOTH = pytest.mark.parametrize("directory", [MAIL, SCHEMAS], ids=["mail", "schemas"])
+BOTH = pytest.mark.parametrize(
+    "directory",
+    [pytest.param(MAIL, id="mail"), pytest.param(SCHEMAS, id="schemas", marks=pytest.mark.slow)],
+)
 
 
 @cache
@@ -144,6 +147,7 @@ def test_nothing_comes_from_elsewhere(directory: Path) -> None:
                 )
 
 
+@pytest.mark.slow
 def test_blocks_keep_their_lines_and_columns() -> None:
     for path, text in docs.emit(our_plan()).files.items():
         if not path.endswith(".md") or "as-of" in path:
@@ -161,6 +165,7 @@ def test_blocks_keep_their_lines_and_columns() -> None:
         )
 
 
+@pytest.mark.slow
 def test_every_thing_field_bit_and_value_is_in_the_search() -> None:
     text = emitted(SCHEMAS)["html/search.js"]
     model = our_model()
@@ -177,6 +182,7 @@ def test_every_thing_field_bit_and_value_is_in_the_search() -> None:
     assert "zstd" not in emitted(SCHEMAS)["html/as-of-0.11.0/search.js"]
 
 
+@pytest.mark.slow
 def test_fields_say_where_they_are_named() -> None:
     page = emitted(SCHEMAS)["html/records/record_batch.html"]
     row = page[page.index('<tr id="record_batch-base_offset">') :].partition("</tr>")[0]
@@ -197,6 +203,7 @@ def test_fields_say_where_they_are_named() -> None:
     )
 
 
+@pytest.mark.slow
 def test_editions() -> None:
     page = see(emitted(SCHEMAS)["html/records/record_batch.html"])
     editions = [
@@ -222,6 +229,7 @@ def test_editions() -> None:
     assert 'class="dump"' in old
 
 
+@pytest.mark.slow
 def test_a_page_as_of_a_release_alone() -> None:
     found = docs.emit_html(make_plan(as_of(our_model(), "2.1.0"), "2.1.0"))
     assert not found.diagnostics
@@ -310,6 +318,7 @@ def test_the_pieces_of_an_expression_are_its_text(text: str) -> None:
     assert names == {str(path) for path in parse(text).paths()}
 
 
+@pytest.mark.slow
 def test_a_hostile_schema() -> None:
     model, _ = load(hostile())
     assert model is not None
@@ -337,6 +346,7 @@ def test_a_hostile_schema() -> None:
     assert "<" not in search and "\\u003cb\\u003ex" in search
 
 
+@pytest.mark.slow
 def test_templates_are_replaced_by_name() -> None:
     plan = our_plan()
     found = docs.emit_html(

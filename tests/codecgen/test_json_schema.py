@@ -46,6 +46,7 @@ def test_every_form_and_key_has_a_description() -> None:
             assert spec["description"] == grammar.FORMS[name].keys[key].doc
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("path", sorted(SCHEMAS.rglob("*.yaml")), ids=lambda p: p.stem)
 def test_it_takes_our_schemas(path: Path) -> None:
     for document in documents(path.read_text(encoding="utf-8")):

@@ -55,6 +55,7 @@ def specifications(emitted: Emitted) -> dict[str, Any]:
 # ---------------------------------------------------------------- without the compiler
 
 
+@pytest.mark.slow
 def test_a_specification_for_each_version() -> None:
     layouts = build(make_plan(our_model())).layouts
     names = {version.name for layout in layouts for version in layout.versions}
@@ -105,6 +106,7 @@ def test_what_is_left_out_is_listed_in_the_file_and_by_warnings() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_command_line_says_what_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,6 +36,7 @@ def model_of_block(text: str) -> Model:
     return checked({"codecgen.yaml": manifests[0], "block.yaml": text})
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("line", "text"), BLOCKS, ids=[f"line-{line}" for line, _ in BLOCKS])
 def test_what_the_page_shows_works(
     line: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -17,6 +17,7 @@ from tests.codecgen.test_docs_text import EVIL, hostile, see
 from tests.codecgen.test_templates import refused, text
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize(
     "template",
     [
@@ -111,6 +112,7 @@ def test_json_is_json_in_html_too(words: str) -> None:
     assert found.isascii() and not set(found) & set("<>&")
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("template", "given_"),
     [

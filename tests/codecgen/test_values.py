@@ -119,6 +119,7 @@ def codecs() -> Codecs:
     return found
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("layout", "example"), EXAMPLES, ids=lambda thing: thing.name)
 def test_examples_are_built_again(codecs: Codecs, layout: Layout, example: Example) -> None:
     at = "" if example.version is None else f"@{example.version}"

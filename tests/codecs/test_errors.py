@@ -132,6 +132,7 @@ def test_a_count_of_headers_that_cannot_be() -> None:
         RECORD.parse(bytes(record))
 
 
+@pytest.mark.slow
 def test_a_bomb_stops_at_the_limit() -> None:
     compressor = zlib.compressobj(9, wbits=31)
     length = RECORD.by_name["length"].codec.build(300 << 20)

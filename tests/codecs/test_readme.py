@@ -45,6 +45,7 @@ def apply(diff: str, path: Path) -> None:
     path.write_text(text.replace(old, new), "utf-8")
 
 
+@pytest.mark.slow
 def test_a_new_version_in_five_steps(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     text = section("A new format version")
@@ -74,6 +75,7 @@ def test_parse_and_build_in_five_lines(tmp_path: Path) -> None:
     assert "\n  base_offset: 7\n" in done.stdout
 
 
+@pytest.mark.slow
 def test_arrow_in_three_lines(tmp_path: Path) -> None:
     """The code runs where the samples are, and writes nothing beside them."""
     for library in ("pyarrow", "duckdb", "polars", "pandas"):

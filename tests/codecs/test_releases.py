@@ -119,6 +119,7 @@ def parts_as_of(release: str) -> frozenset[str]:
     return frozenset(parts(as_of(model(), release)))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", FIRST)
 def test_the_release_that_first_had_it(name: str) -> None:
     release, proposals = FIRST[name]

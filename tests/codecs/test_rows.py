@@ -175,6 +175,7 @@ def arrow_rows(data: bytes, view: View, kernels: ModuleType | None) -> list[dict
     return out
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_rows_of_our_files(path: Path) -> None:
     data = path.read_bytes()
@@ -228,6 +229,7 @@ def packets(package: str) -> bytes:
     return b"".join(packet.build(value) for value in values)
 
 
+@pytest.mark.slow
 def test_rows_of_layouts_that_were_made_up(made_up: str) -> None:
     data = packets(made_up)
     view = importlib.import_module(f"{made_up}.rows.all").ALL
@@ -245,6 +247,7 @@ def test_rows_of_layouts_that_were_made_up(made_up: str) -> None:
     assert all(type(value) in (int, bool, tuple, type(None)) for r in rows for value in r.values())
 
 
+@pytest.mark.slow
 def test_heads_of_layouts_that_were_made_up(made_up: str) -> None:
     data = packets(made_up)
     view = importlib.import_module(f"{made_up}.rows.heads").HEADS

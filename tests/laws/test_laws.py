@@ -41,6 +41,7 @@ def rows_of(shown: str) -> int:
     return int(found[1])
 
 
+@pytest.mark.slow
 def test_a_few_schemas_keep_the_laws() -> None:
     code, shown = run("--schemas", str(FEW), "--seed", str(SEED))
     assert code == 0, shown

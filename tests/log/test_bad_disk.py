@@ -74,6 +74,7 @@ def test_the_pages_are_bad(log: Path) -> None:
         assert os.pread(file.fileno(), 10, BAD[0] + PAGE) == b"".join(PARTS)[BAD[0] + PAGE :][:10]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine", [pytest.param(e, marks=[pytest.mark.slow] * (e == "construct")) for e in ENGINES]
 )
@@ -104,6 +105,7 @@ def test_headers_by_the_function_of_the_system(log: Path, engine: str) -> None:
     assert error.errno == errno.EIO and error.where.file == str(log / f"{0:020d}.log")
 
 
+@pytest.mark.slow
 def test_the_command_goes_on(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dump", str(log), "--policy", "salvage", "--output", "vectors"]) == 1
     text = capsys.readouterr().out

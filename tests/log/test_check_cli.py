@@ -87,6 +87,7 @@ def test_outputs_for_programs_say_the_same(
     assert [row["byte"] for row in rows] == ["383", ""]
 
 
+@pytest.mark.slow
 def test_names_that_are_no_utf8(tmp_path: Path) -> None:
     directory = os.fsencode(tmp_path) + b"/\xff\x1b[31m-0"
     try:

@@ -50,6 +50,7 @@ def found(directory: Path) -> list[tuple[str, str, str]]:
     return [(row["severity"], row["code"], Path(row["file"]).name) for row in rows]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", [*STARTS, *REFUSES])
 def test_the_rule_is_the_brokers(name: str, broker: Path) -> None:
     assert stops_brokers(name) is (name in REFUSES)

@@ -97,6 +97,7 @@ def mutate(path: Path, rng: random.Random) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.share(12)
 @pytest.mark.parametrize("seed", range(40))
 def test_bytes_that_are_anything(seed: int, tmp_path: Path) -> None:
     """Findings, and never an exception. All engines say the same."""
@@ -120,6 +121,7 @@ def test_bytes_that_are_anything(seed: int, tmp_path: Path) -> None:
 MALFORMED = sorted((VECTORS / "malformed").glob("*.log"))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("path", MALFORMED, ids=lambda path: path.stem)
 def test_what_a_salvaging_reader_says_is_said_here(path: Path) -> None:
     """Problems of the reader are findings; where it has none there is none of batches."""

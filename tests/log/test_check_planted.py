@@ -27,6 +27,7 @@ def digest(root: Path) -> str:
     return found.hexdigest()
 
 
+@pytest.mark.share(16)
 @pytest.mark.parametrize("planted", PLANTS, ids=lambda planted: planted.name)
 def test_damage_is_found_where_it_is(planted: Plant, tmp_path: Path) -> None:
     root = tmp_path / "broker"

@@ -134,6 +134,7 @@ def test_help_has_examples() -> None:
     assert "exit codes: 0 good, 1 problems found, 2 could not run" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error() -> None:
     command = [
         sys.executable,
@@ -170,6 +171,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"kafka-log {RELEASE}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
     log = tmp_path / "long.log"  # longer than what a pipe holds

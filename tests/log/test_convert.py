@@ -60,6 +60,7 @@ def headers(path: Path) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", ["kafka-2.8", "kafka-4.x"])
 @pytest.mark.parametrize("codec", [None, "none", "zstd", *MORE])
 def test_samples_keep_their_records(sample: str, codec: str | None, tmp_path: Path) -> None:
@@ -87,6 +88,7 @@ def _all(path: Path) -> list[dict[str, Any]]:
     return [row for batch in BatchScanner(path, ["magic", "codec"]) for row in batch.to_pylist()]
 
 
+@pytest.mark.slow
 def test_codecs_are_those_that_were_asked_for(tmp_path: Path) -> None:
     for sample in ("kafka-2.8", "kafka-4.x"):
         LogDirectory(SAMPLES / sample).convert(tmp_path / sample, codec="lz4")
@@ -105,6 +107,7 @@ def test_what_is_converted_to_what_it_is_keeps_its_bytes(tmp_path: Path) -> None
             assert made.read_bytes() == segment.path.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", ["zstd", *MORE])
 def test_there_and_back(codec: str, tmp_path: Path) -> None:
     """Record batches without compression are the same bytes again, whatever lay between."""
@@ -115,6 +118,7 @@ def test_there_and_back(codec: str, tmp_path: Path) -> None:
         assert (tmp_path / "back" / path.parent.name / path.name).read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 1 << 32), codec=st.sampled_from([None, *CODECS]))
 @examples(12)
 def test_logs_of_all_versions(
@@ -159,6 +163,7 @@ def test_small_messages_share_batches_within_a_limit(tmp_path: Path) -> None:
         assert len(batch.records) == 1 or size <= 2 * 16384
 
 
+@pytest.mark.slow
 def test_segments_that_become_too_large_are_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

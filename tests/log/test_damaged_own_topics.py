@@ -11,12 +11,12 @@ import pytest
 from kafka_log.cli import main
 from kafka_log.cli.metadata import KINDS
 from tests.paths import SAMPLES
-from tests.shares import share
 
 NAMES = ("__cluster_metadata-0", "__consumer_offsets-0", "codecs-0", "transactions-2")
 
 
-@pytest.mark.parametrize("seed", share(range(30), 4))
+@pytest.mark.share(16)
+@pytest.mark.parametrize("seed", range(30))
 def test_bytes_that_were_changed(
     tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -205,6 +205,7 @@ def test_a_hole_in_a_topic_whose_keys_come_again(tmp_path: Path) -> None:
 UNIQUE = st.integers(0, 1 << 62).map(lambda n: b"%d" % n)
 
 
+@pytest.mark.slow
 @given(logs(least=4, keys=st.none() | UNIQUE), st.data())
 @examples(15)
 def test_a_hole_in_a_log_whose_keys_do_not_repeat(log: Log, data: st.DataObject) -> None:
@@ -278,6 +279,7 @@ def test_a_marker_without_which_a_transaction_hangs(tmp_path: Path) -> None:
     assert (row["findings"], row["first_offset"]) == (["missing_b"], 1)
 
 
+@pytest.mark.slow
 @given(logs(), ROLLS, st.data())
 @examples(40)
 def test_a_flipped_bit(log: Log, rolls: list[int], data: st.DataObject) -> None:

@@ -184,6 +184,35 @@ def test_what_is_no_segment_is_called_what_it_is(tmp_path: Path, name: str, what
         discover(tmp_path / name)
 
 
+NOTHING_YET = {
+    "nothing": (),
+    "a disk that a broker has just got": (
+        "meta.properties",
+        ".lock",
+        "recovery-point-offset-checkpoint",
+    ),
+    "a tier that has deleted all": ("kafka-tiered-storage/", f"t-0-{'A' * 22}/"),
+}
+
+
+@pytest.mark.parametrize("names", NOTHING_YET.values(), ids=NOTHING_YET)
+def test_an_empty_directory_beside_others(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """No reason not to read the others; by itself, or with others like it, most likely not what was meant."""
+    make(tmp_path, "logs/t-0/00000000000000000000.log")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for name in names:
+        (empty / name).mkdir(parents=True) if name.endswith("/") else (empty / name).touch()
+    logs = tmp_path / "logs"
+    assert discover([empty, logs]) == discover([logs, empty]) == discover(logs)
+    for paths in (empty, [empty, empty]):
+        with pytest.raises(DirectoryError, match="no segments"):
+            discover(paths)
+    (empty / "holiday.jpg").touch()
+    with pytest.raises(DirectoryError, match="no segments"):
+        discover([logs, empty])
+
+
 @pytest.mark.parametrize(("name", "reason"), [("missing", "no such file"), ("bare", "no segments")])
 def test_nothing_there(tmp_path: Path, name: str, reason: str) -> None:
     (tmp_path / "bare").mkdir()

@@ -50,6 +50,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(path, policy, marks=marks, id=f"{path.stem}-{policy}")
 
 
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("path", "policy"), list(cases()))
 def test_all_that_is_wrong_is_said(
     path: Path, policy: str, capfd: pytest.CaptureFixture[str]
@@ -94,6 +95,7 @@ def test_damage_stands_before_its_rows(capfd: pytest.CaptureFixture[str]) -> Non
         assert [line.split()[0] for line in lines] == ["offset", "500", "!", "0", "1", "900"]
 
 
+@pytest.mark.slow
 def test_batches_and_vectors_need_no_arrow() -> None:
     """On a machine with nothing but Python and Construct; records say what they need."""
     code = (

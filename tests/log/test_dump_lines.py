@@ -121,6 +121,7 @@ def back(value: Any) -> bytes | None:
     return None if value is None else str(value).encode("utf-8")
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 4 << 20, 10 << 20])
 @pytest.mark.parametrize("byte", [b"a", b"\0", b"\n", b"\xff"])
 def test_a_value_of_any_size(size: int, byte: bytes) -> None:
@@ -136,6 +137,7 @@ def test_a_value_of_any_size(size: int, byte: bytes) -> None:
     ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("byte", range(256))
 def test_every_byte_at_every_place(byte: int) -> None:
     """Eight bytes are looked at together: each of them counts."""
@@ -145,6 +147,7 @@ def test_every_byte_at_every_place(byte: int) -> None:
     assert compiled(rows) == list(json_lines(pa.Table.from_batches([rows])))
 
 
+@pytest.mark.slow
 def test_every_character() -> None:
     """Those that no terminal prints are escaped, by the tables of this Python."""
     for start in range(0, 0x110000, 0x2000):

@@ -155,6 +155,7 @@ def test_text(log: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_text_on_a_screen(
     width: int,
@@ -285,6 +286,7 @@ def peak_of(path: Path) -> tuple[int, int]:
         return lines, int(process.stderr.read())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted otherwise")
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     records = [{"offset_delta": i, "value": b"v" * 1000} for i in range(1000)]

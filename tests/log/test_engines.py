@@ -25,7 +25,6 @@ from kafka_log.segment.header_columns import TIMED, Wanted
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from tests.arrow.segments import entries, mutated, mutated_inside, sources
 from tests.paths import SAMPLES, VECTORS
-from tests.shares import share
 
 FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
 SMALL = [path for path in FILES if path.parent.name != "large"]
@@ -70,6 +69,7 @@ def same(path: Path, ways: list[Way], capsys: pytest.CaptureFixture[str]) -> Non
         assert ours[1] or "jsonl" in command  # a file without data records
 
 
+@pytest.mark.share(18)
 @pytest.mark.parametrize("path", SMALL, ids=name)
 def test_the_output_is_the_same(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     same(path, WAYS[SMALL.index(path) % QUICK_WAYS :: QUICK_WAYS], capsys)
@@ -84,6 +84,7 @@ def test_the_output_is_the_same_in_every_way(
     same(path, [(COMMANDS[1], "kafka"), (COMMANDS[4], "kafka")] if large else WAYS, capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broker", sorted(p.name for p in SAMPLES.glob("kafka-*")))
 def test_directories_are_the_same(broker: str, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (*COMMANDS, *DIGESTS, ("stat",), ("dump", "--width", "3")):
@@ -123,13 +124,15 @@ def compare(path: Path, policy: str, **options: Any) -> None:
     assert told(ours) == told(theirs)
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("path", FILES[::7], ids=name)
 def test_in_small_chunks(path: Path) -> None:
     for policy in POLICIES:
         compare(path, policy, chunk_bytes=300)
 
 
-@pytest.mark.parametrize("seed", share(range(60), 3))
+@pytest.mark.share(27)
+@pytest.mark.parametrize("seed", range(60))
 def test_damaged_files_are_the_same(seed: int, tmp_path: Path) -> None:
     r = random.Random(seed)
     good = sources(VECTORS / "matrix", 20_000) + sources(VECTORS / "control", 20_000)

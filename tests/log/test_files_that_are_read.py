@@ -62,6 +62,7 @@ def is_read(path: Path) -> bool:
     return len(codecs) == 1 and codecs[0].build(codecs[0].parse(data, file=path.name)) == data
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("path", PATHS, ids=name)
 def test_a_file_is_read(path: Path) -> None:
     assert is_read(path)

@@ -13,7 +13,6 @@ import kafka_log
 from kafka_log.log_directory import LogDirectory
 from tests.log.made_topics import TIME, commit, log, marker, within
 from tests.paths import SAMPLES
-from tests.shares import share
 
 Key = tuple[str, int]
 Step = tuple[str, int, Key, int]
@@ -76,7 +75,8 @@ def loaded(steps: list[Step], times: list[int], at: int) -> dict[Key, int]:
     return now
 
 
-@pytest.mark.parametrize("seed", share(range(40), 4))
+@pytest.mark.share(12)
+@pytest.mark.parametrize("seed", range(40))
 def test_what_a_coordinator_has_that_loads_the_topic(tmp_path: Path, seed: int) -> None:
     steps = steps_of(seed)
     batches, times = written(steps)

@@ -74,6 +74,7 @@ def same_words(theirs: str, ours: str) -> bool:
     return theirs == ours or ours.startswith(f"{theirs.removesuffix(' ms')}, ")
 
 
+@pytest.mark.share(16)
 @pytest.mark.parametrize("path", SEGMENTS, ids=lambda p: f"{p.parent.name}-{p.stem[-3:]}")
 def test_segments_of_brokers(path: Path) -> None:
     """What is shown is what `codecgen parse` shows, and what the file holds."""
@@ -143,6 +144,7 @@ def test_any_offset_leads_to_its_batch(topic: str) -> None:
             found(path, offset=last + 1)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "topic", ["compacted-0", "v1-0", "v0-2", "v1-1", "codecs-0", "codecs-3", "mixed-1"]
 )

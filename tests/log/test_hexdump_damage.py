@@ -97,6 +97,7 @@ def _written(directory: Path, data: bytes) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_byte_that_an_error_names(capsys: pytest.CaptureFixture[str]) -> None:
     """What another command says of damage, hexdump shows at that byte."""
     for path in MALFORMED:

@@ -80,6 +80,7 @@ def files(name: str) -> list[Path]:
     return sorted([*SAMPLES.rglob(f"*{suffix}"), *VECTORS.rglob(f"*{suffix}")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_files_that_brokers_wrote(name: str) -> None:
     count = 0
@@ -93,6 +94,7 @@ def test_files_that_brokers_wrote(name: str) -> None:
     assert count > 3
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", FORMS)
 def test_an_entry_that_is_cut_off_is_left(name: str, engine: str) -> None:
@@ -106,6 +108,7 @@ def test_an_entry_that_is_cut_off_is_left(name: str, engine: str) -> None:
     assert read(name, engine, b"") == ([], [], 0)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_entries_that_are_not_used_yet_are_zeros(engine: str) -> None:
     for name in ("offset_index", "time_index"):
@@ -115,6 +118,7 @@ def test_entries_that_are_not_used_yet_are_zeros(engine: str) -> None:
         assert rows == by_struct(name, data) + [(0, 0)] * 9 and not rejected
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("name", "bad"),

@@ -50,7 +50,6 @@ SAYS = {
 SHORT = {"ls", "hexdump", "coordinator"}
 """Verbs that read no log from its beginning to its end."""
 OF_OWN_TOPICS = {"groups": "__consumer_offsets", "metadata": "__cluster_metadata"}
-QUICK = ("stat", "dump")
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +102,8 @@ def interrupted(arguments: Sequence[str], part: str, out: Path) -> tuple[int, st
     return process.returncode, errors.decode()
 
 
-@pytest.mark.parametrize(
-    "verb", [pytest.param(v, marks=() if v in QUICK else pytest.mark.slow) for v in SAYS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", SAYS)
 def test_a_verb_says_what_it_has_done(verb: str, broker: Path, tmp_path: Path) -> None:
     more, says = SAYS[verb]
     places = {"OUT": str(tmp_path / "out"), "OTHER": str(broker.parent / "b")}

@@ -35,6 +35,7 @@ def holds(directory: Path, seed: int, engine: str) -> None:
     assert offsets(made.directory, control_records=True, engine=engine) == sorted(everything)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("engine", ["arrow", "construct"])
 def test_random_histories(tmp_path: Path, engine: str) -> None:
     for seed in range(QUICK):
@@ -79,6 +80,7 @@ def test_ranges_and_isolation_go_together(tmp_path: Path) -> None:
             assert found == [o for o in whole if first <= o < end], (seed, bounds)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("folder", "partition"),
     [(folder, name) for folder in EXPECTED for name in EXPECTED[folder]["partitions"]],

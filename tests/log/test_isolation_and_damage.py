@@ -119,6 +119,7 @@ def holds(root: Path, seed: int, kinds: Sequence[str], policy: Policy) -> tuple[
     return bool(expected.transactions), bool(expected.begun)
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_damaged_log(tmp_path: Path) -> None:
     met = Counter(holds(tmp_path, seed, KINDS, Policy.SALVAGE) for seed in range(QUICK))
     assert min(met[flags] for flags in ((True, True), (True, False), (False, True))) > 2, met
@@ -130,6 +131,7 @@ def test_the_rows_of_many_damaged_logs(tmp_path: Path) -> None:
         holds(tmp_path, seed, KINDS, Policy.SALVAGE)
 
 
+@pytest.mark.slow
 def test_without_checksums(tmp_path: Path) -> None:
     """What is no batch is passed over under the other policies too, where it is no error."""
     for seed in range(QUICK):

@@ -48,6 +48,7 @@ def holds(directory: Path, seed: int, engine: Any = "auto") -> Transactions | No
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["arrow", "construct"])
 def test_random_histories(tmp_path: Path, engine: str) -> None:
     found = [holds(tmp_path, seed, engine) for seed in range(QUICK)]
@@ -78,6 +79,7 @@ def with_aborts(tmp_path: Path) -> list[History]:
     return [m for m in made if list(m.directory.glob("*.txnindex"))]
 
 
+@pytest.mark.slow
 def test_indexes_that_are_missing(tmp_path: Path) -> None:
     cases = with_aborts(tmp_path)
     for made in cases:
@@ -87,6 +89,7 @@ def test_indexes_that_are_missing(tmp_path: Path) -> None:
     assert len(cases) > 20
 
 
+@pytest.mark.slow
 def test_snapshots_that_are_missing(tmp_path: Path) -> None:
     for seed in range(QUICK):
         made = history(tmp_path / f"t-{seed}", seed, indexes=True)
@@ -96,6 +99,7 @@ def test_snapshots_that_are_missing(tmp_path: Path) -> None:
         assert committed(made.directory) == made.committed()
 
 
+@pytest.mark.slow
 def test_files_that_lie(tmp_path: Path) -> None:
     """Bytes that are changed, and entries of transactions that there are not."""
     r = random.Random(7)

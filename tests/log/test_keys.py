@@ -133,6 +133,7 @@ def test_newest_of_many_pieces(pieces: list[list[tuple[bytes, int]]]) -> None:
         assert sorted(newest.sizes().tolist()) == sorted(known.values())
 
 
+@pytest.mark.slow
 def test_memory_is_what_the_page_says() -> None:
     number, step = 600_000, 1 << 16
     tracemalloc.start()

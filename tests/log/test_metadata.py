@@ -17,7 +17,6 @@ from kafka_log.report.metadata import KINDS
 from kafka_log.tables.own_topics import own_topic
 from tests.log.made_topics import log, metadata, uuid
 from tests.paths import SAMPLES
-from tests.shares import share
 
 SAMPLE = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
 NEWEST = snapshots(SAMPLE)[0]
@@ -30,6 +29,7 @@ def alone(tmp_path: Path) -> Path:
     return shutil.copytree(SAMPLE, target, ignore=shutil.ignore_patterns("*-*.checkpoint"))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("what", KINDS)
 def test_the_log_says_what_the_snapshot_of_kafka_says(alone: Path, what: str) -> None:
     as_of = NEWEST.end_offset - 1
@@ -183,7 +183,8 @@ def images(path: Path) -> list[Image]:
     return out
 
 
-@pytest.mark.parametrize("seed", share(range(40), 4))
+@pytest.mark.share(40)
+@pytest.mark.parametrize("seed", range(40))
 def test_what_one_record_after_the_other_makes(tmp_path: Path, seed: int) -> None:
     records = records_of(seed)
     path = log(tmp_path, "__cluster_metadata-0", *(built(i, *r) for i, r in enumerate(records)))

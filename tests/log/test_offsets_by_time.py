@@ -30,11 +30,13 @@ def naive(records: list[tuple[int, int]], timestamp: int, first: int) -> int | N
     return min(found, default=None)
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("partition", PARTITIONS, ids=name)
 def test_as_all_records_say(partition: Partition) -> None:
     holds(partition)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("partition", [p for p in PARTITIONS if len(p.segments) > 1], ids=name)
 def test_without_indexes(partition: Partition, tmp_path: Path) -> None:
     copy = tmp_path / partition.directory.name

@@ -65,6 +65,7 @@ def agree(path: Path, how: tuple[Policy, Tail]) -> None:
     assert read(SegmentReader, path, *how) == read(OneByOne, path, *how)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("window", [64, 1 << 20])
 def test_files_of_all_kinds(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_ahead, "WINDOW", window)
@@ -73,6 +74,7 @@ def test_files_of_all_kinds(window: int, monkeypatch: pytest.MonkeyPatch) -> Non
             agree(path, how)
 
 
+@pytest.mark.slow
 def test_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(11)
     some = sources(VECTORS / "matrix", 4000)

@@ -123,6 +123,7 @@ def test_a_torn_tail_is_noticed(path: Path, cut: int) -> None:
         assert caught.value.where.position == reader.end.iterated_bytes
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(path: Path) -> None:
     one = batch(0, records=20, size=1000)
 

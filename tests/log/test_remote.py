@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ import pytest
 
 pytest.importorskip("fsspec")
 
+from fsspec.registry import _registry, known_implementations
+
 from kafka_log import LogDirectory, SegmentReader, discover, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.segment.places import local_path, place_of
-from kafka_log.segment.remote_paths import RemotePath
+from kafka_log.segment.remote_errors import told
+from kafka_log.segment.remote_paths import RemotePath, _info
 from tests.log.stores import Counted, counted, put
 from tests.paths import SAMPLES
 
@@ -36,6 +40,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         )
 
 
+@pytest.mark.share(3)
 def test_the_same_rows(url: str) -> None:
     assert read_table(url).equals(read_table(LOGS))
     assert scan_batches(url).read_all().equals(scan_batches(LOGS).read_all())
@@ -52,15 +57,16 @@ def test_the_paths_are_urls(url: str) -> None:
     assert [path.removeprefix(url) for path in there] == [p.removeprefix(str(LOGS)) for p in here]
 
 
-def _without_places(table: pa.Table) -> pa.Table:
+def without_places(table: pa.Table) -> pa.Table:
     return table.drop([name for name in WHERE if name in table.column_names])
 
 
+@pytest.mark.share(12)
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_same_answers(url: str, verb: str) -> None:
     options = {"now": 10**13} if verb in ("stat", "txn") else {}
     here, there = (getattr(LogDirectory(place), verb)(**options) for place in (LOGS, url))
-    assert _without_places(there).equals(_without_places(here))
+    assert without_places(there).equals(without_places(here))
 
 
 def test_the_same_findings_of_damage(tmp_path: Path) -> None:
@@ -80,9 +86,10 @@ def test_the_same_findings_of_damage(tmp_path: Path) -> None:
     assert here.num_rows >= 4
     names = [[Path(file).name for file in t["file"].to_pylist()] for t in (here, there)]
     assert names[0] == names[1]
-    assert _without_places(there).equals(_without_places(here))
+    assert without_places(there).equals(without_places(here))
 
 
+@pytest.mark.share(12)
 @pytest.mark.parametrize("arguments", [["dump"], ["dump", "--batches"], ["keys"], ["check"]])
 def test_the_same_output(
     url: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
@@ -177,6 +184,60 @@ def test_secrets_are_in_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "HIDDEN" not in str(caught.value)
 
 
+def test_keys_of_accounts_are_secrets() -> None:
+    options = {
+        "account_name": "mine-and-known",
+        "account_key": "K3Y==",
+        "connection_string": "AccountName=mine-and-known;AccountKey=0THER==;BlobEndpoint=http://host",
+    }
+    for error in (ValueError, PermissionError):
+        text = str(
+            told(error("K3Y== of mine-and-known at http://host, 0THER=="), "abfss://x", options)
+        )
+        assert "mine-and-known at http://host" in text
+        assert "K3Y==" not in text and "0THER==" not in text
+
+
+@pytest.mark.parametrize(
+    ("url", "module", "said"),
+    [
+        ("gs://bucket/logs", "gcsfs", "gcsfs is needed for it: pip install gcsfs"),
+        (
+            "abfss://c@a.dfs.core.windows.net/x",
+            "adlfs",
+            "adlfs is needed for it: pip install adlfs",
+        ),
+        ("hdfs://host/x", "hdfs_native", "hdfs-native is needed for it: pip install hdfs-native"),
+        ("webhdfs://host:1/x", "requests", "requests is needed for it: pip install requests"),
+        ("sftp://host/x", "paramiko", 'SFTPFileSystem requires "paramiko" to be installed'),
+    ],
+)
+def test_a_package_that_is_missing(
+    url: str,
+    module: str,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    scheme = url.partition(":")[0]
+    for name in {module, *(name for name in sys.modules if name.startswith(f"{module}."))}:
+        monkeypatch.setitem(sys.modules, name, None)
+    # What was loaded before would not be looked for.
+    monkeypatch.delitem(sys.modules, f"fsspec.implementations.{scheme}", raising=False)
+    monkeypatch.delitem(_registry, scheme, raising=False)
+    if module in ("adlfs", "hdfs_native"):  # they tell fsspec of themselves
+        monkeypatch.delitem(known_implementations, scheme, raising=False)
+    assert main(["stat", url]) == 2
+    assert capsys.readouterr().err == f"kafka-log: {url}: {said}\n"
+
+
+def test_milliseconds_of_hdfs() -> None:
+    """The two clients of HDFS call its times in two ways."""
+    for name in ("modificationTime", "modification_time"):
+        entry = {"name": "/x", "size": 1, "type": "file", name: 1_700_000_000_123}
+        assert _info(entry).st_mtime_ns == 1_700_000_000_123 * 10**6
+
+
 def test_a_password_in_a_url_is_refused() -> None:
     with pytest.raises(OSError, match="no password may be in a URL") as caught:
         place_of("sftp://me:secret@host/logs")
@@ -186,7 +247,6 @@ def test_a_password_in_a_url_is_refused() -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("gs://bucket/logs", "gs://bucket/logs: gcsfs is needed for it: pip install gcsfs"),
         ("nothing://bucket", "nothing://bucket: ValueError: Protocol not known: nothing"),
         ("counted://nothing", "counted://nothing: there is no such file or directory"),
     ],

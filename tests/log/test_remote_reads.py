@@ -145,6 +145,7 @@ def test_an_error_names_url_and_byte(store: type[Counted]) -> None:
     assert 19 << 20 <= (caught.value.where.position or 0) <= 20 << 20
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("engine", ["arrow", "construct"])
 def test_salvage_loses_what_a_bad_range_has(store: type[Counted], large: Path, engine: str) -> None:
     """All batches are there but those that have bytes of the sectors with a bad one."""

@@ -18,7 +18,7 @@ from kafka_log.cli import main
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError
 from tests import s3
-from tests.log.test_remote import LOGS, VERBS, _without_places
+from tests.log.test_remote import LOGS, VERBS, without_places
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +45,7 @@ def test_the_same_rows(bucket: Path) -> None:
 def test_the_same_answers(bucket: Path, verb: str) -> None:
     given = {"now": 10**13} if verb in ("stat", "txn") else {}
     here, there = (getattr(LogDirectory(place), verb)(**given) for place in (LOGS, bucket))
-    assert _without_places(there).equals(_without_places(here))
+    assert without_places(there).equals(without_places(here))
 
 
 def test_the_command_takes_credentials_from_its_environment(

@@ -54,6 +54,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("log") / f"{0:020d}.log"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("file", sorted(SEGMENTS))
 def test_every_vector_gives_what_kafka_gives(file: str) -> None:
     kafka, salvaged = (batches(VECTORS / file, policy) for policy in ("kafka", "salvage"))
@@ -113,6 +114,7 @@ def hold(path: Path, data: bytes, changed: bytes) -> None:
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", [2, 24])
 @given(st.data())
 @examples(250)
@@ -182,6 +184,7 @@ _VALUES = [{"offset_delta": i, "value": bytes([i + 1]) * 50} for i in range(12)]
 TORN = RECORD_BATCH.build({"base_offset": 100, "records": _VALUES})
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("engine", ["construct", "arrow"])
 def test_a_batch_that_is_cut_off_gives_its_whole_records(

@@ -21,7 +21,7 @@ from tests.log.test_reader import batch, message
 from tests.log.test_salvage_laws import MADE, VECTOR_FILES, hurt
 from tests.log.test_unreadable import bad
 from tests.paths import SAMPLES, VECTORS
-from tests.shares import examples, share
+from tests.shares import examples
 
 KEPT = (".log", "leader-epoch-checkpoint", "partition.metadata")
 BROKERS = ["kafka-2.8", "kafka-4.x"]
@@ -35,7 +35,8 @@ def put(directory: Path, *segments: tuple[int, bytes]) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("broker", share(BROKERS, 2))
+@pytest.mark.share(2)
+@pytest.mark.parametrize("broker", BROKERS)
 def test_what_is_not_damaged_keeps_its_bytes(broker: str, tmp_path: Path) -> None:
     before = files(SAMPLES / broker, "")
     table = LogDirectory(SAMPLES / broker).salvage(tmp_path / "out")
@@ -45,6 +46,7 @@ def test_what_is_not_damaged_keeps_its_bytes(broker: str, tmp_path: Path) -> Non
     assert files(SAMPLES / broker, "") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broker", BROKERS)
 def test_snapshots_at_the_end_of_a_log_are_the_brokers(broker: str, tmp_path: Path) -> None:
     LogDirectory(SAMPLES / broker).salvage(tmp_path)
@@ -117,7 +119,7 @@ def test_all_that_can_be_read_is_kept_if_asked_for(scratch: Path, data: st.DataO
         assert found == wanted
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.slow)])
 def test_of_every_vector(scratch: Path, every: int) -> None:
     for file in VECTOR_FILES[::every]:
         of_damage(scratch, (VECTORS / file).read_bytes())
@@ -189,6 +191,7 @@ def committed(made: History) -> list[int]:
     return [o for o in made.uncommitted() if o not in made.aborted | undecided]
 
 
+@pytest.mark.slow
 def test_flatten_leaves_committed_data(tmp_path: Path) -> None:
     for seed in range(20):
         made = history(tmp_path / f"t-{seed}", seed)
@@ -207,6 +210,7 @@ def test_flatten_leaves_committed_data(tmp_path: Path) -> None:
         assert ends[1]["segments"] >= 1
 
 
+@pytest.mark.slow
 def test_histories_are_as_they_were(tmp_path: Path) -> None:
     """Also those whose first segments were deleted: the snapshot says which transactions began there."""
     for seed in range(20):

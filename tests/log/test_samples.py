@@ -18,6 +18,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("policy", ["kafka", "strict"])
 @pytest.mark.parametrize(("broker", "name"), CASES)
 def test_reads_what_the_broker_wrote(broker: str, name: str, policy: str) -> None:

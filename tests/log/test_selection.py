@@ -61,6 +61,7 @@ def scanned(path: Path, **options: Any) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @examples(60)
 @given(
     seed=SEEDS,
@@ -221,6 +222,7 @@ def test_committed_records_around_damage(tmp_path: Path) -> None:
         scanned(path)
 
 
+@pytest.mark.slow
 def test_views_tell_of_damage(tmp_path: Path) -> None:
     source = next(
         p for p in sorted((SAMPLES / "kafka-4.x").glob("__consumer_offsets-*/*.log"))

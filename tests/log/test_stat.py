@@ -24,7 +24,6 @@ from kafka_log.tables.selection import Selection
 from tests.arrow.segments import mutated, sources
 from tests.log import histories, naive_stat
 from tests.paths import SAMPLES, VECTORS
-from tests.shares import share
 
 BYS = (
     ("partition",),
@@ -74,10 +73,11 @@ def same(
             assert found[key]["ratio"] == pytest.approx(ratio)
 
 
+@pytest.mark.share(36)
 @pytest.mark.parametrize("by", BYS)
 @pytest.mark.parametrize(
     ("broker", "engine", "deep"),
-    share(product(("kafka-2.8", "kafka-4.x"), ENGINES, (False, True)), 3),
+    list(product(("kafka-2.8", "kafka-4.x"), ENGINES, (False, True))),
 )
 def test_samples(broker: str, engine: str, deep: bool, by: Any) -> None:
     same(discover(SAMPLES / broker), by, engine, deep, "kafka")
@@ -101,7 +101,8 @@ def made(root: Path, r: random.Random) -> list[Partition]:
     return discover(root)
 
 
-@pytest.mark.parametrize("seed", share(range(30), 3))
+@pytest.mark.share(30)
+@pytest.mark.parametrize("seed", range(30))
 def test_random_directories(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     r = random.Random(seed)
     partitions = made(tmp_path, r)
@@ -195,6 +196,7 @@ def test_every_output_has_the_same_table(
         assert stream.read_all().equals(table)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("by", ["partition", "topic", "codec", "producer", "hour"])
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
 def test_no_number_is_cut(

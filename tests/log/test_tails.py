@@ -76,6 +76,7 @@ def until_error(path: Path, engine: Any, **options: Any) -> tuple[list[int], Cod
     return found, raised.value
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("policy", LENIENT)
 @given(st.integers(0, len(WHOLE)), st.integers(0, 5000))
@@ -111,6 +112,7 @@ def test_an_active_segment_may_end_anywhere(
         assert rows == expected(cut)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("zeros", [1, 17, 18, 4096])
 def test_zeros_are_noted_and_nothing_is_lost(

@@ -183,6 +183,7 @@ def test_transactions_that_were_aborted_or_are_open_say_nothing(tmp_path: Path) 
     assert len(found) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["arrow", "construct"])
 def test_a_value_that_cannot_be_read(tmp_path: Path, engine: str) -> None:
     key = OFFSET_COMMIT_KEY.build({"group": "g", "topic": "t", "partition": 0})

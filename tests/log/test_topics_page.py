@@ -12,6 +12,7 @@ from tests.paths import ROOT
 PAGE = (ROOT / "docs" / "topics.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("code", re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S))
 def test_code_runs(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

@@ -57,6 +57,7 @@ def write(tmp_path: Path, *parts: bytes) -> Path:
     return path
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("share", [0.35, 0.6, 0.9])
 @pytest.mark.parametrize("tail", ["active", "rolled", "reference"])
 def test_a_torn_wrapper(tmp_path: Path, whole: list[bytes], share: float, tail: str) -> None:
@@ -72,6 +73,7 @@ def test_a_torn_wrapper(tmp_path: Path, whole: list[bytes], share: float, tail: 
     assert rows(list(SegmentReader(path))) == ROWS[:1]
 
 
+@pytest.mark.share(3)
 def test_damage_within_a_wrapper(tmp_path: Path, whole: list[bytes]) -> None:
     """A bit of the stream, at any place, with a good message behind it."""
     r = random.Random(1)

@@ -76,11 +76,13 @@ def holds(path: Path, *, columns: Any = COLUMNS, rows: Any = ROWS) -> None:
             assert by_headers(parts, wanted) == by_rows(parts, wanted), (path, selection, wanted)
 
 
+@pytest.mark.share(12)
 @pytest.mark.parametrize("path", LOGS, ids=lambda p: f"{p.parts[-3]}-{p.parent.name}-{p.stem}")
 def test_samples(path: Path) -> None:
     holds(path, columns=[(), COLUMNS[3]])
 
 
+@pytest.mark.slow
 def test_what_kafka_wrote_and_what_is_wrong() -> None:
     """Of vectors whose records are wrong under a right checksum the headers say what they say; all others agree."""
     differ = []
@@ -100,6 +102,7 @@ def test_random_logs(tmp_path: Path) -> None:
         holds(path, columns=[COLUMNS[seed % 4], COLUMNS[3]], rows=ROWS[:1])
 
 
+@pytest.mark.slow
 def test_aborted_transactions(tmp_path: Path) -> None:
     for seed in range(25):
         made = history(tmp_path / f"t-{seed}", seed)

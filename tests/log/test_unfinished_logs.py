@@ -46,6 +46,7 @@ def wrote(
     return code, [json.loads(line) for line in captured.out.splitlines()], captured.err
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("verb", VERBS)
 def test_in_the_active_segment(
@@ -70,6 +71,7 @@ def test_in_the_active_segment(
         assert there[: len(rows(tmp_path / "whole"))] == rows(tmp_path / "whole")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("verb", VERBS)
 def test_in_a_rolled_segment(

@@ -108,6 +108,7 @@ sectors = st.lists(
 ).map(lambda found: [(n * SECTOR, (n + count) * SECTOR) for n, count in found])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @given(sectors, st.booleans(), st.sampled_from((100, 5000, 8 << 20)))
 @examples(60)
@@ -364,6 +365,7 @@ print(json.dumps(run()))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "setuid"), reason="permissions are those of POSIX")
 def test_what_may_not_be_read() -> None:
     """A partition's directory and a segment; run as a user whom permissions bind."""

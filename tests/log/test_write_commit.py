@@ -39,6 +39,7 @@ def staged_of(job: WriteJob, tasks: int, count: int = 60) -> list[list[Staged]]:
     return out
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("magic", "codec"), CODECS)
 def test_tasks_follow_each_other(magic: int, codec: str, tmp_path: Path) -> None:
     to = LogFormat("t", 2, codec, magic=magic, batch_bytes=500, segment_bytes=1500)
@@ -62,6 +63,7 @@ def test_tasks_follow_each_other(magic: int, codec: str, tmp_path: Path) -> None
     assert LogDirectory(together).check().num_rows == 0
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("is_there", [False, True])
 def test_a_job_that_is_killed_anywhere(
@@ -223,6 +225,7 @@ RUN = """
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     kafka_log.write_log(tmp_path, records(40), topic="t")
     before = files(tmp_path)

@@ -17,6 +17,7 @@ from tests.log.written import CODECS, HEADERS, TIME, files, in_order, records, r
 from tests.paths import SAMPLES
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("magic", "codec"), CODECS)
 def test_rows_come_back(magic: int, codec: str, tmp_path: Path) -> None:
     given = records(400, headers=magic == 2, times=magic > 0)
@@ -56,6 +57,7 @@ def test_rows_come_back(magic: int, codec: str, tmp_path: Path) -> None:
     assert table.num_rows == 0, table.to_pylist()
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("sample", ["kafka-2.8", "kafka-4.x"])
 @pytest.mark.parametrize(("magic", "codec"), [(2, "none"), (2, "zstd"), (1, "gzip")])
 def test_logs_of_brokers_are_written_again(

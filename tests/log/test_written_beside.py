@@ -121,6 +121,7 @@ def wait_for_some(out: Path) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_job_that_is_ended_in_the_middle_goes_on(tmp_path: Path, number: int) -> None:
     source = many(tmp_path / "logs")
@@ -145,6 +146,7 @@ def test_a_job_that_is_ended_in_the_middle_goes_on(tmp_path: Path, number: int) 
     assert files(out, "") == wanted
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     """No file may have more bytes than this: writing fails as it does on a full disk."""
     source = tmp_path / "logs"

@@ -51,6 +51,7 @@ def run(*arguments: str) -> tuple[int, str]:
 # ---------------------------------------------------------------- how they are made
 
 
+@pytest.mark.slow
 def test_there_are_mutants_of_every_kind_and_every_file() -> None:
     assert {m.kind for m in every_mutant()} == KINDS
     with_facts = {path for path in FILES if path != "codecgen.yaml"}
@@ -59,6 +60,7 @@ def test_there_are_mutants_of_every_kind_and_every_file() -> None:
     assert len({m.name for m in every_mutant()}) == len(every_mutant())
 
 
+@pytest.mark.share(12)
 @pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("file", sorted(FILES.keys() - {"codecgen.yaml"}))
 def test_a_mutant_is_one_change_and_still_yaml(file: str, every: int) -> None:
@@ -137,7 +139,8 @@ def test_expressions() -> None:
     ]
 
 
-@pytest.mark.parametrize("some", [16, pytest.param(240, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("some", [240])
 def test_many_load_and_many_do_not(some: int) -> None:
     """Mutants that no loader takes test the loader alone: they are the smaller part."""
     taken = every_mutant()[:: len(every_mutant()) // some]
@@ -148,6 +151,7 @@ def test_many_load_and_many_do_not(some: int) -> None:
 # ---------------------------------------------------------------- the list
 
 
+@pytest.mark.slow
 def test_every_listed_mutant_is_there_and_has_a_reason() -> None:
     reasons = equivalent.read()
     assert equivalent.unused([m.name for m in every_mutant()], reasons) == []

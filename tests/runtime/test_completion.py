@@ -45,6 +45,7 @@ def bash(text: str, command: str, cwd: Path, *words: str) -> set[str]:
     return {line.strip() for line in done.stdout.splitlines()} - {""}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_offers_commands_options_choices_and_files(tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
@@ -59,6 +60,7 @@ def test_bash_offers_commands_options_choices_and_files(tmp_path: Path) -> None:
     assert "--targets" in bash(text, "codecgen", tmp_path, "generate", "--t")
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("command", MODULES)
 def test_each_shell_can_read_its_script(command: str, shell: str, tmp_path: Path) -> None:

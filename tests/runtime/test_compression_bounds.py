@@ -64,6 +64,7 @@ def read(codec: str, data: bytes, limit: int) -> Decompressed:
     return decompress(name, data, limit=limit, variant=variant or None)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("codec", "make"),
     [
@@ -166,6 +167,7 @@ def test_what_comes_after_the_limit_is_not_copied() -> None:
         assert peak < 5 * MIB
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "snappy/xerial", "lz4", "zstd"])
 def test_a_large_run_is_not_held_twice(codec: str) -> None:
     plain = bytes(48 * MIB)

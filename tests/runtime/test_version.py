@@ -17,6 +17,7 @@ from tests.paths import ROOT
 MAJOR, MINOR = RUNTIME
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("language", "runtime", "advice"),
     [
@@ -66,6 +67,7 @@ def test_every_generated_module_says_what_it_was_made_for() -> None:
         assert (call in lines) == (path.name == "__init__.py"), path
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("module", ["kafka_codecs", "kafka_codecs.arrow.records"])
 def test_codecs_of_another_runtime_are_not_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str

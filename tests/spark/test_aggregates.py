@@ -43,6 +43,7 @@ def of_rows(frame: DataFrame, *groups: str) -> list[Any]:
     return sorted(again.groupBy(*groups).agg(*every()).collect(), key=str)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("broker", ["kafka-2.8", "kafka-4.x"])
 def test_samples(session: SparkSession, broker: str, isolation: str) -> None:
@@ -57,6 +58,7 @@ def test_samples(session: SparkSession, broker: str, isolation: str) -> None:
     assert frame.count() == len(frame.select("offset").collect())
 
 
+@pytest.mark.slow
 def test_what_is_left_to_spark(session: SparkSession) -> None:
     path = SAMPLES / "kafka-4.x"
     frame = load(session, path)

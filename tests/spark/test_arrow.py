@@ -120,6 +120,7 @@ ZEROS = {f"truncated/v2-zero-tail-{size}" for size in (61, 4096, 65536)}
 """At the end of these are zeros, as in segments that are made longer in advance: an error for the reference, but not for us."""
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "name", [name for name in FILES if is_deep(name) and name not in NOT_AS_THE_REFERENCE]
 )
@@ -239,6 +240,7 @@ def test_the_limit_of_decompressed_bytes_holds() -> None:
         table(path, limits=Limits(decompressed=1 << 20))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(directory: Path) -> None:
     one = build(batch(0, [b"%d" % i for i in range(20)], pad=5000))
     copies = (one if i == 0 else (20 * i).to_bytes(8, "big") + one[8:] for i in range(200))

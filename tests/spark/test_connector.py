@@ -58,6 +58,7 @@ def test_a_jar_is_made_once(session: SparkSession, home: Path) -> None:
     assert (jar(jvm(session)), made.stat().st_mtime_ns) == (made, when)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("damage", ["cut", "empty", "changed"])
 def test_a_damaged_jar_is_made_again(session: SparkSession, home: Path, damage: str) -> None:
     made = jar(jvm(session))

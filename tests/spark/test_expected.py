@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.paths import SAMPLES
-from tests.shares import share
 
 from .logs import digest
 
@@ -89,14 +88,16 @@ def on_disk(rows: pa.Table) -> dict[str, Any]:
 # ---------------------------------------------------------------- batch
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", [*ISOLATIONS, "on_disk"])
-@pytest.mark.parametrize("broker", share(reversed(BROKERS), 2))
+@pytest.mark.parametrize("broker", BROKERS[::-1])
 def test_a_batch_query(spark: SparkSession, broker: str, kind: str) -> None:
     lane = str(spark.conf.get("spark.tests.format"))
     frame = spark.read.format(lane).options(**given(broker, kind)).load(str(SAMPLES / broker))
     check(frame.toArrow(), broker, kind)
 
 
+@pytest.mark.slow
 def test_batches(spark: SparkSession) -> None:
     """What no row tells: how many batches there are, and which are empty."""
     for broker in BROKERS:
@@ -178,8 +179,9 @@ def streamed(
         query.stop()
 
 
-@pytest.mark.parametrize("kind", share(reversed(ISOLATIONS), 2))
-@pytest.mark.parametrize("broker", share(reversed(BROKERS), 2))
+@pytest.mark.share(4)
+@pytest.mark.parametrize("kind", ISOLATIONS[::-1])
+@pytest.mark.parametrize("broker", BROKERS[::-1])
 def test_a_stream(spark: SparkSession, broker: str, kind: str, tmp_path: Path) -> None:
     """Each micro-batch has the records of a partition in their order, and the micro-batches go on with each other. It ends where the
     broker said that a consumer ends: read_committed at the last stable offset."""

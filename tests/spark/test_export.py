@@ -41,6 +41,7 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row | {"timestamp": round(row["timestamp"].timestamp() * 1000)} for row in rows]
 
 
+@pytest.mark.share(3)
 def test_what_brokers_wrote(table: Table) -> None:
     done = table.export(SAMPLES)
     assert plain(table.rows()) == plain(expected(SAMPLES))
@@ -49,6 +50,7 @@ def test_what_brokers_wrote(table: Table) -> None:
     assert (again.rows, again.files, again.ends) == (0, 0, done.ends)
 
 
+@pytest.mark.share(3)
 def test_a_log_that_grows(table: Table, directory: Path) -> None:
     """The rest of a partition, new segments, new partitions and new topics come; nothing comes twice."""
     write(directory, "t", 0, 0, numbered(5, 2))
@@ -79,6 +81,7 @@ def test_compression(tmp_path: Path, directory: Path, codec: Compression, told: 
     assert found == {"ZSTD", told}
 
 
+@pytest.mark.share(3)
 def test_what_is_gone_before_it_is_exported(table: Table, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 2))
     write(directory, "u", 0, 0, numbered(5, 2))
@@ -230,6 +233,7 @@ def test_days(tmp_path: Path, directory: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_spark_runs_it(session: SparkSession, tmp_path: Path, directory: Path) -> None:
     """Tasks of Spark write what tasks of this process do, tell how far they are, and say what is wrong with a log."""
     write(directory, "t", 0, 0, numbered(50, 4))

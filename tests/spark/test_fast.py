@@ -10,7 +10,6 @@ import pytest
 
 from codecgen.runtime.errors import CodecError
 from tests.paths import SAMPLES, VECTORS
-from tests.shares import share
 
 from .logs import batch, build, write
 
@@ -89,6 +88,7 @@ def agree(path: Path, options: dict[str, Any]) -> list[dict[str, Any]]:
     return theirs
 
 
+@pytest.mark.share(18)
 @pytest.mark.parametrize("path", SMALL, ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:])
 def test_the_same_rows(path: Path) -> None:
     """By some of the options, others for the next file."""
@@ -103,9 +103,8 @@ def test_the_same_rows_by_all_options(path: Path) -> None:
         agree(path, options)
 
 
-@pytest.mark.parametrize(
-    "path", share(FILES[::3], 3), ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:]
-)
+@pytest.mark.share(27)
+@pytest.mark.parametrize("path", FILES[::3], ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:])
 def test_the_same_rows_of_a_range(path: Path) -> None:
     everything, _ = rows(path, "construct", on_damage="keep", policy=Policy.SALVAGE)
     offsets = sorted(row["offset"] for row in everything if row["offset"] is not None)
@@ -120,6 +119,7 @@ def test_the_same_rows_of_a_range(path: Path) -> None:
 TRANSACTIONAL = sorted([*VECTORS.glob("control/*.log"), *SAMPLES.glob("*/transactions-*/*.log")])
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("path", TRANSACTIONAL, ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:])
 def test_the_same_rows_without_transactions_that_were_aborted(path: Path) -> None:
     (partition,) = discover(path)

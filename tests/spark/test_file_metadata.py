@@ -46,7 +46,9 @@ def test_it_is_what_the_file_system_says(session: SparkSession) -> None:
         assert said.file_name == path.name
         assert said.file_size == path.stat().st_size
         assert row.us == path.stat().st_mtime_ns // 1000
-        assert (said.file_block_start, said.file_block_length) == (0, said.file_size)
+        start, end = said.file_block_start, said.file_block_start + said.file_block_length
+        # Records of this topic were deleted: its log begins in the middle of its first segment.
+        assert (start > 0) == (path.parent.name == "trimmed-0") and end == said.file_size
 
 
 def test_blocks_are_those_of_tasks(session: SparkSession, directory: Path) -> None:
@@ -76,6 +78,7 @@ def test_names_that_are_no_text_of_a_uri(session: SparkSession, directory: Path)
     assert {row.file_path for row in found.collect()} == {path.as_uri(), other.as_uri()}
 
 
+@pytest.mark.slow
 def test_queries_with_it(session: SparkSession, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 2))
     write(directory, "t", 0, 10, numbered(0, 0))

@@ -87,7 +87,7 @@ def test_times_are_microseconds() -> None:
 def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
     for partition in range(3):
         write(directory, "t", partition, 0, numbered(2, 4))
-        write(directory, "t", partition, 8, numbered(2, 1))
+        write(directory, "t", partition, 8, build(batch(8, [b"8", b"9"])))
     options = parse({"path": str(directory)})
 
     def planned(*filters: Filter) -> list[tuple[int, int]]:
@@ -104,6 +104,7 @@ def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
 # ---------------------------------------------------------------- in Spark
 
 
+@pytest.mark.share(4)
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "condition",

@@ -13,6 +13,7 @@ from tests.paths import SAMPLES
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.slow
 def test_spark_in_five_lines(
     session: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

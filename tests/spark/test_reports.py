@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from crc32c import crc32c
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import kafka_log
@@ -21,6 +24,7 @@ from pyspark_kafka_log.reports import ReportReader
 from pyspark_kafka_log.stream.options import parse_stream
 from tests.paths import SAMPLES
 
+from .logs import batch, build, write
 from .test_source import load
 
 pytestmark = pytest.mark.spark
@@ -69,6 +73,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---------------------------------------------------------------- rows
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("view", REPORTS)
 def test_rows_are_those_of_the_answer(spark: SparkSession, view: str, damaged: Path) -> None:
     found = of(load(spark, NEW, view=view))
@@ -76,6 +81,27 @@ def test_rows_are_those_of_the_answer(spark: SparkSession, view: str, damaged: P
     assert bool(found) == (view != "findings")
     if view in ("stat", "segments", "keys", "findings"):
         assert of(load(spark, damaged, view=view)) == rows(ANSWERS[view](damaged)) != found
+
+
+@pytest.mark.parametrize("view", ["stat", "findings"])
+def test_every_record_is_decoded_if_asked(spark: SparkSession, view: str, directory: Path) -> None:
+    """A record that its batch's checksum does not give away: only who decodes it sees what is wrong."""
+    whole = build(batch(0, [b"a" * 50] * 4))
+    wrong = bytearray(whole)
+    wrong[whole.index(b"a" * 50) - 1] += 2  # the length of the first value
+    struct.pack_into(">I", wrong, 17, crc32c(bytes(wrong[21:])))
+    write(directory, "t", 0, 0, bytes(wrong))
+    log = LogDirectory(directory)
+    deep, shallow = (
+        (log.stat(deep=True), log.stat()) if view == "stat" else (log.check(deep=True), log.check())
+    )
+    assert rows(deep) != rows(shallow)
+    assert of(load(spark, directory, view=view, deep="true")) == rows(deep)
+    assert of(load(spark, directory, view=view, deep="false")) == rows(shallow)
+    with pytest.raises(
+        PySparkException, match="option deep: it is for the views stat and findings"
+    ):
+        load(spark, directory, deep="true")
 
 
 def test_columns_that_are_chosen_and_counted(spark: SparkSession) -> None:
@@ -160,6 +186,7 @@ def test_damage_is_an_error_or_a_warning(spark: SparkSession, directory: Path) -
     assert salvaged.first()["problems"] > 0  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_places_that_are_unusual(spark: SparkSession, directory: Path) -> None:
     for view in REPORTS:
         assert load(spark, directory, view=view).count() == 0, view
@@ -215,6 +242,7 @@ def test_every_option_is_taken_or_refused(view: str) -> None:
     assert set(REPORTS[view]) <= set(KNOWN)
     examples = {
         "engine": "arrow",
+        "deep": "true",
         "mode": "PERMISSIVE",
         "policy": "salvage",
         "includeHeaders": "true",

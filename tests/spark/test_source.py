@@ -15,6 +15,7 @@ from kafka_log import SegmentReader, discover
 from kafka_log.tables.splits import COLUMNS, DEFAULT_COLUMNS
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.source import DefaultSource, KafkaLogReader
+from tests.log.test_tiers import IDS, TIER
 from tests.paths import SAMPLES, VECTORS
 
 from .logs import TIME, batch, build, flipped, milliseconds, numbered, vector, write
@@ -112,6 +113,7 @@ def mixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("split", [1 << 25, 2000])
 def test_rows_are_those_of_the_reader(spark: SparkSession, mixture: Path, split: int) -> None:
     frame = load(
@@ -279,6 +281,23 @@ def test_a_file_that_is_gone_when_its_task_runs(spark: SparkSession, directory: 
     with pytest.raises(Exception, match="No such file or directory: it cannot be read") as caught:
         planned.count()
     assert str(path) in str(caught.value)
+
+
+def test_what_its_broker_moves_before_its_task_is_read_where_it_is(
+    spark: SparkSession, directory: Path
+) -> None:
+    """Brokers rename what they delete first; what tiered storage has they delete at once."""
+    renamed = write(directory, "r", 0, 0, numbered(2, 2))
+    copied = write(directory, "t", 0, 0, numbered(3, 2))
+    write(directory, "t", 0, 6, build(batch(6, [b"last"])))
+    planned = load(spark, directory, columns="topic,offset", include="remote").rdd
+    assert planned.getNumPartitions()
+    renamed.rename(renamed.with_name(renamed.name + ".deleted"))
+    copy = directory / TIER / f"t-0-{IDS[0]}" / f"{copied.stem}-{IDS[0]}.log"
+    copy.parent.mkdir(parents=True)
+    copied.rename(copy)
+    rows = sorted((row.topic, row.offset) for row in planned.collect())
+    assert rows == [*(("r", i) for i in range(4)), *(("t", i) for i in range(7))]
 
 
 # ---------------------------------------------------------------- options

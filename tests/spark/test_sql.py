@@ -66,6 +66,7 @@ def test_a_location_and_columns_of_ones_own(sql: SparkSession, tmp_path: Path) -
     assert one(sql, "SELECT count(*) FROM v") == (records(ONE) + records(NEW / "codecs-1"),)
 
 
+@pytest.mark.slow
 def test_views_as_tables(sql: SparkSession) -> None:
     sql.sql(f"CREATE TABLE b USING `kafka-log` OPTIONS (path '{NEW}', view 'stat')")
     sql.sql(f"CREATE TEMPORARY VIEW o USING `kafka-log` OPTIONS (path '{NEW}', view 'offsets')")
@@ -75,6 +76,7 @@ def test_views_as_tables(sql: SparkSession) -> None:
     assert one(sql, "SELECT count(*) FROM o") == (read_table(NEW, view="offsets").num_rows,)
 
 
+@pytest.mark.slow
 def test_a_path_in_a_query(sql: SparkSession) -> None:
     assert one(sql, f"SELECT count(*) FROM `kafka-log`.`{ONE}`") == (records(ONE),)
     segments = LogDirectory(NEW).ls(segments=True).num_rows
@@ -85,6 +87,7 @@ def test_a_path_in_a_query(sql: SparkSession) -> None:
     assert one(sql, "SELECT count(*) FROM p") == (records(ONE),)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("query", "told"),
     [

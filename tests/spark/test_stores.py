@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from pyspark_kafka_log.logs import find_logs
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.storage import storage_options
+from pyspark_kafka_log.write_options import parse_write
 from tests import s3
 from tests.paths import SAMPLES
 
@@ -160,6 +162,81 @@ def test_options_of_hadoop() -> None:
     assert storage_options("s3://other", given)["key"] == "one"
     assert storage_options("gs://mine", given) == {}
     assert storage_options("s3://b", {"fs.s3a.endpoint": "s3.amazonaws.com"}) == {}
+
+
+def test_options_of_hadoop_for_azure() -> None:
+    host = "mine.dfs.core.windows.net"
+    url = f"abfss://logs@{host}/broker-1"
+    given = {
+        f"fs.azure.account.key.{host}": "one",
+        "fs.azure.account.key.other.dfs.core.windows.net": "two",
+    }
+    assert storage_options(url, given) == {"account_key": "one"}
+    assert storage_options(url.replace("mine", "third"), given) == {}
+    assert storage_options(url, given | {"storage.account_key": "x"}) == {"account_key": "x"}
+    assert storage_options("abfss://logs/broker-1", given) == {}
+    of_blobs = {"fs.azure.sas.logs.mine.blob.core.windows.net": "?sig=1"}
+    assert storage_options(url, of_blobs) == {"sas_token": "sig=1"}
+    told = given | {
+        f"fs.azure.sas.fixed.token.{host}": "sig=2",
+        "fs.azure.account.oauth2.client.id": "id",
+        "fs.azure.account.oauth2.client.secret": "hush",
+        "fs.azure.account.oauth2.client.endpoint": "https://login.microsoftonline.com/abc/oauth2/token",
+    }
+    for kind, expected in (
+        ("SharedKey", {"account_key": "one"}),
+        ("SAS", {"sas_token": "sig=2"}),
+        ("OAuth", {"client_id": "id", "client_secret": "hush", "tenant_id": "abc"}),
+        ("Custom", {}),
+    ):
+        assert storage_options(url, told | {"fs.azure.account.auth.type": kind}) == expected
+    elsewhere = url.replace("core.windows.net", "core.chinacloudapi.cn")
+    assert storage_options(elsewhere, {"fs.azure.account.key": "k"}) == {
+        "account_name": "mine",
+        "account_host": "mine.blob.core.chinacloudapi.cn",
+        "account_key": "k",
+    }
+    emulator = given | {
+        "fs.azure.abfs.endpoint": "127.0.0.1:1",
+        "fs.azure.always.use.https": "false",
+    }
+    for scheme, tls in (("abfs", ""), ("abfss", "s")):
+        assert storage_options(url.replace("abfss", scheme), emulator) == {
+            "connection_string": f"AccountName=mine;BlobEndpoint=http{tls}://127.0.0.1:1/mine;AccountKey=one"
+        }
+
+
+def test_options_of_hadoop_for_google(tmp_path: Path) -> None:
+    key = tmp_path / "key.json"
+    key.write_text('{"type": "service_account"}')
+    for name in (
+        "fs.gs.auth.service.account.json.keyfile",
+        "google.cloud.auth.service.account.json.keyfile",
+    ):
+        found = storage_options("gs://b/c", {name: str(key), "fs.gs.project.id": "p"})
+        assert found == {"token": {"type": "service_account"}, "project": "p"}
+        assert storage_options("s3://b/c", {name: str(key)}) == {}
+        with pytest.raises(OptionError, match=rf"{name}: .*nothing.json: No such file"):
+            storage_options("gs://b", {name: str(tmp_path / "nothing.json")})
+        (tmp_path / "odd").write_text("secret")
+        with pytest.raises(OptionError, match="is not JSON") as caught:
+            storage_options("gs://b", {name: str(tmp_path / "odd")})
+        assert "secret" not in str(caught.value)
+    for text, token in (
+        ("UNAUTHENTICATED", "anon"),
+        ("APPLICATION_DEFAULT", "google_default"),
+        ("COMPUTE_ENGINE", "cloud"),
+    ):
+        assert storage_options("gs://b", {"fs.gs.auth.type": text}) == {"token": token}
+    assert storage_options("gs://b", {"google.cloud.auth.null.enable": "true"}) == {"token": "anon"}
+    given = {"fs.gs.storage.root.url": "http://127.0.0.1:1/"}
+    assert storage_options("gs://b", given) == {"endpoint_url": "http://127.0.0.1:1"}
+
+
+def test_settings_of_stores_are_no_options_of_writes(tmp_path: Path) -> None:
+    for name in ("fs.s3a.x", "fs.azure.x", "fs.gs.x", "google.cloud.auth.x"):
+        assert parse_write({"path": str(tmp_path), name: "y"}).ignored == ()
+        assert parse({"path": str(tmp_path), name: "y"}).storage == {name: "y"}
 
 
 def test_secrets_are_not_in_texts_of_options_or_plans() -> None:

@@ -67,6 +67,7 @@ def offsets(spark: SparkSession, scratch: Path, topic: str = "t") -> list[int]:
     return sorted(row.offset for row in rows)
 
 
+@pytest.mark.slow
 def test_restarts_go_on_where_the_checkpoint_says(
     spark: SparkSession, directory: Path, tmp_path: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_restarts_go_on_where_the_checkpoint_says(
     assert offsets(spark, tmp_path) == sorted([*range(14), 0, 1])
 
 
+@pytest.mark.slow
 def test_what_is_gone_fails_the_query(spark: SparkSession, directory: Path, tmp_path: Path) -> None:
     write(directory, "t", 0, 0, numbered(3, 2))
     ran(spark, directory, tmp_path)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from kafka_log import SegmentReader, discover
 from kafka_log.tables.progress import Position
 from kafka_log.tables.splits import Scan, read_splits
+from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.options import OptionError
 from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
 from pyspark_kafka_log.stream.offsets import from_json, to_json
 from pyspark_kafka_log.stream.options import parse_stream
-from pyspark_kafka_log.stream.planning import there_still
 from pyspark_kafka_log.stream.polling import DataLossError
 from tests.paths import SAMPLES
 from tests.spark.logs import TIME, batch, build, numbered, write
@@ -132,6 +132,7 @@ def test_where_queries_begin(directory: Path) -> None:
         stream(directory, startingOffsetsByTimestamp='{"t":{"0":1}}').initial()
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("mode", ["FAILFAST", "PERMISSIVE"])
 @pytest.mark.parametrize("partition", ["v0-1", "v1-3", "v1-compacted-1", "mixed-1"])
 def test_micro_batches_that_part_batches(partition: str, mode: str) -> None:
@@ -187,12 +188,15 @@ def test_files_that_a_broker_deletes_are_read_for_a_minute_yet(directory: Path) 
     (task,) = now.tasks(start, now.latest(start, limited=True))
     path.rename(f"{path}.deleted")
     scan = Scan(("offset",), engine="construct")
-    found = [b["offset"].to_pylist() for b in read_splits(there_still(task, fails=True), scan)]
+    found = [
+        b["offset"].to_pylist()
+        for b in read_splits(there_still(task, now._reading, fails=True), scan)
+    ]
     assert found == [[0, 1, 2, 3]]
     Path(f"{path}.deleted").unlink()
     with pytest.warns(UserWarning, match="is gone"):
-        assert there_still(task, fails=False) == ()
-    assert there_still(task, fails=True) == task
+        assert there_still(task, now._reading, fails=False) == ()
+    assert there_still(task, now._reading, fails=True) == task
 
 
 def test_zeros_that_are_being_written_over_are_no_damage(directory: Path) -> None:

@@ -115,6 +115,7 @@ def holds(root: Path, seed: int) -> None:
     assert sorted(got) == expected(logs, isolation), seed
 
 
+@pytest.mark.share(2)
 @pytest.mark.usefixtures("small")
 def test_each_record_once(tmp_path: Path) -> None:
     for seed in range(QUICK):
@@ -171,6 +172,7 @@ def loses(root: Path, seed: int) -> Counter[str]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_losses_are_told(tmp_path: Path) -> None:
     seen = sum((loses(tmp_path / str(seed), seed) for seed in range(QUICK)), Counter())

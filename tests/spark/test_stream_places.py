@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import random
 import shutil
@@ -14,17 +15,18 @@ import fsspec
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_log import read_table
+from kafka_log import discover, read_table
+from kafka_log.disk import directory
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.splits import Scan, read_splits
+from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.options import parse_stream
-from pyspark_kafka_log.stream.planning import there_still
 from pyspark_kafka_log.stream.polling import DataLossError
 from tests.log.stores import counted
 from tests.log.test_tiers import IDS, TIER, local, remote
-from tests.shares import share
 from tests.spark.growing_logs import Growing
 from tests.spark.logs import batch, build, numbered, write
 from tests.spark.test_stream import offsets as written
@@ -53,7 +55,8 @@ def tiered(log: Growing, root: Path) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-@pytest.mark.parametrize("seed", share(range(6), 6))
+@pytest.mark.share(12)
+@pytest.mark.parametrize("seed", range(6))
 def test_each_record_once_wherever_it_lies(tmp_path: Path, seed: int, isolation: str) -> None:
     """The first segments move into the tier while a stream reads, and restarts; what it reads is what was written."""
     r = random.Random(seed)
@@ -99,6 +102,86 @@ def test_copies_that_go_on_behind_others(tmp_path: Path) -> None:
         for end in range(first, 101, 9):
             found = rows(now, {"t": {"0": first}}, {"t": {"0": end}})
             assert [row[1] for row in found] == list(range(first, end))
+
+
+def moved(root: Path) -> None:
+    """The broker deletes its first segment, which the tier has."""
+    remote(root, 0, 0, 40)
+    (root / "t-0" / f"{0:020d}.log").unlink()
+
+
+def test_what_leaves_the_disk_before_its_task_is_read_from_the_tier(tmp_path: Path) -> None:
+    local(tmp_path, 0, 40)
+    local(tmp_path, 40, 50)
+    now = stream(tmp_path, include="remote")
+    start = told(now.initial())
+    tasks = now.tasks({"t": {"0": 7}}, now.latest(start, limited=False))
+    moved(tmp_path)
+    for fails in (True, False):
+        there = [there_still(task, now._reading, fails=fails) for task in tasks]
+        assert [o for task in there for o in offsets_of(task)] == list(range(7, 50))
+    alone = stream(tmp_path)
+    gone = [there_still(task, alone._reading, fails=True) for task in tasks]
+    with pytest.raises(UnreadableError, match="No such file"):
+        list(offsets_of(gone[0]))
+
+
+def test_what_cannot_be_looked_at_is_left_to_who_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that may not be read is not gone: it is no loss, and no error but the reader's."""
+    local(tmp_path, 0, 40)
+    options = parse({"path": str(tmp_path)})
+    (task,) = plan(options)
+    stat = Path.stat
+
+    def refused(path: Path, **given: Any) -> os.stat_result:
+        if path.suffix == ".log":
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **given)
+
+    monkeypatch.setattr(Path, "stat", refused)
+    for fails in (True, False):
+        assert there_still(task, options, fails=fails) == task
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_what_leaves_the_disk_while_it_is_planned_is_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolation: str
+) -> None:
+    """Right after directories were listed, which no clock can be set to."""
+    local(tmp_path, 0, 40)
+    local(tmp_path, 40, 40)  # just rolled: where the log ends is to be seen in the segment before
+    now = stream(tmp_path, include="remote", isolationLevel=isolation)
+    listed = polling.find_logs
+
+    def then_moved(options: Any) -> Any:
+        monkeypatch.setattr(polling, "find_logs", listed)
+        found = listed(options)
+        moved(tmp_path)
+        return found
+
+    monkeypatch.setattr(polling, "find_logs", then_moved)
+    end = told(now.latest({"t": {"0": 0}}, limited=False))
+    assert polling.find_logs is listed
+    assert end["t"] == {"0": 40}
+    assert [row[1] for row in rows(now, {"t": {"0": 0}}, end)] == list(range(40))
+
+
+def test_tiers_are_listed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A segment that leaves the disk between the two would be in neither."""
+    local(tmp_path / "broker", 40, 50)
+    remote(tmp_path / "a tier", 0, 0, 40)
+    seen: list[str] = []
+    files = directory.files_of
+
+    def noted(path: Path) -> Any:
+        seen.append(path.parent.name)
+        return files(path)
+
+    monkeypatch.setattr(directory, "files_of", noted)
+    discover([tmp_path / "a tier", tmp_path / "broker"], ["remote"])
+    assert seen == ["broker", TIER]
 
 
 def test_aborted_transactions_of_copies_that_go_on_behind_others(tmp_path: Path) -> None:
@@ -149,7 +232,8 @@ def uploaded(root: Path) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-@pytest.mark.parametrize("seed", share(range(4), 4))
+@pytest.mark.share(8)
+@pytest.mark.parametrize("seed", range(4))
 def test_each_record_once_of_objects(tmp_path: Path, seed: int, isolation: str) -> None:
     """Objects are replaced by longer ones, and others come; what was deleted was read before."""
     r = random.Random(seed)
@@ -192,13 +276,13 @@ def test_an_object_that_is_gone(directory: Path) -> None:
         end = now.latest(start, limited=True)
         (task,) = now.tasks(start, end)
         task = pickle.loads(pickle.dumps(task))
-        assert there_still(task, fails=False) == task
+        assert there_still(task, now._reading, fails=False) == task
         (directory / "t-0" / f"{0:020d}.log").unlink()
         uploaded(directory)
         with pytest.warns(UserWarning, match=r"counted://b/broker/t-0/0+\.log is gone"):
-            assert there_still(task, fails=False) == ()
+            assert there_still(task, now._reading, fails=False) == ()
         with pytest.raises(UnreadableError, match="No such file"):
-            list(offsets_of(there_still(task, fails=True)))
+            list(offsets_of(there_still(task, now._reading, fails=True)))
         with pytest.raises(DataLossError, match="begins at offset 4, offsets 0 to 3 are gone"):
             now.tasks(start, end)
 

@@ -14,7 +14,6 @@ from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.schema import types_of
 from tests.log.test_topic_views import EMPTY
 from tests.paths import SAMPLES
-from tests.shares import share
 
 from .test_source import load
 
@@ -35,7 +34,8 @@ def plain(value: Any) -> Any:
     return value.timestamp() if hasattr(value, "timestamp") else value
 
 
-@pytest.mark.parametrize("view", share(THERE, 5))
+@pytest.mark.share(5)
+@pytest.mark.parametrize("view", THERE)
 def test_rows_are_those_of_scan(spark: SparkSession, view: str) -> None:
     frame = load(spark, NEW, view=view)
     expected = kafka_log.read_table(NEW, view=view).to_pylist()

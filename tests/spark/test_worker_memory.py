@@ -3,37 +3,45 @@
 from __future__ import annotations
 
 import os
+import random
+import struct
 import subprocess
 import sys
 import uuid
+import zlib
 from pathlib import Path
 
 import pytest
 
 from codecgen.runtime.arrow.memory_limit import KERNELS_NEED, room
+from kafka_codecs import LOG_ENTRY
+from kafka_log import discover, read_table
+from kafka_log.segment.cursor import CHUNK_BYTES
+from kafka_log.tables.batch_sizes import held_bytes
+from kafka_log.tables.splits import DEFAULT_COLUMNS, METADATA_COLUMNS, record_batches
+from pyspark_kafka_log.worker_memory import LEAST_MIB
 from tests.paths import ROOT
-from tests.spark.logs import numbered
+from tests.paths import SAMPLES as ALL_SAMPLES
+from tests.spark.logs import batch
 
 resource = pytest.importorskip("resource")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there a limit is kept")
 
-LIMIT_MIB = 640
-BATCHES = 1200
-ROWS_A_BATCH = 100
 READ = """
 import sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 
-lane, path, mark = sys.argv[1:]
+lane, limit, mark, *paths = sys.argv[1:]
 builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-spark = builder.config("spark.executor.pyspark.memory", "640m").getOrCreate()
+spark = builder.config("spark.executor.pyspark.memory", limit).getOrCreate()
 if lane == "connector":
     from pyspark_kafka_log import enable
     enable(spark)
-frame = spark.read.format("kafka-log").load(path)
-row = frame.selectExpr("count(value)", "sum(length(value))").collect()[0]
+for path in paths:
+    frame = spark.read.format("kafka-log").option("includeHeaders", "true").load(path)
+    print(*frame.selectExpr(*SUMS).collect()[0])
 limits = set()
 for process in Path("/proc").iterdir():
     try:
@@ -43,35 +51,188 @@ for process in Path("/proc").iterdir():
             limits |= {line.split()[3] for line in lines if line.startswith("Max address space")}
     except OSError:
         pass
-print(*row, *limits - {"unlimited"})
+print(*limits - {"unlimited"})
 """
+SAMPLES = ALL_SAMPLES / "kafka-4.x"
+SUMS = [
+    "count(*)",
+    "sum(offset)",
+    "sum(length(value))",
+    "sum(crc32(value))",
+    "sum(ifnull(size(headers), 0))",
+]
+SPARING = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+"""What docs/spark.md says for the Python source."""
+
+SHAPES: dict[str, tuple[str, int, int, int]] = {
+    "none, small batches": ("none", 100, 300, 64),
+    "zstd, small batches": ("zstd", 100, 300, 64),
+    "none, batches of 1 MiB": ("none", 2500, 400, 16),
+    "zstd, batches of 1 MiB": ("zstd", 2500, 400, 16),
+    "lz4, batches of 1 MiB": ("lz4", 2500, 400, 16),
+    "none, many rows": ("none", 40_000, 10, 16),
+    "zstd, large rows": ("zstd", 5, 200_000, 16),
+}
+"""Codec, records of a batch, bytes of a value, MiB of the segment."""
+
+
+def segment(directory: Path, codec: str, rows: int, size: int, mib: int) -> list[int]:
+    """A log of batches that differ in their offsets alone, which no checksum is of; what the query says of it."""
+    noise = random.Random(codec)
+    values = [noise.randbytes(size // 2).hex().encode() for _ in range(rows)]
+    one = LOG_ENTRY.build(batch(0, list(values), attributes={"compression": codec}))
+    path = directory / "t-0" / f"{0:020}.log"
+    path.parent.mkdir(parents=True)
+    count = (mib << 20) // len(one)
+    with path.open("wb") as file:
+        for number in range(count):
+            file.write(struct.pack(">q", number * rows) + one[8:])
+    return summed(values, count)
+
+
+def summed(values: list[bytes], count: int = 1) -> list[int]:
+    """The sums over a log with these values, so many times."""
+    rows = count * len(values)
+    crcs = sum(map(zlib.crc32, values))
+    return [rows, rows * (rows - 1) // 2, count * sum(map(len, values)), count * crcs, 0]
+
+
+def of_samples() -> list[int]:
+    """The same of a broker's directory, by the reference codecs."""
+    rows = read_table(SAMPLES, ["offset", "value", "headers"], engine="construct").to_pylist()
+    values = [row["value"] for row in rows if row["value"] is not None]
+    return [
+        len(rows),
+        sum(row["offset"] for row in rows),
+        sum(map(len, values)),
+        sum(map(zlib.crc32, values)),
+        sum(len(row["headers"]) for row in rows if row["headers"] is not None),
+    ]
+
+
+def asked(lane: str, limit: str, *paths: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Spark with a limit, in a process of its own."""
+    mark = uuid.uuid4().hex
+    roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline")]
+    told = {"PYTHONPATH": os.pathsep.join(roots), "PYSPARK_PYTHON": sys.executable, "MARK": mark}
+    code = READ.replace("SUMS", repr(SUMS))
+    return subprocess.run(
+        [sys.executable, "-c", code, lane, limit, mark, *map(str, paths)],
+        env={**os.environ, **told, **more},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lane", "mib", "environment"),
+    [
+        ("connector", 512, {}),
+        ("connector", 384, {}),
+        ("Python source", 640, {}),
+        ("Python source", 512, SPARING),
+    ],
+)
+def test_a_limit_is_kept_and_enough(
+    lane: str, mib: int, environment: dict[str, str], tmp_path: Path
+) -> None:
+    logs = {
+        tmp_path / str(i): segment(tmp_path / str(i), *shape)
+        for i, shape in enumerate(SHAPES.values())
+    }
+    logs[SAMPLES] = of_samples()
+    done = asked(lane, f"{mib}m", *logs, **environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    *rows, limits = done.stdout.splitlines()
+    for name, wanted, found in zip([*SHAPES, "samples"], logs.values(), rows, strict=True):
+        assert [int(number) for number in found.split()] == wanted, name
+    assert limits == str(mib << 20)
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("lane", ["connector", "Python source"])
-def test_a_limit_is_kept_and_enough(lane: str, tmp_path: Path) -> None:
-    segment = tmp_path / "t-0" / f"{0:020}.log"
-    segment.parent.mkdir()
-    data = numbered(ROWS_A_BATCH, BATCHES, pad=300)
-    segment.write_bytes(data)
-    assert len(data) > 32 << 20
-    mark = uuid.uuid4().hex
-    roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline")]
-    told = {"PYTHONPATH": os.pathsep.join(roots), "PYSPARK_PYTHON": sys.executable, "MARK": mark}
-    done = subprocess.run(
-        [sys.executable, "-c", READ, lane, str(tmp_path), mark],
-        env={**os.environ, **told},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
+def test_too_little_is_said(lane: str, tmp_path: Path) -> None:
+    segment(tmp_path / "small", "none", 10, 10, 1)
+    done = asked(lane, "256m", tmp_path / "small")
+    assert done.returncode != 0
+    assert (
+        f"spark.executor.pyspark.memory lets each Python worker have 256 MiB, it needs {LEAST_MIB}"
+        in done.stderr
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    rows, size, *limits = done.stdout.split()
-    assert int(rows) == ROWS_A_BATCH * BATCHES
-    assert int(size) > 300 * ROWS_A_BATCH * BATCHES
-    assert limits == [str(LIMIT_MIB << 20)]
+    segment(tmp_path / "one", "zstd", 2, 100 << 20, 150)
+    done = asked(lane, "512m", tmp_path / "one", **SPARING)
+    assert done.returncode != 0
+    assert "there is not enough memory" in done.stderr
+    assert "lets each Python worker have 512 MiB; raise it" in done.stderr
+
+
+def printed(code: str, number: int) -> str:
+    """What a program prints that is given a number, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(number)], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def said_of_threads(stack_mib: int) -> str:
+    """What is said of a thread whose stack is so large, where there is room for one of 32 MiB."""
+    code = (
+        "import os, resource, sys, threading\n"
+        "from pyspark_kafka_log.worker_memory import LIMIT_MIB, WorkerMemoryError, memory_told\n"
+        "os.environ[LIMIT_MIB] = '400'\n"
+        "pages = int(open('/proc/self/statm').read().split()[0])\n"
+        "most = pages * resource.getpagesize() + (32 << 20)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (most, most))\n"
+        "threading.stack_size(int(sys.argv[1]) << 20)\n"
+        "try:\n"
+        "    with memory_told():\n"
+        "        threading.Thread(target=print, args=('it runs',)).start()\n"
+        "except WorkerMemoryError as error:\n"
+        "    print(error)\n"
+    )
+    return printed(code, stack_mib)
+
+
+@pytest.mark.slow
+def test_no_room_for_a_thread() -> None:
+    assert said_of_threads(1) == "it runs"
+    assert "there is not enough memory" in said_of_threads(64)
+    assert "lets each Python worker have 400 MiB; raise it" in said_of_threads(64)
+
+
+def fitted(mib: int) -> list[int]:
+    """How large buffers are under a limit."""
+    code = (
+        "import resource, sys\n"
+        "most = int(sys.argv[1]) << 20\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (most, most))\n"
+        "from kafka_log.segment.cursor import CHUNK_BYTES\n"
+        "from codecgen.runtime.arrow.memory_limit import fitting\n"
+        "print(CHUNK_BYTES, fitting(64 << 20))\n"
+    )
+    return [int(number) for number in printed(code, mib).split()]
+
+
+@pytest.mark.slow
+def test_buffers_are_smaller_where_there_is_little_room() -> None:
+    assert fitted(512) == [2 << 20, 16 << 20]
+    assert fitted(4096) == [8 << 20, 64 << 20]
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        assert CHUNK_BYTES == 8 << 20
+
+
+def test_sizes_of_rows_are_those_of_arrow() -> None:
+    """All columns, nulls, and parts of larger batches; a bitmap has whole bytes."""
+    segments = [s for p in discover(SAMPLES) if p.topic == "codecs" for s in p.segments]
+    for rows in record_batches(segments, [*DEFAULT_COLUMNS, "headers", *METADATA_COLUMNS]):
+        for start, count in ((0, rows.num_rows), (3, 7), (rows.num_rows, 0)):
+            part = rows.slice(start, count)
+            assert abs(held_bytes(part) - part.nbytes) <= 8 * len(part.schema.names)
 
 
 def within(extra: int) -> str:
@@ -85,10 +246,7 @@ def within(extra: int) -> str:
         "from kafka_codecs.arrow.records import RECORDS\n"
         "print(load_kernels(RECORDS).__name__, 'numba' in sys.modules)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(extra)], capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
+    return printed(code, extra)
 
 
 def test_no_compiler_where_there_is_no_room() -> None:

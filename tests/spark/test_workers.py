@@ -116,6 +116,7 @@ def in_the_middle(spark: SparkSession, large: Path) -> Query:
     return query
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_fails_its_query(spark: SparkSession, large: Path) -> None:
     query = in_the_middle(spark, large)
     killed = workers()
@@ -128,6 +129,7 @@ def test_a_worker_that_is_killed_fails_its_query(spark: SparkSession, large: Pat
     assert column(load(spark, large), "offset") == list(range(BATCHES * RECORDS))
 
 
+@pytest.mark.slow
 def test_a_query_that_is_cancelled_leaves_no_worker(spark: SparkSession, large: Path) -> None:
     column(load(spark, large), "offset")
     query = in_the_middle(spark, large)
@@ -149,6 +151,7 @@ def memory(spark: SparkSession) -> tuple[int, int]:
     return sum(a.getAllocatedMemory() for a in ours), len(ours)
 
 
+@pytest.mark.slow
 def test_stopping_early_breaks_nothing(spark: SparkSession, large: Path) -> None:
     """A limit that Spark keeps to itself stops in the middle of an answer."""
     frame = load(spark, large, batchRows=10)

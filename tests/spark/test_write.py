@@ -44,6 +44,7 @@ def made(spark: SparkSession, count: int = 300, tasks: int = 3) -> DataFrame:
     return spark.createDataFrame(records(count)).repartition(tasks)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("magic", "codec"), [(2, "zstd"), (1, "gzip"), (0, "snappy"), (2, "none")])
 def test_spark_to_segments_to_spark(
     spark: SparkSession, magic: int, codec: str, tmp_path: Path
@@ -72,6 +73,7 @@ def test_spark_to_segments_to_spark(
     assert load(spark, tmp_path / "b", includeHeaders="true") == first
 
 
+@pytest.mark.slow
 def test_samples_are_written_again(spark: SparkSession, tmp_path: Path) -> None:
     source = SAMPLES / "kafka-4.x"
     read = spark.read.format(format_of(spark)).option("includeHeaders", "true").load(str(source))

@@ -9,15 +9,8 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import OFFSET_CHECKPOINT
-from kafka_log.disk.names import LOG_START as LOG_START
-
-RECOVERY_POINT = "recovery-point-offset-checkpoint"
-HIGH_WATERMARK = "replication-offset-checkpoint"
-CLEANER = "cleaner-offset-checkpoint"
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-CHECKPOINTS = (LOG_START, RECOVERY_POINT, HIGH_WATERMARK, CLEANER)
-MAX_BYTES = 64 << 20
-"""Larger text files are not read: a line is at most some 300 bytes, a broker has some thousand partitions."""
+from kafka_log.disk.names import CHECKPOINTS, CLEAN_SHUTDOWN
+from kafka_log.disk.small_files import small_file
 
 Offsets = Mapping[tuple[str, int], int]
 
@@ -58,12 +51,3 @@ def read_checkpoint(path: Path) -> Offsets:
     """What a checkpoint says. Raises CodecError where it is none, OSError."""
     parsed = OFFSET_CHECKPOINT.parse(small_file(path), file=os.fspath(path), strict=False)
     return {(e.topic, e.partition): e.offset for e in parsed.entries or ()}
-
-
-def small_file(path: Path) -> bytes:
-    """The bytes of a file that is never large. Raises OSError, also when it is."""
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise OSError(f"{path}: it has more than {MAX_BYTES} bytes")
-    return data

@@ -12,6 +12,7 @@ from typing import Any
 from codecgen.runtime.errors import Where
 from kafka_log.disk.files import children, files_of, segment_files
 from kafka_log.disk.names import (
+    BESIDE_PARTITIONS,
     BEYOND,
     OTHERS,
     of_file,
@@ -23,11 +24,14 @@ from kafka_log.disk.names import STATES as STATES
 from kafka_log.disk.names import Include as Include
 from kafka_log.disk.names import State as State
 from kafka_log.disk.names import parse_name as parse_name
+from kafka_log.disk.remote_names import TIER
 from kafka_log.segment.arrow_text import utf8 as utf8
 from kafka_log.segment.model import Tail
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 from kafka_log.segment.ranges import EVERYTHING, Range
+
+NO_LOGS = "no segments (NNN.log) and no partition directories (topic-N) are in it"
 
 
 class NotThere(ValueError):
@@ -119,7 +123,7 @@ def discover(
 ) -> list[Partition]:
     """The partitions below broker directories, partition directories, and single segment files.
 
-    Sorted by topic and partition. What is not ``live`` is left out, unless its state is in ``include``, or its path is one of
+    Sorted by topic and partition. A directory may be empty, as a new disk of a broker or a new tier is, if another path holds logs. What is not ``live`` is left out, unless its state is in ``include``, or its path is one of
     ``paths``. Raises :class:`DirectoryError` when a path does not exist or holds no log, ValueError for a state that there is not,
     and an OSError for a directory that cannot be read, but for those of partitions below a path if ``unreadable_raises`` is False:
     these say so.
@@ -155,13 +159,17 @@ def _all(places: Sequence[Path], unreadable_raises: bool) -> list[Partition]:
     """All partitions in whatever state, sorted."""
     found: dict[tuple[Path, str], Partition] = {}
     roots: dict[Path, Path] = {}
-    for path in places:
-        for partition in _below(path, unreadable_raises):
-            key = (_resolved(partition.directory, roots), partition.topic)
-            if key in found:
-                both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
-                partition = replace(partition, segments=_in_order(both.values()))
-            found[key] = partition
+    below = [(child, child != path) for path in places for child in _below(path)]
+    if places and not below:
+        raise DirectoryError(places[0], NO_LOGS)
+    # A segment that leaves the disk meanwhile is in a tier before: what is looked at first must not be the tier.
+    for path, is_inner in sorted(below, key=lambda one: _is_of_tier(one[0])):
+        partition = _inner(path, unreadable_raises) if is_inner else _by_name(path)
+        key = (_resolved(partition.directory, roots), partition.topic)
+        if key in found:
+            both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
+            partition = replace(partition, segments=_in_order(both.values()))
+        found[key] = partition
     every = list(found.values())
     if any(segment.state == "remote" for partition in every for segment in partition.segments):
         from kafka_log.disk.remote_states import with_unfinished  # layouts that others do not need
@@ -213,34 +221,55 @@ def _those(
     return [partition for partition in found if key(partition) in wanted]
 
 
-def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
+def _below(path: Path) -> list[Path]:
+    """The directories of partitions in one, or itself. Raises DirectoryError, OSError."""
     if path.is_file():
-        yield _single(path)
-        return
+        return [path]
     if not path.is_dir():
         raise DirectoryError(path, "there is no such file or directory")
     if any(segment_files(path)):
-        yield _partition(path)
-        return
+        return [path]
     inner = [child for child in children(path) if child.is_dir() and parse_any(child)]
     if not any(parse_name(child) for child in inner) and not any(map(segment_files, inner)):
         if parse_any(path):
-            yield _partition(path)
-            return
-        raise DirectoryError(
-            path, "no segments (NNN.log) and no partition directories (topic-N) are in it"
-        )
-    for child in inner:
-        try:
-            made = _partition(child)
-        except OSError as error:
-            if unreadable_raises:
-                raise
-            topic, partition, state = _named(child)
-            made = Partition(topic, partition, child, (), state, unreadable(error, None, child))
-        if made.error is not None and unreadable_raises:
-            raise made.error
-        yield made
+            return [path]
+        if _has_no_logs_yet(path):
+            return []
+        raise DirectoryError(path, NO_LOGS)
+    return inner
+
+
+def _has_no_logs_yet(path: Path) -> bool:
+    """Whether a directory has nothing but what a broker or a tier keeps before its first segment, and after its last. Raises OSError."""
+    return all(
+        child.name in BESIDE_PARTITIONS
+        or child.name == TIER
+        or (parse_any(child) and child.is_dir())
+        for child in children(path)
+    )
+
+
+def _is_of_tier(path: Path) -> bool:
+    named = parse_any(path)
+    return named is not None and named[2] == "remote"
+
+
+def _by_name(path: Path) -> Partition:
+    return _single(path) if path.is_file() else _partition(path)
+
+
+def _inner(child: Path, unreadable_raises: bool) -> Partition:
+    """A partition of a directory, which says so itself if it cannot be read."""
+    try:
+        made = _partition(child)
+    except OSError as error:
+        if unreadable_raises:
+            raise
+        topic, partition, state = _named(child)
+        made = Partition(topic, partition, child, (), state, unreadable(error, None, child))
+    if made.error is not None and unreadable_raises:
+        raise made.error
+    return made
 
 
 def is_partition(directory: Path) -> bool:

@@ -20,6 +20,7 @@ from kafka_log.disk.directory import Segment
 from kafka_log.disk.index_files import first_position
 from kafka_log.disk.markers import Markers
 from kafka_log.disk.producer_snapshots import offsets_of_snapshots, producers_of
+from kafka_log.disk.small_files import TooLargeError, small_file
 from kafka_log.disk.transactions import (
     Header,
     Transaction,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 CHECKED = 8
 """Batches of one partition that are looked at, to know that its files are about them."""
-
-MAX_BYTES = 64 << 20
-"""Larger transaction indexes are not used."""
 
 _ENTRY = TRANSACTION_INDEX_ENTRY.least
 """Bytes of an entry: all its fields have fixed sizes."""
@@ -191,11 +189,12 @@ def _index(path: Path, base: int, end: int | None) -> list[Transaction] | None:
     """What a transaction index says of the segment from ``base`` up to ``end`` (None: nobody knows). None where it is missing, and raises _Doubt for one that
     is not whole, or says what cannot be."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = small_file(path)
     except FileNotFoundError:
         return None
-    if not data or len(data) > MAX_BYTES or len(data) % _ENTRY:
+    except TooLargeError:
+        raise _Doubt from None
+    if not data or len(data) % _ENTRY:
         raise _Doubt
     try:
         read = TRANSACTION_INDEX.parse(data, file=os.fspath(path)).entries

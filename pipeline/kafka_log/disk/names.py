@@ -18,10 +18,25 @@ _MARKED = ("-delete", "-stray", "-future")
 _MARKED_AS_BROKERS_READ = re.compile(r"\S+-\S+\.\S+-(?:delete|stray|future)\Z")
 _NUMBER_AS_BROKERS_READ = re.compile(r"\+?[0-9]+\Z")
 _LARGEST_PARTITION = (1 << 31) - 1
-_NO_LOGS = {"remote-log-index-cache"}
+_NO_LOGS = frozenset({"remote-log-index-cache"})
 """Directories that brokers pass over when they look for logs."""
 
 LOG_START = "log-start-offset-checkpoint"
+RECOVERY_POINT = "recovery-point-offset-checkpoint"
+HIGH_WATERMARK = "replication-offset-checkpoint"
+CLEANER = "cleaner-offset-checkpoint"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+CHECKPOINTS = (LOG_START, RECOVERY_POINT, HIGH_WATERMARK, CLEANER)
+
+BESIDE_PARTITIONS = _NO_LOGS | {
+    ".lock",
+    CLEAN_SHUTDOWN,
+    "meta.properties",
+    "bootstrap.checkpoint",
+    ".kafka-log-batches.json",
+    *CHECKPOINTS,
+}
+"""What a log directory has beside the directories of its partitions."""
 
 State = Literal[
     "live",

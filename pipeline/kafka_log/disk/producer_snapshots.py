@@ -9,9 +9,7 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import PRODUCER_SNAPSHOT, ProducerSnapshotEntry
-
-SNAPSHOT_BYTES = 64 << 20
-"""The largest producer snapshot that is read: more than a million producers."""
+from kafka_log.disk.small_files import small_file
 
 _NAME = re.compile(r"\d{20}\.snapshot\Z", re.ASCII)
 
@@ -19,11 +17,7 @@ _NAME = re.compile(r"\d{20}\.snapshot\Z", re.ASCII)
 def producers_of(path: Path) -> list[ProducerSnapshotEntry] | None:
     """The entries of a snapshot. None when it is missing, or is not what it should be: brokers pass over it too."""
     try:
-        with path.open("rb") as file:
-            data = file.read(SNAPSHOT_BYTES + 1)
-        if len(data) > SNAPSHOT_BYTES:
-            return None
-        return list(PRODUCER_SNAPSHOT.parse(data, file=os.fspath(path)).entries)
+        return list(PRODUCER_SNAPSHOT.parse(small_file(path), file=os.fspath(path)).entries)
     except (OSError, CodecError):
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 
 from codecgen.runtime.errors import CodecError
@@ -38,6 +38,37 @@ def with_tiers(partitions: Iterable[Partition], known: Ends | None = None) -> li
             out.append(replace(partition, segments=(*before, *live)))
         remote[partition.key] = []  # they are read with the first
     return out
+
+
+def copies_first(partitions: Iterable[Partition]) -> list[Partition]:
+    """The partitions without those first live segments that lie in a tier too: brokers delete these before long. What one that is read
+    by :func:`with_tiers` has is the same."""
+    found = list(partitions)
+    copied = {
+        (*partition.key, segment.base_offset): segment.size
+        for partition in found
+        if partition.state == "remote"
+        for segment in partition.segments
+    }
+    return [
+        replace(partition, segments=_not_copied(partition, copied))
+        if partition.state == "live"
+        else partition
+        for partition in found
+    ]
+
+
+def _not_copied(
+    partition: Partition, copied: Mapping[tuple[str, int, int], int]
+) -> tuple[Segment, ...]:
+    segments = partition.segments
+    first = 0
+    while (
+        first < len(segments) - 1  # the last one is written to
+        and copied.get((*partition.key, segments[first].base_offset), -1) >= segments[first].size
+    ):
+        first += 1
+    return segments[first:]
 
 
 def _each_once(segments: Sequence[Segment], end: int | None, known: Ends) -> list[Segment]:

@@ -25,9 +25,6 @@ Format = Literal["parquet", "arrow", "jsonl", "csv"]
 MANIFEST = "kafka-log-export.json"
 """Beside the files: what each was made of."""
 
-ROW_GROUP = 1 << 20
-"""Rows of a row group of Parquet."""
-
 
 class ExportError(DirectoryError):
     """Something stands in the way of an export. ``path`` is where."""
@@ -148,12 +145,17 @@ def _columns(selection: Selection) -> list[str]:
 
 
 def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
-    from kafka_log.tables.parquet import parquet_writer
+    from kafka_log.tables.parquet import GroupedWriter
 
-    with parquet_writer(file, batches.schema) as writer:
+    writer = GroupedWriter(file, batches.schema)
+    try:
         for batch in batches:
-            writer.write_batch(batch, row_group_size=ROW_GROUP)
+            writer.write(batch)
             yield batch
+        writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
 
 
 def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:

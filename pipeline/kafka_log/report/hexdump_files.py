@@ -10,12 +10,10 @@ from typing import Any
 import kafka_codecs
 from codecgen.runtime.errors import CodecError, TrailingError, Where
 from codecgen.runtime.located_bytes import Limits
+from kafka_log.disk.small_files import TooLargeError, small_file
 from kafka_log.report.byte_fields import Piece, Stream, elements, streams, whole
 from kafka_log.report.byte_words import shown
 from kafka_log.report.hexdump import NoSuchPlace, Part
-
-MOST = 64 << 20
-"""The most bytes of a file that is read as a whole."""
 
 INDEXES = {
     ".index": ("offset_index", kafka_codecs.OFFSET_INDEX_ENTRY),
@@ -56,10 +54,10 @@ def other_file(path: Path, kind: str, at: int | None, most: int, limits: Limits)
         return _index(path, *INDEXES[kind], at or 0, most)
     if at is not None:
         raise NoSuchPlace(f"{path} is shown from its first byte on: --at is for segments, indexes")
-    with path.open("rb") as file:
-        data = file.read(MOST + 1)
-    if len(data) > MOST:
-        raise NoSuchPlace(f"{path} has more than {MOST} bytes, which no such file has")
+    try:
+        data = small_file(path)
+    except TooLargeError as error:
+        raise NoSuchPlace(str(error)) from None
     if kind == SNAPSHOT:
         return _snapshot(path, data, most, limits)
     return _text(path, TEXTS[kind], data, limits)

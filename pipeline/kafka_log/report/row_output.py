@@ -161,13 +161,13 @@ class ParquetRows:
     """A file of Parquet, one row group after the other."""
 
     def __init__(self, out: BinaryIO, schema: pa.Schema) -> None:
-        from kafka_log.tables.parquet import parquet_writer
+        from kafka_log.tables.parquet import GroupedWriter
 
         self.stream = _Counted(out)
-        self.writer = parquet_writer(pa.PythonFile(self.stream, "w"), schema)
+        self.writer = GroupedWriter(pa.PythonFile(self.stream, "w"), schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self.writer.write_batch(batch)
+        self.writer.write(batch)
 
     def close(self) -> None:
         self.writer.close()

@@ -12,6 +12,7 @@ from io import FileIO
 from typing import Protocol
 
 from codecgen.runtime.arrow.decoder import Chunk, Rejected, Rows
+from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.errors import CodecError
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.model import Batch
@@ -19,7 +20,7 @@ from kafka_log.segment.passes import Run
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 from kafka_log.segment.reader import HeaderReader, SegmentReader
 
-CHUNK_BYTES = 8 << 20
+CHUNK_BYTES = fitting(8 << 20)
 
 HEAD = RECORDS.head
 """Bytes that say what an entry is, and how long."""

@@ -11,13 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from codecgen.runtime.arrow.decoder import Chunk
+from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 
-WINDOW = 32 << 20
+WINDOW = fitting(32 << 20)
 """Bytes of a file that are looked through at a time when batches are large. Memory holds the pages with headers."""
 
 FIRST = 64

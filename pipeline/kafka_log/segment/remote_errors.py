@@ -11,7 +11,9 @@ _SAID = 300
 """Characters of what a library says of an error."""
 
 _PLAIN = ("endpoint", "region", "url", "host", "project", "account", "user", "protocol")
-"""Parts of the names of options whose values are no secrets."""
+"""Parts of the names of options whose values are no secrets, unless the name says that they are keys (``account_key``)."""
+
+_KEYS = ("key", "secret", "token", "password", "credential", "connection_string")
 
 
 class RemoteError(OSError):
@@ -40,5 +42,11 @@ def told(error: Exception, url: str, options: Mapping[str, Any]) -> OSError:
 def _secrets(options: Any, name: str = "") -> list[str]:
     if isinstance(options, Mapping):
         return [s for key, value in options.items() for s in _secrets(value, str(key).lower())]
-    plain = any(part in name for part in _PLAIN)
-    return [options] if isinstance(options, str) and len(options) > 3 and not plain else []
+    plain = any(part in name for part in _PLAIN) and not any(part in name for part in _KEYS)
+    if not isinstance(options, str) or len(options) <= 3 or plain:
+        return []
+    if "connection_string" in name:  # AccountName=x;AccountKey=y
+        parts = (part.partition("=") for part in options.split(";"))
+        of_parts = [s for key, _, value in parts for s in _secrets(value, key.lower())]
+        return [options, *of_parts]
+    return [options]

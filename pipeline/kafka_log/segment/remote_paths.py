@@ -21,7 +21,20 @@ from kafka_log.segment.remote_errors import RemoteError, told
 from kafka_log.segment.remote_files import RemoteFile
 
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
-"""What stores call the time at which a file was written."""
+_MILLISECONDS = ("modificationTime", "modification_time")
+"""What stores call the time at which a file was written; by the latter HDFS counts milliseconds."""
+
+_PACKAGES = {
+    "abfss": "adlfs",
+    "hdfs": "hdfs-native",
+    "viewfs": "hdfs-native",
+    "webhdfs": "requests",
+}
+"""What reads a store that fsspec names no package for, or one that needs more than that."""
+
+_KEPT: dict[int, Any] = {}
+"""Stores of hdfs-native by their ids. fsspec forgets all stores in a process that was forked, and a client of hdfs-native that ends
+there waits for its threads for ever: the child would never run, which starts Spark's JVM for one."""
 
 
 class Info(NamedTuple):
@@ -140,15 +153,27 @@ class RemotePath(os.PathLike[str]):
         try:
             store, place = fsspec.core.url_to_fs(self._url, **self.storage_options)
         except ImportError as error:
-            known = known_implementations.get(self._scheme.partition("::")[0].lower(), {})
-            package = str(known.get("class", "")).partition(".")[0]
-            reason = f"{package or error} is needed for it: pip install {package}".removesuffix(
-                ": pip install "
-            )
-            raise RemoteError(errno.EPROTONOSUPPORT, reason, self._url) from error
+            raise self._needs(error) from error
         except Exception as error:
+            scheme = self._scheme.lower()
+            unknown = scheme in _PACKAGES and scheme not in known_implementations
+            if unknown or "libhdfs" in str(error) or "libjvm" in str(error):
+                raise self._needs(error) from error
             raise told(error, self._url, self.storage_options) from error
+        if type(store).__module__.startswith("hdfs_native"):
+            _KEPT[id(store)] = store
         return store, place
+
+    def _needs(self, error: Exception) -> RemoteError:
+        """That a package is missing, and which."""
+        scheme = self._scheme.partition("::")[0].lower()
+        known = known_implementations.get(scheme, {})
+        package = _PACKAGES.get(scheme) or str(known.get("class", "")).partition(".")[0]
+        if package in ("", "fsspec"):
+            reason = str(error)
+        else:
+            reason = f"{package} is needed for it: pip install {package}"
+        return RemoteError(errno.EPROTONOSUPPORT, reason, self._url)
 
     def iterdir(self) -> Iterator[RemotePath]:
         """What is in it, by one listing."""
@@ -257,6 +282,14 @@ def _made(url: str, options: Mapping[str, Any], info: Info | None) -> RemotePath
 
 
 def _info(entry: Mapping[str, Any]) -> Info:
+    is_dir = entry.get("type") == "directory"
+    return Info(is_dir, int(entry.get("size") or 0), _nanoseconds(entry))
+
+
+def _nanoseconds(entry: Mapping[str, Any]) -> int:
+    for name in _MILLISECONDS:
+        if entry.get(name) is not None:
+            return int(entry[name]) * 1_000_000
     time = next((entry[name] for name in _TIMES if entry.get(name) is not None), 0)
     if isinstance(time, str):
         try:
@@ -264,5 +297,4 @@ def _info(entry: Mapping[str, Any]) -> Info:
         except ValueError:
             time = 0
     seconds = time.timestamp() if isinstance(time, datetime) else float(time)
-    is_dir = entry.get("type") == "directory"
-    return Info(is_dir, int(entry.get("size") or 0), int(seconds * 1e9))
+    return int(seconds * 1e9)

@@ -30,7 +30,7 @@ from kafka_log.tables.batch_places import (
     placed,
 )
 from kafka_log.tables.selection import Selection
-from kafka_log.tables.steady import steady
+from kafka_log.tables.steady import is_gone, steady
 
 FINGERPRINT = 61
 """Bytes of a batch by which it is known again: those of a header, with its checksum."""
@@ -76,19 +76,17 @@ class Ends:
         self._known: dict[Key, _Known] = {}
 
     def of(self, key: Key, log: Log) -> Position | None:
-        """Where a log ends now: after its last whole batch. None when the file is gone by now.
+        """Where a log ends now: after its last whole batch. None when its directory is gone by now.
 
         What a broker leaves at the end of the segment that it writes to waits. Raises CodecError for damage after the last entry of the
-        index, where that is an error.
+        index, where that is an error; that, or FileNotFoundError, for files that are gone since they were listed.
         """
         try:
             return steady(log.segments[-1].path, lambda: self._refreshed(key, log)).end
-        except FileNotFoundError:
-            return None
-        except UnreadableError:
-            if log.segments[-1].path.exists():
-                raise
-            return None
+        except (FileNotFoundError, UnreadableError) as error:
+            if is_gone(error) and not log.segments[-1].path.parent.exists():
+                return None
+            raise
 
     def readable(self, key: Key, log: Log, end: Position) -> Position:
         """How far a log that ends at ``end``, as :meth:`of` says, can be read: with ``read_committed`` to where its oldest open

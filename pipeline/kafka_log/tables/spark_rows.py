@@ -16,6 +16,7 @@ from kafka_log.segment.columnar import Scanner, Unread
 from kafka_log.segment.control import read_control
 from kafka_log.segment.model import codec_label
 from kafka_log.segment.row_masks import numbers
+from kafka_log.tables.batch_sizes import held_bytes
 from kafka_log.tables.columns import COLUMNS, HEADERS_TYPE, MS_MAX, TIMESTAMP, unread_row
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _beyond(batch: pa.RecordBatch) -> Any:
 
 
 def _cut(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
-    if rows.num_rows <= 1 or rows.nbytes <= most:
+    if rows.num_rows <= 1 or held_bytes(rows) <= most:
         yield rows
         return
     half = rows.num_rows // 2

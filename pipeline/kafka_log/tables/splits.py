@@ -43,6 +43,9 @@ __all__ = [
     "schema",
 ]
 
+ENOUGH = 4
+"""Batches with this part of the rows that one may have are not joined with more: the copy would cost more than it saves."""
+
 MAX_BYTES = 1 << 30
 """A column holds less than twice this many bytes, so that 32-bit offsets always do."""
 
@@ -155,8 +158,10 @@ def read_splits(
     on_read: OnRead | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of several splits. Whether kernels read is settled by all of their bytes, and what small files give comes together: batches
-    of about ``batch_rows`` rows, as far as there are so many. ``on_lost`` is called with a path and a Lost for each run of bytes that is
+    of a quarter of ``batch_rows`` rows or more, as far as there are so many. ``on_lost`` is called with a path and a Lost for each run of bytes that is
     passed over, and each batch that is dropped, where damage is no error; ``on_read`` for each file with what was read of it."""
+    from kafka_log.tables.batch_sizes import held_bytes  # numpy is needed from here on
+
     parts = tuple(parts)
     kernels = use_kernels(sum(part.size for part in parts), scan.engine)
     settled = replace(scan, engine="arrow" if kernels else "construct")
@@ -164,13 +169,16 @@ def read_splits(
     rows = size = 0
     for part in parts:
         for batch in read_split(part, settled, on_lost, on_read):
-            more = batch.nbytes
+            more = held_bytes(batch)
             if held and (rows + batch.num_rows > scan.batch_rows or size + more > scan.batch_bytes):
                 yield _joined(held)
                 held, rows, size = [], 0, 0
             held.append(batch)
             rows += batch.num_rows
             size += more
+            if rows >= scan.batch_rows // ENOUGH:
+                yield _joined(held)
+                held, rows, size = [], 0, 0
     if held:
         yield _joined(held)
 

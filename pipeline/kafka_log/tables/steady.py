@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from codecgen.runtime.errors import CodecError
+from kafka_log.segment.positioned_reads import UnreadableError
 
 T = TypeVar("T")
 
@@ -24,12 +25,20 @@ def steady(path: Path, read: Callable[[], T]) -> T:
         before = _state(path)
         try:
             return read()
-        except CodecError:
+        except CodecError as error:
+            if is_gone(error):
+                raise  # waiting does not bring it back
             if again and _state(path) == before:
                 raise
             time.sleep(PAUSE_S)
             again = _state(path) == before
     return read()
+
+
+def is_gone(error: Exception) -> bool:
+    """Whether it says that a file is not there."""
+    gone = error.__cause__ if isinstance(error, UnreadableError) else error
+    return isinstance(gone, FileNotFoundError)
 
 
 def _state(path: Path) -> tuple[int, int] | None:

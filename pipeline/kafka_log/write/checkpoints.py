@@ -9,11 +9,11 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
+from kafka_log.disk.small_files import small_file
 from kafka_log.disk.topic_ids import topic_id
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
-MAX_BYTES = 16 << 20
 
 Epochs = Sequence[tuple[int, int]]
 """Leader epochs and their first offsets, both rising."""
@@ -59,11 +59,7 @@ def _epoch_at(epochs: Epochs, offset: int) -> int | None:
 def leader_epochs(path: Path) -> list[tuple[int, int]] | None:
     """What such a file says; None when it is missing, or is not what it should be."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            return None
-        parsed = LEADER_EPOCH_CHECKPOINT.parse(data, file=os.fspath(path), strict=False)
+        parsed = LEADER_EPOCH_CHECKPOINT.parse(small_file(path), file=os.fspath(path), strict=False)
         found = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
     except (OSError, CodecError):
         return None

@@ -26,12 +26,13 @@ from pyspark_kafka_log.aggregates import Aggregates
 from pyspark_kafka_log.connector import file_metadata
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
+from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.options import default_columns, parse
 from pyspark_kafka_log.reports import ReportReader
 from pyspark_kafka_log.source import PROBLEM, DefaultSource, KafkaLogReader, Task, reader_of
 from pyspark_kafka_log.stream.options import parse_stream
-from pyspark_kafka_log.stream.planning import there_still
 from pyspark_kafka_log.stream.polling import LogStream
+from pyspark_kafka_log.worker_memory import memory_told
 from pyspark_kafka_log.writing import abort_rows, commit_rows, job_of, write_rows
 
 _INT = struct.Struct(">i")
@@ -84,7 +85,8 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
         task = infile.read(_INT.unpack(infile.read(4))[0])
         pieces = Pieces(outfile, infile)
         try:
-            answers[request["ask"]](request, task, pieces)
+            with memory_told():
+                answers[request["ask"]](request, task, pieces)
             _send(outfile, _INT.pack(0))
             _flush(outfile)
         except Exception as error:
@@ -163,7 +165,8 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     losses = Losses()
     splits = pickle.loads(task)
     if "stream" in request:
-        splits = there_still(splits, fails=parse_stream(request["options"]).fails)
+        stream = parse_stream(request["options"])
+        splits = there_still(splits, stream.reading, fails=stream.fails)
     asked = Aggregates.of(request)
     if asked is not None and isinstance(reader, KafkaLogReader):
         _send_rows([asked.rows(reader.there(splits), reader.scan)], asked.schema, out)

@@ -10,9 +10,12 @@ from typing import Any
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.log_start import LogStarts
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.parquet import Compression
 from kafka_log.tables.progress import Ends as LogEnds
+from kafka_log.tables.progress import Position
 from kafka_log.tables.splits import Scan, Split
+from kafka_log.tables.steady import is_gone
 from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
 from pyspark_kafka_log.export.targets import Target
@@ -126,7 +129,7 @@ def _starts(
             continue
         name = f"{log.topic}-{log.partition}"
         first = max(log.segments[0].base_offset, of_logs.of(log) or 0)
-        end = ends.of(log.key, log)
+        end = _end(ends, log)
         if at < first:
             missed.append(f"{name} begins at offset {first}: {at} to {first - 1} are gone")
             starts[log.key] = first
@@ -136,6 +139,16 @@ def _starts(
             )
             starts[log.key] = end.offset
     return starts, missed
+
+
+def _end(ends: LogEnds, log: Log) -> Position | None:
+    """Where a log ends; None where files of it are gone since they were listed: their tasks meet it."""
+    try:
+        return ends.of(log.key, log)
+    except (FileNotFoundError, UnreadableError) as error:
+        if is_gone(error):
+            return None
+        raise
 
 
 def _check(

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from kafka_log.disk.directory import utf8
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import OnDamage
-from kafka_log.tables.parquet import Compression, parquet_writer
+from kafka_log.tables.parquet import ROW_GROUP, Compression, GroupedWriter
 from kafka_log.tables.splits import Scan, Split, read_splits
 from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.losses import Losses
@@ -28,9 +28,6 @@ PARTITION_COLUMNS = ("topic", "partition", "date")
 
 NEEDED = ("topic", "partition", "offset", "timestamp")
 """Columns that are read in any case: the state of an export, and its partitions, come from them."""
-
-ROW_GROUP = 1 << 20
-"""Rows of a row group, at most."""
 
 HELD_BYTES = 128 << 20
 """What a task holds of rows that are not written yet, about."""
@@ -219,11 +216,13 @@ class Files:
             file = _File(self.job, values, f"part-{self.job.id}-{self.name}-{self._count}.parquet")
             self._count += 1
         self._open[values] = file
-        self._held += file.hold(rows.select(list(self.job.written)))
-        if file.rows_held >= ROW_GROUP:
-            self._held -= file.flush()
+        self._held += file.rows.hold(rows.select(list(self.job.written)))
+        if file.rows.rows_held >= ROW_GROUP:
+            self._held -= file.rows.flush()
         while self._held > HELD_BYTES:
-            self._held -= max(self._open.values(), key=lambda f: f.bytes_held).flush()
+            self._held -= max(
+                (one.rows for one in self._open.values()), key=lambda rows: rows.bytes_held
+            ).flush()
 
     def close(self) -> None:
         """Finish all files."""
@@ -232,7 +231,7 @@ class Files:
 
     def _close(self, values: Values) -> None:
         file = self._open[values]
-        self._held -= file.bytes_held
+        self._held -= file.rows.bytes_held
         self.whole.append(file.close())
         del self._open[values]
 
@@ -252,37 +251,17 @@ class _File:
         self.values = values
         self.path = "/".join([*directories(job.partition_by, values), name])
         self._file = job.place.create(self.path)
-        self._metadata: list[Any] = []
-        self._writer = parquet_writer(self._file, job.schema, self._metadata, job.compression)
-        self._rows: list[pa.RecordBatch] = []
-        self.bytes_held = self.rows_held = 0
-
-    def hold(self, rows: pa.RecordBatch) -> int:
-        size = int(rows.nbytes)
-        self._rows.append(rows)
-        self.rows_held += rows.num_rows
-        self.bytes_held += size
-        return size
-
-    def flush(self) -> int:
-        """Write what is held. Returns how many bytes that were."""
-        if self._rows:
-            table = pa.Table.from_batches(self._rows, self.job.schema)
-            self._writer.write_table(table, row_group_size=ROW_GROUP)
-        size, self._rows, self.bytes_held, self.rows_held = self.bytes_held, [], 0, 0
-        return size
+        self.rows = GroupedWriter(self._file, job.schema, job.compression)
 
     def close(self) -> File:
-        self.flush()
-        self._writer.close()
+        found = self.rows.close()
         size = self.job.place.finish(self._file)
-        (found,) = self._metadata
         least, greatest = _statistics(found)
         return File(self.path, found.num_rows, size, self.values, least, greatest)
 
     def discard(self) -> None:
         with suppress(OSError, pa.ArrowException):
-            self._writer.close()  # otherwise it writes its end when it is collected
+            self.rows.abandon()
         self.job.place.discard(self._file, self.path)
 
 

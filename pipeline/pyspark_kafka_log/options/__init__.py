@@ -20,6 +20,7 @@
 | ``includeMetadata`` | ``true`` adds all columns that say where a record comes from | ``false`` |
 | ``columns`` | exactly these columns, with commas between | |
 | ``view`` | ``batches``, ``stat``, ``findings``, ...: answers about logs (:mod:`pyspark_kafka_log.reports`), or ``offsets``, ``groups``, ...: what the records of one of Kafka's own topics say, in the place of records | |
+| ``deep`` | of the views ``stat`` and ``findings``: ``true`` decodes every record, not headers and checksums only | ``false`` |
 | ``includeControlRecords`` | ``true`` reads transaction markers and the like as rows too | ``false`` |
 | ``includeDeletedRecords`` | ``true`` reads records before the log start offset too, which DeleteRecords has cut off | ``false`` |
 | ``mode`` | ``FAILFAST``, ``PERMISSIVE``, ``DROPMALFORMED`` | ``FAILFAST`` |
@@ -27,7 +28,7 @@
 | ``columnNameOfCorruptRecord`` | the column of a schema of your own, a string, that gets what ``problem`` says | ``_corrupt_record`` |
 | ``replicas`` | ``error``, ``newest``, ``keep``: what to do when two directories hold one partition | ``error`` |
 | ``include`` | ``remote``, ``deleted``, ...: segments that are not live too; of remote ones what is not in live ones | |
-| ``storage.NAME`` | what fsspec opens a store with; for S3 also Hadoop's ``fs.s3a.NAME`` | |
+| ``storage.NAME`` | what fsspec opens a store with; also Hadoop's ``fs.s3a.NAME``, ``fs.azure.NAME``, ``fs.gs.NAME`` | |
 | ``splitBytes`` | larger segments are read by more than one task | 128 MiB |
 | ``batchRows`` | rows in one Arrow batch, at most | 16384 |
 | ``maxDecompressedBytes`` | bytes that one compressed batch may hold | 256 MiB |

@@ -64,6 +64,8 @@ class Options:
     batch_rows: int = table.BATCH_ROWS.default
     max_decompressed: int | None = None
     engine: Engine = table.ENGINE.default
+    deep: bool = False
+    """Whether an answer is about every record, not headers and checksums only."""
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What stores are opened with (:mod:`pyspark_kafka_log.storage`). There are secrets among it."""
     ignored: tuple[str, ...] = ()
@@ -81,6 +83,9 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
     if report is not None:
         reports.check(report, of.names)
         view = None
+    elif table.DEEP.name in of.names:
+        views = " and ".join(name for name, taken in reports.REPORTS.items() if "deep" in taken)
+        raise OptionError(table.DEEP.name, f"it is for the views {views}")
     columns, headers, metadata = _columns(of, view)
     subscribe, pattern, assign = _topics(of, view)
     on_damage, policy = _damage(of) if report in (None, *reports.RAISING) else _told(of)
@@ -131,6 +136,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         batch_rows=of[table.BATCH_ROWS],
         max_decompressed=of[table.MAX_DECOMPRESSED],
         engine=of[table.ENGINE],
+        deep=of[table.DEEP],
         storage=of.storage,
         ignored=of.ignored,
     )

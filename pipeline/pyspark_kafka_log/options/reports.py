@@ -35,12 +35,12 @@ _EVERY = (
 
 REPORTS: Mapping[str, Collection[str]] = {
     "batches": (*_OFFSETS, *_FILES, "mode", "policy", "engine", "maxDecompressedBytes"),
-    "stat": (*_OFFSETS, *_FILES, "policy", "engine"),
+    "stat": (*_OFFSETS, *_FILES, "policy", "engine", "deep"),
     "segments": _FILES,
     "log_transactions": (*_OFFSETS, "mode"),
     "producers": (*_OFFSETS, "mode"),
     "keys": (*_OFFSETS, "isolationLevel", "kafka.isolation.level", "includeDeletedRecords"),
-    "findings": (*_OFFSETS, "engine"),
+    "findings": (*_OFFSETS, "engine", "deep"),
 }
 """The views, each with the options that it takes beside those of all."""
 

@@ -69,6 +69,7 @@ BATCH_ROWS = Option("batchRows", values.number, 16_384)
 MAX_DECOMPRESSED: Option[int | None] = Option("maxDecompressedBytes", values.number, None)
 ENGINE: Option[Engine] = Option("engine", values.one_of(*ENGINES), "auto")
 FAIL_ON_DATA_LOSS = Option("failOnDataLoss", values.boolean, True)
+DEEP = Option("deep", values.boolean, False)
 
 READING: tuple[Option[Any], ...] = (
     PATH,
@@ -108,6 +109,7 @@ READING: tuple[Option[Any], ...] = (
     MAX_DECOMPRESSED,
     ENGINE,
     FAIL_ON_DATA_LOSS,
+    DEEP,
 )
 """The options of batch queries, and of streams as well."""
 
@@ -131,7 +133,10 @@ REFUSED = {
 }
 
 
-OF_STORES = ("storage.", "fs.s3a.")
+OF_HADOOP = ("fs.s3a.", "fs.azure.", "fs.gs.", "google.cloud.auth.")
+"""How the names of Hadoop's settings begin that stores are opened with. The connector in Java sends those of Spark's configuration."""
+
+OF_STORES = ("storage.", *OF_HADOOP)
 """How the names of options begin that stores are opened with."""
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
-from kafka_log.segment.places import is_url
 from kafka_log.tables.batch_places import around, place
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.progress import Key
@@ -73,30 +70,3 @@ def _cut(part: Split, enough: int, options: Options) -> Iterator[Split]:
         start, stop = max(one.start, part.start), min(one.stop, part.stop)
         if start < stop:
             yield replace(part, start=start, stop=stop)
-
-
-def there_still(splits: Iterable[Split], *, fails: bool) -> tuple[Split, ...]:
-    """The splits of a task where its files are by now: brokers rename what they delete, and delete it a minute later. What is gone is left out
-    with a warning, unless that ``fails`` a stream: then whoever reads it meets it."""
-    out = []
-    for part in splits:
-        path = part.segment.path
-        if is_url(path):
-            # Nothing is renamed there before it is deleted; of a plan it is known that it was there.
-            if fails or path.anew().exists():  # type: ignore[attr-defined]
-                out.append(part)
-            else:
-                _warn_of_gone(path)
-            continue
-        deleted = path.with_name(path.name + ".deleted")
-        if not path.exists() and deleted.exists():
-            part = replace(part, segment=replace(part.segment, path=deleted))
-        elif not (fails or path.exists()):
-            _warn_of_gone(path)
-            continue
-        out.append(part)
-    return tuple(out)
-
-
-def _warn_of_gone(path: Path) -> None:
-    warnings.warn(f"kafka-log: data is lost: {path} is gone", stacklevel=3)

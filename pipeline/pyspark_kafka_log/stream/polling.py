@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_log.disk.directory import DirectoryError, Segment
 from kafka_log.disk.log_start import LogStarts
+from kafka_log.disk.tiers import copies_first
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.offsets_by_time import offset_at
 from kafka_log.tables.progress import Ends, Key, Position
 from kafka_log.tables.splits import Split
-from kafka_log.tables.steady import steady
+from kafka_log.tables.steady import is_gone, steady
 from pyspark_kafka_log.logs import Log, chosen, find_logs, matching
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError
 from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
@@ -22,7 +24,9 @@ from pyspark_kafka_log.stream.options import StreamOptions
 from pyspark_kafka_log.stream.planning import plan_between
 
 TRIES = 5
-"""How often directories are listed again when one of them was deleted meanwhile."""
+"""How often directories are listed when something in them was deleted meanwhile."""
+
+T = TypeVar("T")
 
 NAMED = 10
 """Losses that a message names; the others are counted."""
@@ -58,9 +62,13 @@ class LogStream:
         self._told: set[str] = set()
         self._starts = LogStarts()
         self._tiers: dict[Segment, int] = {}
+        self._copies_first = False
 
     def initial(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins. Raises :class:`OptionError`."""
+        return self._listed_anew(self._initial)
+
+    def _initial(self) -> dict[str, Any]:
         self._starts = LogStarts()
         logs = {log.key: log for log in chosen(self._found(), self._reading)}
         wanted = self._options.starting
@@ -95,6 +103,9 @@ class LogStream:
 
         Raises :class:`DataLossError`, and CodecError for damage that is met.
         """
+        return self._listed_anew(lambda: self._latest(start, limited=limited))
+
+    def _latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
         if start is None:
             self._last = self._ended(self._logs({}), {})[0]
             return to_json(self._last)
@@ -123,8 +134,7 @@ class LogStream:
 
     def prepare(self) -> None:
         """Settle where a query with the trigger AvailableNow ends: at the end of what is there now."""
-        now, _ = self._ended(self._logs({}), {})
-        self._target = now
+        self._target = self._listed_anew(lambda: self._ended(self._logs({}), {})[0])
 
     def report(self) -> dict[str, Any] | None:
         """Where the logs ended when they were looked at last."""
@@ -139,6 +149,9 @@ class LogStream:
 
     def tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
         """The splits of each task of a micro-batch. Raises :class:`DataLossError` when not all of it is there any more."""
+        return self._listed_anew(lambda: self._tasks(start, end))
+
+    def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
         before, after = from_json(start), from_json(end)
         logs = self._logs(after)
         losses = [_gone(key, before[key]) for key in sorted(before.keys() - after.keys())]
@@ -171,8 +184,22 @@ class LogStream:
 
     # ------------------------------------------------------------ what there is
 
+    def _listed_anew(self, asked: Callable[[], T]) -> T:
+        """An answer about the files that there are. Some that were listed may be gone when they are read, into a tier or for ever: what is
+        there then is listed again, and of what is in two places that is read which stays."""
+        self._copies_first = False
+        for _ in range(TRIES - 1):
+            try:
+                return asked()
+            except (UnreadableError, FileNotFoundError) as error:
+                if not is_gone(error):
+                    raise
+            self._copies_first = True
+        return asked()
+
     def _found(self) -> list[Log]:
-        return find_logs(self._reading)
+        found = find_logs(self._reading)
+        return copies_first(found) if self._copies_first else found
 
     def _logs(self, known: Positions) -> dict[Key, Log]:
         """What there is by now of the topics that are read. Raises :class:`OptionError` and DirectoryError for paths that are not there,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from pyspark_kafka_log.losses import Losses
+from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.source import KafkaLogReader, Task
 from pyspark_kafka_log.stream.options import parse_stream
-from pyspark_kafka_log.stream.planning import there_still
 from pyspark_kafka_log.stream.polling import LogStream
 
 if TYPE_CHECKING:
@@ -73,6 +73,6 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         losses = Losses()
         splits = partition.splits if isinstance(partition, Task) else ()
-        there = Task(there_still(splits, fails=self._options.fails))
+        there = Task(there_still(splits, self._options.reading, fails=self._options.fails))
         yield from self._reads.rows(there, losses)
         losses.warn()

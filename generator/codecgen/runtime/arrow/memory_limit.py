@@ -1,5 +1,5 @@
-"""Whether there is room for a compiler, where the address space of a process is limited (``ulimit -v``, or Spark's
-``spark.executor.pyspark.memory``)."""
+"""What there is room for where the address space of a process is limited (``ulimit -v``, or Spark's ``spark.executor.pyspark.memory``):
+buffers, and a compiler."""
 
 from __future__ import annotations
 
@@ -10,21 +10,36 @@ from pathlib import Path
 KERNELS_NEED = 512 << 20
 """Bytes of address space that numba, LLVM and the kernels take with their buffers: 190 MiB are their libraries."""
 
+PLENTY = 2 << 30
+"""Bytes of address space from which on buffers are as large as is fastest."""
 
-def room() -> int | None:
-    """Bytes that this process may still map; None: as many as there are."""
+
+def limit() -> int | None:
+    """Bytes that this process may map; None: as many as there are."""
     try:
         import resource
     except ImportError:  # Windows
         return None
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit == resource.RLIM_INFINITY:
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if most == resource.RLIM_INFINITY else most
+
+
+def fitting(size: int) -> int:
+    """How large a buffer is that has ``size`` bytes where there is plenty of room."""
+    most = limit()
+    return size if most is None or most >= PLENTY else max(1, size * most // PLENTY)
+
+
+def room() -> int | None:
+    """Bytes that this process may still map; None: as many as there are."""
+    most = limit()
+    if most is None:
         return None
     used = 0
     with suppress(OSError, ValueError):  # no /proc
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
         used = pages * os.sysconf("SC_PAGE_SIZE")
-    return max(0, limit - used)
+    return max(0, most - used)
 
 
 def has_room_for_kernels() -> bool:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.chunk import Chunk
 from codecgen.runtime.arrow.decoder import MAX_BYTES, Rejected, Rows, SectionSizes, sections_of
+from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.arrow.numpy_cases import Case, Layout, Section
 from codecgen.runtime.arrow.numpy_elements import places
 from codecgen.runtime.arrow.numpy_fields import Walk
@@ -29,13 +30,13 @@ from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.located_bytes import Limits
 
 PART_ROWS = 1 << 15
-PART_BYTES = 8 << 20
+PART_BYTES = fitting(8 << 20)
 """Rows, and bytes of sections, that are read at a time: few enough to stay in the cache, enough to be worth it."""
 
 FEW = 16
 """Entries that are looked at after one that was not as it should be: most often what follows is read anew."""
 
-SCRATCH = 8 << 20
+SCRATCH = fitting(8 << 20)
 """Decompressed bytes after which rows are read. A single entry may have more."""
 
 

@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterable, Iterator
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.broker_files import (
+from kafka_log.disk.broker_files import BrokerFiles
+from kafka_log.disk.directory import Segment
+from kafka_log.disk.files import partition_names
+from kafka_log.disk.names import (
     CHECKPOINTS,
     CLEANER,
     HIGH_WATERMARK,
     LOG_START,
     RECOVERY_POINT,
-    BrokerFiles,
 )
-from kafka_log.disk.directory import Segment
-from kafka_log.disk.files import partition_names
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kafka_log.disk.broker_files import CLEANER
 from kafka_log.disk.directory import Segment
+from kafka_log.disk.names import CLEANER
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.walk import Walked

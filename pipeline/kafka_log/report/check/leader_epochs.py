@@ -9,7 +9,8 @@ import numpy as np
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
-from kafka_log.disk.broker_files import LOG_START, small_file
+from kafka_log.disk.names import LOG_START
+from kafka_log.disk.small_files import small_file
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.gaps import METADATA

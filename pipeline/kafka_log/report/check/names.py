@@ -10,10 +10,10 @@ from pathlib import Path
 from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
-from kafka_log.disk.broker_files import CHECKPOINTS, small_file
 from kafka_log.disk.directory import MAX_OFFSET, parse_name
-from kafka_log.disk.names import stops_brokers
+from kafka_log.disk.names import BESIDE_PARTITIONS, stops_brokers
 from kafka_log.disk.remote_names import remote_partition
+from kafka_log.disk.small_files import small_file
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 
@@ -25,15 +25,6 @@ _OURS = re.compile(r"\.kafka-log-.+\.writing\Z|\..+\.partial\Z")
 """What jobs that write logs have not finished (:mod:`kafka_log.write.staging`, :mod:`kafka_log.write.beside`)."""
 _TIERED = "kafka-tiered-storage"
 _IN_PARTITION = {"leader-epoch-checkpoint", "partition.metadata", "quorum-state"}
-_IN_BROKER = {
-    ".lock",
-    ".kafka_cleanshutdown",
-    "meta.properties",
-    "bootstrap.checkpoint",
-    "remote-log-index-cache",
-    ".kafka-log-batches.json",
-    *CHECKPOINTS,
-}
 _FILES = {
     "deleted": ("deleted_files", "A broker was about to delete {}"),
     "cleaned": ("cleaned_files", "The cleaner had not finished {}"),
@@ -139,7 +130,7 @@ def check_broker_directory(directory: Path) -> Iterator[Finding]:
                 f"A file of {are(size_below(path), 'byte')} was not written to its end.",
                 "Nothing: the broker does not read it.",
             )
-        elif path.name not in _IN_BROKER and not (path.is_dir() and parse_name(path)):
+        elif path.name not in BESIDE_PARTITIONS and not (path.is_dir() and parse_name(path)):
             yield Finding("note", *_nothing_reads(path))
     path = directory / "meta.properties"
     wrong = unreadable(path, META_PROPERTIES)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import PRODUCER_SNAPSHOT
-from kafka_log.disk.producer_snapshots import SNAPSHOT_BYTES
+from kafka_log.disk.small_files import TooLargeError, small_file
 from kafka_log.report.check.base import Check
 from kafka_log.report.check.finding import Finding
 
@@ -29,13 +29,10 @@ class SnapshotCheck(Check):
 
     def _of(self, path: Path, offset: int) -> Iterator[Finding]:
         try:
-            with path.open("rb") as file:
-                data = file.read(SNAPSHOT_BYTES + 1)
-            if len(data) > SNAPSHOT_BYTES:
-                reason, byte = f"it has more than {SNAPSHOT_BYTES} bytes", None
-                yield self._damaged(path, reason, byte)
-                return
-            entries = PRODUCER_SNAPSHOT.parse(data, file=os.fspath(path)).entries
+            entries = PRODUCER_SNAPSHOT.parse(small_file(path), file=os.fspath(path)).entries
+        except TooLargeError as error:
+            yield self._damaged(path, error.reason, None)
+            return
         except CodecError as error:
             yield self._damaged(path, error.reason, error.where.position)
             return

@@ -10,8 +10,8 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import TRANSACTION_INDEX_ENTRY, ControlRecordType
-from kafka_log.disk.broker_files import CLEANER
 from kafka_log.disk.directory import Segment
+from kafka_log.disk.names import CLEANER
 from kafka_log.report.check.base import Check, Context, are
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.indexes import REBUILD

@@ -23,7 +23,7 @@ import scala.Tuple2;
 class PythonWorker {
     private static final String MODULE = "pyspark_kafka_log.connector.worker";
     private static final String DAEMON = "pyspark.daemon";
-    private static final String S3A = "fs.s3a.";
+    private static final String[] STORES = {"fs.s3a.", "fs.azure.", "fs.gs.", "google.cloud.auth."};
     private static final int BUFFER = 1 << 20;
 
     private final String python;
@@ -38,6 +38,7 @@ class PythonWorker {
         scala.collection.immutable.Map variables = scala.collection.immutable.Map$.MODULE$.empty();
         variables = (scala.collection.immutable.Map) variables.updated("PYTHONPATH", path);
         if (memory != null) variables = (scala.collection.immutable.Map) variables.updated("PYSPARK_EXECUTOR_MEMORY_MB", memory);
+        variables = (scala.collection.immutable.Map) variables.updated("OMP_NUM_THREADS", "1");
         environment = (scala.collection.immutable.Map) variables.updated("SPARK_REUSE_WORKER", "1");
         Tuple2 made = (Tuple2) pool("createPythonWorker", Tuple2.class, boolean.class, Boolean.TRUE);
         process = (org.apache.spark.api.python.PythonWorker) made._1();
@@ -49,16 +50,21 @@ class PythonWorker {
         out = new DataOutputStream(new BufferedOutputStream(Channels.newOutputStream(channel), 1 << 16));
     }
 
-    /** What Hadoop opens S3 with, by its configuration and the session's. */
+    /** What Hadoop opens stores with, by its configuration and the session's. */
     private static Map stores() {
         Map out = new HashMap();
-        Map told = org.apache.spark.SparkContext$.MODULE$.getOrCreate().hadoopConfiguration().getPropsWithPrefix(S3A);
-        Object[] names = told.keySet().toArray();
-        for (int i = 0; i < names.length; i++) out.put(S3A + names[i], told.get(names[i]));
+        org.apache.hadoop.conf.Configuration told = org.apache.spark.SparkContext$.MODULE$.getOrCreate().hadoopConfiguration();
+        for (int i = 0; i < STORES.length; i++) {
+            Map named = told.getPropsWithPrefix(STORES[i]);
+            Object[] names = named.keySet().toArray();
+            for (int j = 0; j < names.length; j++) out.put(STORES[i] + names[j], named.get(names[j]));
+        }
         scala.collection.Iterator settings = SQLConf.get().getAllConfs().iterator();
         while (settings.hasNext()) {
             Tuple2 one = (Tuple2) settings.next();
-            if (((String) one._1()).startsWith(S3A)) out.put(one._1(), one._2());
+            for (int i = 0; i < STORES.length; i++) {
+                if (((String) one._1()).startsWith(STORES[i])) out.put(one._1(), one._2());
+            }
         }
         return out;
     }
@@ -96,9 +102,10 @@ class PythonWorker {
     private static PythonWorker taken(Map settings) {
         String python = (String) settings.get("python");
         String path = WorkerSettings.path(settings);
+        String memory = (String) settings.get("memory");
         PythonWorker worker = null;
         try {
-            worker = new PythonWorker(python, path, (String) settings.get("memory"));
+            worker = new PythonWorker(python, path, memory);
             worker.stream("{\"ask\": \"hello\"}", null).drain();
             return worker;
         } catch (Exception e) {
@@ -106,7 +113,7 @@ class PythonWorker {
                 worker.broken();
                 worker.release();
             }
-            throw new PythonError(WorkerTrial.whyNot(python, path, MODULE, e));
+            throw new PythonError(WorkerTrial.whyNot(python, path, memory, MODULE, e));
         }
     }
 

@@ -14,19 +14,22 @@ class WorkerTrial {
         ". Its Python needs the package kafka-codecs: install it on every machine, or ship it with --archives environment.tar.gz#environment"
         + " and PYSPARK_PYTHON=./environment/bin/python, or name another Python with spark.kafkaLog.python"
         + " (of the driver: spark.kafkaLog.driverPython)";
+    private static final String NO_MEMORY = "WorkerMemoryError: ";
     private static final int PATIENCE = 60;
 
     private WorkerTrial() {
     }
 
-    static String whyNot(String python, String path, String module, Exception failure) {
-        String said = Thread.currentThread().isInterrupted() ? "" : said(python, path, module);
+    static String whyNot(String python, String path, String memory, String module, Exception failure) {
+        String said = Thread.currentThread().isInterrupted() ? "" : said(python, path, memory, module);
+        int refusal = said.indexOf(NO_MEMORY);
+        if (refusal >= 0) return said.substring(refusal + NO_MEMORY.length());
         return "kafka-log: no Python worker on " + host() + ", " + python + " in " + new File("").getAbsolutePath() + ": "
             + (said.isEmpty() ? "it ended before it answered (" + failure + ")" : said + NEXT);
     }
 
     /** The last line of what an import prints; nothing where it succeeds. */
-    private static String said(String python, String path, String module) {
+    private static String said(String python, String path, String memory, String module) {
         File printed = null;
         Process process = null;
         try {
@@ -35,6 +38,7 @@ class WorkerTrial {
             String given = (String) trial.environment().get("PYTHONPATH");
             String all = sparkPath() + File.pathSeparator + path + (given == null ? "" : File.pathSeparator + given);
             trial.environment().put("PYTHONPATH", all);
+            if (memory != null) trial.environment().put("PYSPARK_EXECUTOR_MEMORY_MB", memory);
             trial.redirectErrorStream(true).redirectOutput(printed);
             process = trial.start();
             if (!process.waitFor(PATIENCE, TimeUnit.SECONDS)) {

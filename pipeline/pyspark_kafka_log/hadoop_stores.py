@@ -1,0 +1,126 @@
+"""What Hadoop's configuration opens stores with, as fsspec's classes for them take it: S3, Azure, Google."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyspark_kafka_log.options import OptionError
+
+_DEFAULT_ENDPOINT = "s3.amazonaws.com"
+_AZURE = ".core.windows.net"
+"""Hosts of Azure's public cloud, which adlfs finds by itself."""
+
+_KEY_FILES = (
+    "fs.gs.auth.service.account.json.keyfile",
+    "google.cloud.auth.service.account.json.keyfile",
+)
+_NO_CREDENTIALS = ("fs.gs.auth.null.enable", "google.cloud.auth.null.enable")
+
+
+def of_hadoop(url: str, given: Mapping[str, str]) -> dict[str, Any]:
+    """The options of fsspec's class for a URL, by those of Hadoop's connector for it, whose names are in small letters. Raises
+    :class:`OptionError`, which shows no secret."""
+    parts = urlsplit(url)
+    scheme, authority = parts.scheme.lower(), parts.netloc.lower()
+    if scheme in ("s3", "s3a"):
+        return _of_s3(given, authority)
+    if scheme in ("abfs", "abfss") and "@" in authority:
+        return _of_azure(given, scheme, *authority.split("@", 1))
+    if scheme in ("gs", "gcs"):
+        return _of_google(given)
+    return {}
+
+
+def _of_s3(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
+    said = _said(given, lambda name: (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}"))
+    found: dict[str, Any] = _named(
+        said, key="access.key", secret="secret.key", token="session.token"
+    )
+    endpoint = said("endpoint")
+    if endpoint and endpoint != _DEFAULT_ENDPOINT:
+        scheme = "http" if said("connection.ssl.enabled").lower() == "false" else "https"
+        found["endpoint_url"] = endpoint if "://" in endpoint else f"{scheme}://{endpoint}"
+    if region := said("endpoint.region"):
+        found["client_kwargs"] = {"region_name": region}
+    if said("path.style.access").lower() == "true":
+        found["config_kwargs"] = {"s3": {"addressing_style": "path"}}
+    if "anonymousawscredentialsprovider" in said("aws.credentials.provider").lower():
+        found["anon"] = True
+    return found
+
+
+def _of_azure(given: Mapping[str, str], scheme: str, container: str, host: str) -> dict[str, Any]:
+    blobs = host.replace(".dfs.", ".blob.", 1)
+    ends = [f".{container}.{host}", f".{host}", f".{container}.{blobs}", f".{blobs}", ""]
+    said = _said(given, lambda name: [f"fs.azure.{name}{end}" for end in ends])
+    account = host.partition(".")[0]
+    found: dict[str, Any] = {}
+    if not host.endswith(_AZURE):
+        found |= {"account_name": account, "account_host": blobs}
+    kind = said("account.auth.type").lower()
+    if kind in ("", "sharedkey"):
+        found |= _named(said, account_key="account.key")
+    if kind in ("", "sas") and (sas := said("sas.fixed.token") or said("sas")):
+        found["sas_token"] = sas.removeprefix("?")
+    if kind in ("", "oauth") and (client := said("account.oauth2.client.id")):
+        found |= {"client_id": client}
+        found |= _named(said, client_secret="account.oauth2.client.secret")
+        if endpoint := said("account.oauth2.client.endpoint"):
+            found["tenant_id"] = urlsplit(endpoint).path.strip("/").partition("/")[0]
+    endpoint = said("abfs.endpoint")
+    if ":" in endpoint:  # that of an emulator, as Hadoop has it: an address with a port
+        tls = scheme == "abfss" or said("always.use.https").lower() != "false"
+        return _of_emulator(f"http{'s' * tls}://{endpoint}/{account}", account, found)
+    return found
+
+
+def _of_emulator(url: str, account: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    parts = [f"AccountName={account}", f"BlobEndpoint={url}"]
+    if key := found.get("account_key"):
+        parts.append(f"AccountKey={key}")
+    elif sas := found.get("sas_token"):
+        parts.append(f"SharedAccessSignature={sas}")
+    return {"connection_string": ";".join(parts)}
+
+
+def _of_google(given: Mapping[str, str]) -> dict[str, Any]:
+    said = _said(given, lambda name: (name,))
+    found = _named(said, project="fs.gs.project.id")
+    if root := said("fs.gs.storage.root.url").rstrip("/"):
+        found["endpoint_url"] = root
+    kind = said("fs.gs.auth.type").lower()
+    if kind == "unauthenticated" or any(said(name).lower() == "true" for name in _NO_CREDENTIALS):
+        found["token"] = "anon"
+    elif kind in ("application_default", "compute_engine"):
+        found["token"] = "google_default" if kind == "application_default" else "cloud"
+    elif kind in ("", "service_account_json_keyfile"):
+        name = next((name for name in _KEY_FILES if said(name)), None)
+        if name is not None:
+            found["token"] = _key_file(name, said(name))
+    return found
+
+
+def _key_file(name: str, path: str) -> Any:
+    """What is in it: tasks are given that, and need no file."""
+    try:
+        return json.loads(Path(path.removeprefix("file://")).read_bytes())
+    except OSError as error:
+        raise OptionError(name, f"{path}: {error.strerror}") from None
+    except ValueError:
+        raise OptionError(name, f"{path} is not JSON, as a key of a service account is") from None
+
+
+def _said(given: Mapping[str, str], names: Any) -> Callable[[str], str]:
+    def said(name: str) -> str:
+        return next((given[one].strip() for one in names(name) if given.get(one)), "")
+
+    return said
+
+
+def _named(said: Callable[[str], str], **names: str) -> dict[str, Any]:
+    """What is said of some names, by those that fsspec has for them."""
+    return {ours: text for ours, name in names.items() if (text := said(name))}

@@ -1,0 +1,122 @@
+"""How rows become Parquet: encodings that are chosen by the first of them, and values that are the same whatever was chosen."""
+
+from __future__ import annotations
+
+import io
+import random
+from typing import get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_log.report.row_output import ParquetRows
+from kafka_log.tables import parquet
+from kafka_log.tables.parquet import HELD_BYTES, SAMPLE_ROWS, Compression, GroupedWriter
+
+SCHEMA = pa.schema([("key", pa.binary()), ("offset", pa.int64())])
+ROWS = 3000
+random_bytes = random.Random(7).randbytes
+
+KEYS: dict[str, tuple[list[bytes | None], str | None]] = {
+    "of one length": ([random_bytes(16) for _ in range(ROWS)], "DELTA_LENGTH_BYTE_ARRAY"),
+    "of one length, and nulls": (
+        [random_bytes(16) if i % 3 else None for i in range(ROWS)],
+        "DELTA_LENGTH_BYTE_ARRAY",
+    ),
+    "of many lengths": ([b"user-%d" % i for i in range(ROWS)], "PLAIN"),
+    "that repeat": ([b"user-%d" % (i % 100) for i in range(ROWS)], None),
+    "that are empty": ([b""] * ROWS, None),
+    "that are null": ([None] * ROWS, None),
+    "one": ([b"key"], "DELTA_LENGTH_BYTE_ARRAY"),
+    "of more than is looked at": ([random_bytes(5000) for _ in range(1000)], "PLAIN"),
+    "as long as ids are": ([random_bytes(64) for _ in range(1000)], "DELTA_LENGTH_BYTE_ARRAY"),
+    "longer": ([random_bytes(65) for _ in range(1000)], "PLAIN"),
+    "none": ([], None),
+}  # fmt: skip
+
+
+def rows_of(keys: list[bytes | None], first: int = 0) -> pa.RecordBatch:
+    offsets = range(first, first + len(keys))
+    return pa.RecordBatch.from_arrays(
+        [pa.array(keys, pa.binary()), pa.array(offsets, pa.int64())], SCHEMA.names
+    )
+
+
+def encodings(data: bytes) -> set[str]:
+    metadata = pq.ParquetFile(io.BytesIO(data)).metadata
+    return set(metadata.row_group(0).column(0).encodings)
+
+
+@pytest.mark.parametrize("compression", get_args(Compression))
+@pytest.mark.parametrize("name", KEYS)
+def test_encodings(name: str, compression: Compression) -> None:
+    keys, encoding = KEYS[name]
+    out = io.BytesIO()
+    writer = GroupedWriter(out, SCHEMA, compression)
+    batch = rows_of(keys)
+    assert writer.hold(batch) == writer.bytes_held == batch.nbytes
+    found = writer.close()
+    assert found.num_rows == len(keys) and writer.rows_held == writer.bytes_held == 0
+    assert pq.read_table(io.BytesIO(out.getvalue())).to_batches() == ([batch] if keys else [])
+    if compression == "none" and encoding == "DELTA_LENGTH_BYTE_ARRAY":
+        encoding = "PLAIN"
+    if keys:
+        wanted = "RLE_DICTIONARY" if encoding is None else encoding
+        assert wanted in encodings(out.getvalue())
+        assert ("RLE_DICTIONARY" in encodings(out.getvalue())) == (encoding is None)
+
+
+def test_rows_that_are_not_like_the_first() -> None:
+    """What was chosen by the first rows holds any others."""
+    parts: list[list[bytes | None]] = [
+        [random_bytes(16) for _ in range(100)],
+        [None, b"", b"x" * 100_000, *[b"the same"] * (SAMPLE_ROWS + 1)],
+        [b"user-%d" % i for i in range(10)],
+    ]
+    out = io.BytesIO()
+    writer = GroupedWriter(out, SCHEMA)
+    first = 0
+    for part in parts:
+        writer.hold(rows_of(part, first))
+        writer.flush()
+        first += len(part)
+    assert writer.close().num_row_groups == 3
+    read = pq.read_table(io.BytesIO(out.getvalue()))
+    assert read.column("key").to_pylist() == [key for part in parts for key in part]
+    assert read.column("offset").to_pylist() == list(range(first))
+
+
+@pytest.mark.parametrize(("held", "groups"), [(HELD_BYTES, 1), (7000, 50)])
+def test_row_groups_of_many_batches(
+    held: int, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes in small batches becomes few row groups, and is not held without bound."""
+    monkeypatch.setattr(parquet, "HELD_BYTES", held)
+    batches = [rows_of([random_bytes(16) for _ in range(100)], 100 * i) for i in range(150)]
+    assert 2 * batches[0].nbytes < 7000 < 3 * batches[0].nbytes
+    out = io.BytesIO()
+    rows = ParquetRows(out, SCHEMA)
+    for batch in batches:
+        rows.write(batch)
+    rows.close()
+    assert pq.ParquetFile(io.BytesIO(out.getvalue())).num_row_groups == groups
+    assert "DELTA_LENGTH_BYTE_ARRAY" in encodings(out.getvalue())
+    assert pq.read_table(io.BytesIO(out.getvalue())) == pa.Table.from_batches(batches)
+
+
+def test_it_is_abandoned() -> None:
+    """Held rows are not written, before the first that are and after."""
+    for flushed in (False, True):
+        out = io.BytesIO()
+        writer = GroupedWriter(out, SCHEMA)
+        writer.hold(rows_of([b"a", b"b"]))
+        if flushed:
+            writer.flush()
+            writer.hold(rows_of([b"c"]))
+        size = out.tell()
+        writer.abandon()
+        if flushed:
+            assert pq.read_table(io.BytesIO(out.getvalue())).num_rows == 2
+        else:
+            assert out.tell() == size == 0

@@ -1,0 +1,233 @@
+"""Segments in splits: of whole batches, by indexes where these can be had, and of those batches alone that are asked for. No Java is needed."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_codecs import OFFSET_INDEX_ENTRY
+from kafka_log import discover
+from kafka_log.segment.row_selection import RowSelection
+from kafka_log.tables.splits import Split
+from pyspark_kafka_log.cuts import boundaries, split
+from pyspark_kafka_log.filters import Filter, pushed
+from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.plan import plan
+
+from .logs import batch, build, numbered, write
+from .test_plan import broker as broker
+from .test_plan import offsets, slices
+
+
+@given(
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=12),
+    split_bytes=st.integers(1, 2000),
+    first=st.none() | st.integers(0, 100),
+    end=st.none() | st.integers(0, 100),
+    tail=st.binary(max_size=40),
+)
+def test_slices_together_are_the_segment(
+    tmp_path_factory: pytest.TempPathFactory,
+    sizes: list[int],
+    split_bytes: int,
+    first: int | None,
+    end: int | None,
+    tail: bytes,
+) -> None:
+    path = tmp_path_factory.mktemp("split") / f"{0:020}.log"
+    batches, base = [], 0
+    for i, size in enumerate(sizes):
+        if i % 3 == 2:
+            batches += [
+                {
+                    "magic": 1,
+                    "offset": base,
+                    "attributes": {},
+                    "timestamp": 1,
+                    "key": None,
+                    "value": b"v" * size,
+                }
+            ]
+            base += 1
+        else:
+            batches.append(batch(base, [b"v"] * size))
+            base += size
+    data = build(*batches)
+    path.write_bytes(data + tail)
+    (segment,) = discover(path)[0].segments
+    whole = split(segment, split_bytes)
+    assert [part.start for part in whole[1:]] == [part.stop for part in whole[:-1]]
+    assert (whole[0].start, whole[-1].stop) == (0, segment.size)
+    assert all(
+        part.stop - part.start >= split_bytes for part in whole[:-1] if part.stop is not None
+    )
+    body = [Split(p.segment, p.start, min(p.stop or len(data), len(data))) for p in whole]
+    assert offsets(body) == list(range(base))
+    some = split(segment, split_bytes, first, end)
+    rows = RowSelection((first, end), control_records=False)
+    body = [Split(p.segment, p.start, min(p.stop or len(data), len(data)), rows) for p in some]
+    wanted = range(max(first or 0, 0), base if end is None else min(end, base))
+    assert offsets(body) == list(wanted)
+
+
+def test_damage_ends_the_search_for_boundaries(directory: Path) -> None:
+    good = numbered(2, 4)
+    path = write(directory, "t", 0, 0, good + b"\xff" * 500)
+    (segment,) = discover(path)[0].segments
+    cuts = boundaries(segment, 10)
+    assert [cut.position for cut in cuts] == [len(good) * i // 4 for i in (1, 2, 3)]
+    assert [cut.offset for cut in cuts] == [2, 4, 6]
+
+
+@given(
+    count=st.integers(1, 30),
+    split_bytes=st.integers(1, 1500),
+    lies=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3000)), max_size=3),
+    kept=st.lists(st.booleans(), min_size=30, max_size=30),
+)
+def test_an_index_gives_places_where_batches_begin(
+    tmp_path_factory: pytest.TempPathFactory,
+    count: int,
+    split_bytes: int,
+    lies: list[tuple[int, int]],
+    kept: list[bool],
+) -> None:
+    """Whatever stands in it."""
+    parts = [numbered_from(i) for i in range(count)]
+    starts = [0, *accumulate(map(len, parts))][:-1]
+    path = write(tmp_path_factory.mktemp("log"), "t", 0, 0, b"".join(parts))
+    index = sorted({(i, at) for i, at in enumerate(starts) if kept[i]} | set(lies))
+    data = b"".join(
+        OFFSET_INDEX_ENTRY.build({"relative_offset": i, "position": at}) for i, at in index
+    )
+    path.with_suffix(".index").write_bytes(data)
+    (segment,) = discover(path.parent)[0].segments
+    places = [0, *(cut.position for cut in boundaries(segment, split_bytes, by_index=True))]
+    assert set(places) <= set(starts)
+    assert all(b - a >= split_bytes for a, b in pairwise(places))
+    assert [c.offset for c in boundaries(segment, split_bytes, by_index=True)] == [
+        starts.index(at) for at in places[1:]
+    ]
+    # No stretch is left whole in which a cut is due, but for what the index passes over.
+    if not index:
+        assert places[1:] == [c.position for c in boundaries(segment, split_bytes)]
+
+
+def numbered_from(offset: int) -> bytes:
+    """A batch of one record."""
+    return build(batch(offset, [b"v"], pad=offset))
+
+
+def test_large_segments_are_planned_by_their_indexes(directory: Path) -> None:
+    """Files with holes: what is read of them to plan lies where their indexes say, so that a terabyte costs no more than this."""
+    size, step = 1 << 30, 128 << 20
+    base = 0
+    for _ in range(20):
+        path = write(directory, "t", 0, base, b"")
+        index = []
+        with path.open("r+b") as file:
+            file.truncate(size)
+            for n, at in enumerate(range(0, size, step)):
+                two = [build(batch(base + 2 * n + i, [b"v"])) for i in range(2)]
+                places = [max(at - len(two[0]), 0), at or len(two[0])]
+                for data, place in zip(two, places, strict=True):
+                    file.seek(place)
+                    file.write(data)
+                index += [(2 * n + i, place) for i, place in enumerate(places)]
+        path.with_suffix(".index").write_bytes(
+            b"".join(
+                OFFSET_INDEX_ENTRY.build({"relative_offset": o, "position": at})
+                for o, at in index[1:]
+            )
+        )
+        base += len(index)
+    tasks = plan(parse({"path": str(directory), "splitBytes": str(step)}), parallelism=2)
+    assert [part.size for task in tasks for part in task] == [step] * (20 * size // step)
+    assert all(len(task) == 1 for task in tasks)
+
+
+@settings(max_examples=25)
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=20),
+    gaps=st.lists(st.integers(0, 5), min_size=20, max_size=20),
+    most=st.integers(1, 60),
+)
+def test_tasks_have_so_many_records_at_most(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], gaps: list[int], most: int
+) -> None:
+    path = tmp_path_factory.mktemp("log")
+    base, batches = 0, []
+    for size, gap in zip(sizes, gaps, strict=False):
+        batches.append(batch(base, [b"v"] * size))
+        base += size + gap
+    write(path, "t", 0, 0, build(*batches))
+    whole = offsets(slices(path=str(path)))
+    tasks = plan(parse({"path": str(path), "maxRecordsPerPartition": str(most)}))
+    read = [offsets(list(task)) for task in tasks]
+    assert [o for task in read for o in task] == whole
+    spans = [task[-1] - task[0] + 1 for task in read]
+    assert all(span <= max(most, max(sizes)) for span in spans)
+    # No two neighbours would have been few enough together.
+    assert all(c[0] - a[0] > most for a, c in zip(read, read[2:], strict=False))
+
+
+def test_small_slices_share_a_task(broker: Path) -> None:
+    assert [len(task) for task in plan(parse({"path": str(broker)}))] == [5]
+    assert len(plan(parse({"path": str(broker), "splitBytes": "8"}))) > 5
+
+
+def places(directory: Path, *filters: Filter, **options: str) -> list[tuple[int, int | None]]:
+    tasks = plan(parse({"path": str(directory), **options}), pushed(filters), 2)
+    return [(part.start, part.stop) for task in tasks for part in task]
+
+
+def test_a_split_is_of_the_batches_that_are_asked_for(directory: Path) -> None:
+    """By their headers; a gap between batches belongs to none of them."""
+    parts = [build(batch(first, [b"x"] * 3)) for first in (0, 3, 10, 13)]
+    write(directory, "t", 0, 0, b"".join(parts))
+    ends = [sum(map(len, parts[:i])) for i in range(5)]
+    for low, high, wanted in [
+        (0, 99, (0, 4)),
+        (2, 2, (0, 1)),
+        (3, 5, (1, 2)),
+        (5, 10, (1, 3)),
+        (8, 9, None),
+        (8, 10, (2, 3)),
+        (15, 99, (3, 4)),
+        (16, 99, None),
+    ]:
+        found = places(directory, ("offset", ">=", low), ("offset", "<=", high))
+        assert found == ([] if wanted is None else [(ends[wanted[0]], ends[wanted[1]])]), low
+
+
+def test_a_split_stays_as_it_is(directory: Path) -> None:
+    """Where offsets do not rise, headers cannot be read, or damage is to be seen."""
+    low = ("offset", ">=", 12)
+    good = [build(batch(first, [b"x"] * 3)) for first in (0, 3, 10, 13)]
+    whole = b"".join(good)
+    last = len(whole) - len(good[3])
+    for data, options, start in [
+        (whole, {}, len(good[0] + good[1])),
+        (whole, {"mode": "PERMISSIVE"}, 0),
+        (whole, {"policy": "strict"}, 0),
+        (b"".join([good[0], good[2], good[1], good[3]]), {}, 0),
+        (b"".join([good[0], good[0], good[3]]), {}, 0),
+        (whole[:-1], {}, len(good[0] + good[1])),  # half a batch is the end
+        (whole[: last + 16] + b"\xff" + whole[last + 17 :], {}, 0),
+    ]:
+        write(directory, "t", 0, 0, data)
+        assert places(directory, low, **options) == [(start, len(data))], options
+
+
+def test_few_bytes_are_of_one_task(directory: Path) -> None:
+    batches = [build(batch(first, [b"x" * (1 << 20)])) for first in range(12)]
+    for partition in range(4):
+        write(directory, "t", partition, 0, b"".join(batches))
+    every = plan(parse({"path": str(directory)}), parallelism=4)
+    few = plan(parse({"path": str(directory)}), pushed([("offset", "=", 7)]), 4)
+    assert len(every) == 4
+    assert [len(task) for task in few] == [4]
