@@ -8,12 +8,39 @@ from collections.abc import Sequence
 TOGETHER = ("tests/spark/", "tests/brokers/")
 """Folders whose files share what is dear to start: one Spark, one broker of each kind."""
 
+SPARK_AND_SERVERS = "tests/spark/ with servers"
+"""The group of the files below: they share a second Spark, which waits for brokers, stores, clusters and kills most of the time. All their
+tests are slow, so that the quick run starts one Spark only."""
+
+WITH_SERVERS = (
+    "tests/spark/test_cluster.py",
+    "tests/spark/test_connect.py",
+    "tests/spark/test_other_stores.py",
+    "tests/spark/test_peer.py",
+    "tests/spark/test_peer_stream.py",
+    "tests/spark/test_stream_broker.py",
+    "tests/spark/test_stream_killed.py",
+    "tests/spark/test_stream_tiered_broker.py",
+)
+
+ALONE = (
+    "tests/spark/test_demo.py",
+    "tests/spark/test_java.py",
+    "tests/spark/test_spark_versions.py",
+    "tests/spark/test_warm.py",
+    "tests/spark/test_worker_memory.py",
+    "tests/spark/test_write_killed.py",
+)
+"""Files of such a folder that are groups by themselves: each of their tests starts a Spark of its own, or none."""
+
 LONG = (
-    "tests/codecgen/test_hostile.py",
-    "tests/laws/test_laws.py",
-    "tests/brokers/",
-    "tests/mutants/test_mutants.py",
     "tests/spark/",
+    SPARK_AND_SERVERS,
+    "tests/brokers/",
+    "tests/spark/test_spark_versions.py",
+    "tests/laws/test_laws.py",
+    "tests/codecgen/test_hostile.py",
+    "tests/mutants/test_mutants.py",
     "tests/codecs/test_readme.py",
 )
 """Groups of few tests that take long: one that begins last would leave the other processes idle."""
@@ -31,8 +58,12 @@ LONG_WITH_KERNELS = (
 
 
 def group(test: str) -> str:
-    """The group of a test: its file, or the folder that is kept together."""
+    """The group of a test: its file, or what is kept together."""
     file = test.partition("::")[0]
+    if file in ALONE:
+        return file
+    if file in WITH_SERVERS:
+        return SPARK_AND_SERVERS
     return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
 

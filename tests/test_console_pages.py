@@ -14,6 +14,8 @@ from tests import console_pages
 from tests.paths import ROOT
 
 TOOL = ROOT / "docs" / "tool"
+ONLY_BY_PROCESSES = (*console_pages.OF_SPARK, console_pages.VALUES)
+"""Spark wants a process of its own. Each command of the other page loads all schemas."""
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="commands are run by bash")
@@ -22,9 +24,8 @@ TOOL = ROOT / "docs" / "tool"
     [
         pytest.param(page, processes, id=f"{page.stem}{'-processes' * processes}", marks=marks)
         for page in console_pages.PAGES
-        for processes in ((True,) if page in console_pages.OF_SPARK else (False, True))
-        # Each command of that page loads all schemas.
-        for marks in [[pytest.mark.slow] * (processes or page == console_pages.VALUES)]
+        for processes in ((True,) if page in ONLY_BY_PROCESSES else (False, True))
+        for marks in [[pytest.mark.slow] * processes]
     ],
 )
 @pytest.mark.share(6)

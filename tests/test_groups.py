@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -10,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.groups import (
+    ALONE,
     LONG,
     LONG_WITH_KERNELS,
+    SPARK_AND_SERVERS,
     TOGETHER,
+    WITH_SERVERS,
     WITHOUT_KERNELS,
     group,
     ordered,
@@ -31,8 +35,8 @@ def test_it(number):
 
 
 def test_the_groups_are_there() -> None:
-    named = (*LONG, *LONG_WITH_KERNELS, *WITHOUT_KERNELS, *TOGETHER)
-    assert all((ROOT / name).exists() for name in named)
+    named = {*LONG, *LONG_WITH_KERNELS, *WITHOUT_KERNELS, *TOGETHER, *WITH_SERVERS, *ALONE}
+    assert all((ROOT / name).exists() for name in named - {SPARK_AND_SERVERS})
     assert all(folder.endswith("/") for folder in (*WITHOUT_KERNELS, *TOGETHER))
 
 
@@ -40,6 +44,29 @@ def test_a_file_is_a_group_and_spark_is_one() -> None:
     assert group("tests/log/test_a.py::test_x[a::b/c]") == "tests/log/test_a.py"
     assert group("tests/spark/test_a.py::test_x") == group("tests/spark/test_b.py::test_y")
     assert group("tests/sparks/test_a.py::test_x") == "tests/sparks/test_a.py"
+    assert group("tests/spark/test_java.py::test_x") == "tests/spark/test_java.py"
+    assert {group(f"{file}::test_x") for file in WITH_SERVERS} == {SPARK_AND_SERVERS}
+
+
+@pytest.mark.parametrize("file", WITH_SERVERS)
+def test_the_second_spark_is_for_the_slow_run(file: str) -> None:
+    marks = [
+        ast.unparse(node.value)
+        for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+    ]
+    assert any(kind in "".join(marks) for kind in ("mark.slow", "mark.broker"))
+
+
+@pytest.mark.parametrize("file", ALONE)
+def test_what_is_alone_takes_no_spark_of_others(file: str) -> None:
+    functions = [
+        node
+        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    taken = {argument.arg for function in functions for argument in function.args.args}
+    assert not taken & {"spark", "session"}
 
 
 def test_long_groups_come_first_then_those_without_kernels_then_large_ones() -> None:
@@ -47,9 +74,9 @@ def test_long_groups_come_first_then_those_without_kernels_then_large_ones() -> 
     tests += ["tests/b.py::x", "tests/spark/s.py::x", "tests/b.py::y"]
     tests += ["tests/laws/test_laws.py::x", "tests/spark/r.py::x", "tests/c.py::x"]
     assert ordered(tests) == [
-        "tests/laws/test_laws.py::x",
         "tests/spark/s.py::x",
         "tests/spark/r.py::x",
+        "tests/laws/test_laws.py::x",
         "tests/codecgen/test_a.py::x",
         "tests/test_console_pages.py::x",
         "tests/b.py::x",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from types import FrameType
 from typing import Any
 
 
@@ -14,11 +17,28 @@ class _WithoutPandas:
             raise ModuleNotFoundError("kafka-log does without it", name=name)
 
 
+class _CtrlC(KeyboardInterrupt):
+    """Python remembers a KeyboardInterrupt itself, not one of a class of its own, that comes out of ``exec`` of a text, as where a dataclass is
+    made, and ``python -m`` ends by the signal then, whatever exit code the command gives."""
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise _CtrlC
+
+
 def main() -> int:
     """Run the command in a process of its own. Returns the exit code."""
+    if (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):
+        signal.signal(signal.SIGINT, _interrupt)
     sys.meta_path.insert(0, _WithoutPandas())
-    from kafka_log.cli import main as run
-
+    try:
+        from kafka_log.cli import main as run
+    except KeyboardInterrupt:
+        sys.stderr.write("kafka-log: interrupted: nothing is done yet\n")
+        return 2
     return run()
 
 

@@ -22,7 +22,8 @@ needs_compiler = pytest.mark.skipif(not compiling.JIT, reason="there is no compi
 
 KEY, OTHER = ("int64", ("x86", "cpu"), "body"), ("float64", ("x86", "cpu"), "body")
 LIMITED = """
-import resource, signal
+import resource, signal, sys
+sys.dont_write_bytecode = True  # or Python itself leaves half a file
 signal.signal(signal.SIGXFSZ, signal.{action})
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 """

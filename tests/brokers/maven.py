@@ -8,8 +8,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 JAVA = Path(__file__).resolve().parent / "java"
 MAVEN_LIMIT_S = 600
@@ -77,7 +84,9 @@ def classpath(build: Build) -> str:
     target = cache_dir() / f"{build.name}-{_fingerprint(build)}"
     listing = target / "classpath.txt"
     if not _complete(listing):
-        _make(build, target)
+        with _one_at_a_time():
+            if not _complete(listing):
+                _make(build, target)
         if not _complete(listing):
             raise BrokerError(f"Maven left no usable class path in {listing}")
     jars = listing.read_text(encoding="utf-8").strip()
@@ -114,8 +123,18 @@ def _complete(listing: Path) -> bool:
     return bool(jars[0]) and all(Path(jar).is_file() for jar in jars)
 
 
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Maven's repository is not made for two processes that fill it."""
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    with (cache_dir() / "maven.lock").open("w") as lock:
+        if fcntl is not None:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _make(build: Build, target: Path) -> None:
-    """Builds aside and moves the whole into place: another process may be building the same."""
+    """Builds aside and moves the whole into place: where there is no lock, another process may be building the same."""
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     _run_maven(build, aside)

@@ -259,7 +259,7 @@ TOKENS = sorted({token for text in FILES.values() for token in text.replace(",",
 
 @pytest.mark.slow
 @given(st.data())
-@examples(150)
+@examples(75)
 def test_mangled_schemas_give_findings_or_work(data: st.DataObject) -> None:
     mangled(data)
 

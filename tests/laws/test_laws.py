@@ -20,7 +20,7 @@ from tests.paths import ROOT
 FEW = 60
 SEED = int(os.environ.get("LAWS_SEED", "0"))
 COMPILED = 6
-MANY = int(os.environ.get("LAWS_SCHEMAS", "5000"))
+MANY = int(os.environ.get("LAWS_SCHEMAS", "1500"))
 
 
 def run(*arguments: str) -> tuple[int, str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -159,8 +161,6 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 
 def _environment() -> dict[str, str]:
-    import os
-
     return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
 
 
@@ -188,6 +188,49 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
     said = r"kafka-log: interrupted: at least [\d,]+ records are printed; segments done: 0 bytes of [\d.]+ kB\n"
     assert re.fullmatch(said, errors.decode())
     assert process.returncode == 2
+
+
+INTERRUPTED = {
+    "while text is executed": """
+        import kafka_log.cli
+        from kafka_log.__main__ import main
+
+        def interrupted():
+            try:
+                exec("import os, signal; os.kill(os.getpid(), signal.SIGINT); [0 for _ in range(1000)]")
+            except KeyboardInterrupt:
+                return 2
+
+        kafka_log.cli.main = interrupted
+        sys.exit(main())
+    """,
+    "while it is loaded": """
+        from kafka_log.__main__ import main
+
+        class Loader:
+            def find_spec(self, name, path=None, target=None):
+                if name == "kafka_log.cli":
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        sys.meta_path.insert(0, Loader())
+        sys.exit(main())
+    """,
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("when", INTERRUPTED)
+def test_ctrl_c_ends_with_our_exit_code(tmp_path: Path, when: str) -> None:
+    """Python ends a module by the signal if it comes at a wrong moment."""
+    program = "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    program += textwrap.dedent(INTERRUPTED[when])
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    environment = _environment()
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "program"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

@@ -230,7 +230,8 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     kafka_log.write_log(tmp_path, records(40), topic="t")
     before = files(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(RUN), str(tmp_path)],
+        # -B: Python itself would leave half a file of bytecode, for all who come after.
+        [sys.executable, "-B", "-c", textwrap.dedent(RUN), str(tmp_path)],
         capture_output=True,
         text=True,
         check=True,

@@ -153,7 +153,8 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     put(source / "a-0", (0, batch(0)))
     put(source / "b-0", (0, b"".join(batch(i * 3, size=3000) for i in range(40))))
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "kafka_log", "salvage", str(source), "--out", str(out)]
+    # -B: Python itself would leave half a file of bytecode, for all who come after.
+    command = [sys.executable, "-B", "-m", "kafka_log", "salvage", str(source), "--out", str(out)]
 
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))

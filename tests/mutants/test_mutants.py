@@ -23,7 +23,7 @@ from tests.paths import ROOT, SCHEMAS
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The fast one, where PyYAML has it."""
 FILES = read_files(SCHEMAS)
-SAMPLE = 60
+SAMPLE = 40
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="each mutant has a forked process")
 KINDS = {
     "algorithm", "bit", "code", "condition", "default", "derived value", "freedom", "limit", "order", "release",

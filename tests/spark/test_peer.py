@@ -138,17 +138,19 @@ def test_options(kafka4: Peer, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "topic"),
+    ("name", "topics", "isolation"),
     [
-        *(("kafka4", t) for t in (SMALL, "transactions", "append-time", "trimmed", "features")),
-        *(("kafka4", t) for t in ("compacted", "codecs")),
-        *(("kafka28", t) for t in ("v1", "mixed", "append-time", "v1-compacted")),
+        ("kafka4", f"{SMALL},transactions", COMMITTED),
+        ("kafka4", "append-time,trimmed,features,compacted,codecs", {}),
+        ("kafka28", "v1,mixed,append-time,v1-compacted", {}),
     ],
 )
-def test_times_of_all_partitions(name: str, topic: str, request: pytest.FixtureRequest) -> None:
+def test_times_of_all_partitions(
+    name: str, topics: str, isolation: dict[str, str], request: pytest.FixtureRequest
+) -> None:
     both: Peer = request.getfixturevalue(name)
     first = both.first_time
-    some = {"subscribe": topic, **(COMMITTED if topic in (SMALL, "transactions") else {})}
+    some = {"subscribe": topics, **isolation}
     latest = {"startingOffsetsByTimestampStrategy": "latest"}
     for time in (first + 1, first + 2500, first + 100_001, first + HOUR, LATE):
         both.same(**some, **latest, startingTimestamp=str(time))
