@@ -71,8 +71,8 @@ class LogDirectory:
 
     @property
     def _logs(self) -> list[Partition]:
-        """The partitions with what tiered storage has of them, each record once."""
-        return with_tiers(self.partitions)
+        """The partitions with what tiered storage has of them, each record once; also those that cannot be read."""
+        return with_tiers(self.found)
 
     @cached_property
     def left_out(self) -> list[Segment]:
@@ -134,10 +134,13 @@ class LogDirectory:
         """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
         ``csv``. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
         from kafka_log.report.export import export
+        from kafka_log.write.beside import refuse_inside
 
+        place = local_path(out)
+        refuse_inside(place, [path for path in self._paths if isinstance(path, Path)])
         return export(
             self.partitions,
-            local_path(out),
+            place,
             kind,
             columns=columns,
             view=view,
@@ -244,7 +247,7 @@ class LogDirectory:
     ) -> pa.Table:
         """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete
         or live; bytes are those of keys and values, not compressed. ``problem`` is the first damage of a partition, whose other
-        records are counted. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`; ``advance`` is told of bytes of partitions that
+        records are counted, or says why its directory cannot be read. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`; ``advance`` is told of bytes of partitions that
         are done. Memory: some 150 bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
         from kafka_log.report.keys import key_table
         from kafka_log.tables.selection import changed
@@ -263,7 +266,7 @@ class LogDirectory:
         """All records of a key, or of several (None: those without one): offset, timestamp (milliseconds), bytes of the value, whether
         it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, and
         ``advance`` are as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
-        damage is read."""
+        damage is read, and the other partitions where a directory cannot be read."""
         from kafka_log.report.keys import records_of_keys
         from kafka_log.tables.selection import changed
 
@@ -296,21 +299,27 @@ class LogDirectory:
         milliseconds since 1970; None: the present, and no transaction hangs for its age alone. ``max_timeout_ms`` is the timeout of
         transactions whose own is not known; None: 15 minutes.
 
-        Bytes that are no batches are passed over, and ``on_damage`` is called with a line about them; None: CodecError is raised,
-        with file and byte. ``advance`` is told of bytes of segments that are done. Raises ValueError for a state that there is not, OSError.
+        Bytes that are no batches are passed over, as are partitions whose directory cannot be read, and ``on_damage`` is called
+        with a line about them; None: CodecError is raised, with file and byte. ``advance`` is told of bytes of segments that are done. Raises ValueError for a state that there is not, OSError.
         """
         from kafka_log.report.hanging import MAX_TIMEOUT_MS, Clock
         from kafka_log.report.partition_headers import raise_damage
         from kafka_log.report.transaction_states import coordinators
         from kafka_log.report.transactions import transaction_table
+        from kafka_log.tables.own_topics import TRANSACTION_STATE
         from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage
         present = _present(now)
         limit = MAX_TIMEOUT_MS if max_timeout_ms is None else max_timeout_ms
+        own = [p for p in self._there[0] if p.topic == TRANSACTION_STATE]
+        if on_damage is None:
+            _readable(own)
+        # Of its own topic coordinators() tells.
+        _tell((p for p in self.found if p.topic != TRANSACTION_STATE), on_damage)
         return transaction_table(
             self._logs,
-            coordinators(_readable(self._there[0]), told),
+            coordinators(own, told),
             Clock(present, now is not None, limit),
             told,
             states={states} if isinstance(states, str) else set(states),
@@ -342,6 +351,7 @@ class LogDirectory:
         from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage
+        _tell(self.found, on_damage)
         wanted = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
         return producer_table(self._logs, told, wanted, advance)
 
@@ -507,6 +517,16 @@ def _readable(found: list[Partition]) -> list[Partition]:
         if partition.error is not None:
             raise partition.error
     return found
+
+
+def _tell(found: Iterable[Partition], on_damage: OnDamage | None) -> None:
+    """Tell of the partitions that cannot be read. Raises UnreadableError where nobody wants to be told."""
+    for partition in found:
+        if partition.error is None:
+            continue
+        if on_damage is None:
+            raise partition.error
+        on_damage(str(partition.error))
 
 
 def _present(now: int | None) -> int:

@@ -190,6 +190,19 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
     assert process.returncode == 2
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors")
+def test_without_an_output() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kafka_log", "stat", str(GOOD)],
+        env=_environment(),
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: os.close(1),
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 INTERRUPTED = {
     "while text is executed": """
         import kafka_log.cli

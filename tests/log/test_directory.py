@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,34 @@ def test_what_is_no_segment_is_called_what_it_is(tmp_path: Path, name: str, what
         discover(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("README.md", b"# A log directory\n", "text"),
+        ("server.log", b"[2026-11-24 01:38:50,123] INFO starting", "text"),
+        (f"{0:020}.log.gz", gzip.compress(bytes(100), mtime=0), "compressed with gzip"),
+        ("t-0.parquet", b"PAR1\x15\x04\x15" + bytes(100), "Parquet"),
+    ],
+    ids=["Markdown", "a log of Kafka itself", "gzip", "Parquet"],
+)
+def test_another_file_is_called_what_it_is(
+    tmp_path: Path, name: str, content: bytes, what: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DirectoryError, match=f"this is {what}, not a segment"):
+        discover(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", bytes(9), bytes(100), b"\0" * 7 + b"\x07garbled bytes"],
+    ids=["empty", "a piece", "zeros", "garbled"],
+)
+def test_any_other_name_may_be_that_of_a_segment(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "copy.bin").write_bytes(content)
+    assert discover(tmp_path / "copy.bin")[0].size == len(content)
+
+
 NOTHING_YET = {
     "nothing": (),
     "a disk that a broker has just got": (
@@ -219,3 +248,12 @@ def test_nothing_there(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(DirectoryError, match=reason) as caught:
         discover(tmp_path / name)
     assert caught.value.path == tmp_path / name
+
+
+def test_a_segment_beside_the_partitions_hides_none(tmp_path: Path) -> None:
+    for name in ("a-0", "b-1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{0:020}.log").write_bytes(b"x")
+    (tmp_path / f"{7:020}.log").write_bytes(b"yy")
+    found = [(p.topic, p.partition, p.size) for p in discover(tmp_path)]
+    assert found == sorted([("a", 0, 1), ("b", 1, 1), (tmp_path.name, 0, 2)])

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_log import SegmentReader, discover, read_table
+from kafka_log import LogDirectory, SegmentReader, discover, read_table, write_log
 from kafka_log.cli import main
 from kafka_log.report.export import FORMATS, MANIFEST, ExportError, export
 from kafka_log.report.table_output import json_lines
+from kafka_log.write.beside import OutError
 from tests.paths import SAMPLES
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -217,3 +221,84 @@ def test_rows_of_damaged_batches_are_counted(
     assert rows.num_rows == read_table(BROKER / "segments.small-0").num_rows
     assert rows["crc_ok"].to_pylist().count(False) == len(second.records)
     assert rows["damage"].null_count == rows.num_rows - len(second.records)
+
+
+def test_a_partition_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    for name in ("codecs-1", "codecs-3"):
+        shutil.copytree(BROKER / name, logs / name)
+    (logs / "codecs-2").mkdir()
+    (logs / "codecs-2" / f"{'9' * 20}.log").write_bytes(b"")
+    command = ["export", str(logs), "--out", str(out), "--format", "jsonl"]
+    assert main(command) == 1
+    said = capsys.readouterr().err
+    assert f"{'9' * 20}.log" in said
+    assert "1 of 3 files are whole" in said
+    assert sorted(p.name for p in out.iterdir()) == ["codecs-1.jsonl", MANIFEST]
+    assert main([*command, "--policy", "salvage", "--overwrite"]) == 1
+    said = capsys.readouterr().err
+    assert f"{'9' * 20}.log" in said
+    assert "3 files" in said
+    assert (out / "codecs-2.jsonl").read_bytes() == b""
+
+
+def test_replicas_would_be_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    both = [str(SAMPLES / version / "codecs-0") for version in ("kafka-2.8", "kafka-4.x")]
+    assert main(["export", *both, "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert all(path in said for path in both)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("inner", ["lake", "codecs-1", "codecs-1/lake", "."])
+def test_nothing_is_written_inside_of_what_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], inner: str
+) -> None:
+    shutil.copytree(BROKER / "codecs-1", tmp_path / "codecs-1")
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["export", str(tmp_path), "--out", str(tmp_path / inner)]) == 2
+    assert "inside of" in capsys.readouterr().err
+    with pytest.raises(OutError, match="inside of"):
+        LogDirectory(tmp_path).export(tmp_path / inner)
+    if inner.startswith("codecs-1"):
+        with pytest.raises(OutError, match="inside of"):
+            next(export(discover(tmp_path), tmp_path / inner))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_no_directory(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["export", str(BROKER), "--out", ""])
+    assert caught.value.code == 2
+    assert "name a directory" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits there")
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_disk_that_is_full(tmp_path: Path, kind: str) -> None:
+    import resource
+
+    where, out = tmp_path / "t-0", tmp_path / "out"
+    made = random.Random(7)
+    write_log(tmp_path, pa.table({"value": [made.randbytes(100) for _ in range(4000)]}), topic="t")
+    # -B: Python itself would leave half a file of bytecode, for all who come after.
+    command = [sys.executable, "-B", "-m", "kafka_log", "export", str(where), "--out", str(out)]
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    done = subprocess.run(
+        [*command, "--format", kind],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=little_room,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "large" in done.stderr
+    assert list(out.iterdir()) == []

@@ -346,3 +346,11 @@ def test_keywords_that_there_are_not(verb: str) -> None:
         getattr(log, verb)(nothing=1)
     with pytest.raises(ValueError, match="offsets is"):
         getattr(log, verb)(offsets=(2, 1))
+
+
+def test_several_things_to_sum_up_by(capsys: pytest.CaptureFixture[str]) -> None:
+    where = str(SAMPLES / "kafka-4.x" / "codecs-0")
+    assert main(["stat", where, "--by", "topic,codec", "--output", "jsonl"]) == 0
+    expected = capsys.readouterr().out
+    assert main(["stat", where, "--by", "topic", "--by", "codec", "--output", "jsonl"]) == 0
+    assert capsys.readouterr().out == expected != ""

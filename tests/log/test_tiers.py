@@ -109,12 +109,9 @@ def test_the_commands_read_each_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     ]
     assert main(arguments) == 0
     assert capsys.readouterr().out.split()[1:] == [str(n) for n in range(60)]
-    list(
-        LogDirectory(tmp_path, include=["remote"]).export(
-            tmp_path / "out", "csv", columns=["offset"]
-        )
-    )
-    [made] = (tmp_path / "out").glob("*.csv")
+    out = tmp_path.with_name(f"{tmp_path.name}-out")
+    list(LogDirectory(tmp_path, include=["remote"]).export(out, "csv", columns=["offset"]))
+    [made] = out.glob("*.csv")
     assert made.read_text().split()[1:] == [str(n) for n in range(60)]
 
 

@@ -321,7 +321,7 @@ def test_the_error_can_be_sent_to_others(tmp_path: Path) -> None:
 
 FORBIDDEN = """
 import io, json, os, sys
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from kafka_log import read_table, scan
 from kafka_log.cli import main
@@ -345,13 +345,18 @@ def run():
         (["dump", "--output", "vectors"], read),
         (["ls", "--output", "jsonl"], []),
         (["check", "--engine", "construct", "--output", "jsonl"], []),
+        (["keys", "--output", "jsonl"], []),
+        (["keys", "--key", "k0", "--output", "jsonl"], []),
+        (["producers", "--output", "jsonl"], []),
+        (["txn", "--output", "jsonl"], []),
         (["salvage", "--output", "jsonl"], ["--out", f"{place}/{os.getuid()}"]),
     ):
         text = io.TextIOWrapper(io.BytesIO(), "utf-8")
-        with redirect_stdout(text):
+        with redirect_stdout(text), redirect_stderr(io.StringIO()) as said:
             code = main([*command, broker, *more])
         text.flush()
         out[" ".join(command)] = [code, text.buffer.getvalue().decode()]
+        out[" ".join(command) + " says"] = said.getvalue()
     return out
 
 run()  # loads all that it needs
@@ -416,6 +421,22 @@ def test_what_may_not_be_read() -> None:
     code, text = found["dump --output vectors"]
     objects = [json.loads(line) for line in text.splitlines()]
     assert code == 1 and {"error", "file", "end", "batch", "record"} == {o["type"] for o in objects}
+    code, text = found["keys --output jsonl"]
+    rows = [json.loads(line) for line in text.splitlines()]
+    counts = [(row["topic"], row["records"], row["keys"]) for row in rows]
+    assert code == 1 and counts == [("a", 3, 3), ("b", 0, 0), ("c", 0, 0), ("d", 3, 3)]
+    of_file = f"Permission denied: it cannot be read (byte 0 of {forbidden})"
+    of_both = [found["error"][0], of_file]
+    assert [row["problem"] for row in rows] == [None, *of_both, None]
+    said = "".join(f"kafka-log: {line}\n" for line in of_both)
+    assert found["keys --output jsonl says"] == said
+    code, text = found["keys --key k0 --output jsonl"]
+    assert code == 1 and [json.loads(line)["offset"] for line in text.splitlines()] == [0, 30]
+    assert found["keys --key k0 --output jsonl says"] == said
+    for verb in ("producers", "txn"):
+        assert found[f"{verb} --output jsonl"] == [1, ""]
+        closed_one, other = found[f"{verb} --output jsonl says"].splitlines()
+        assert closed_one == f"kafka-log: {of_both[0]}" and other.endswith(of_file)
     code, text = found["salvage --output jsonl"]
     lost = {row["file"] for row in map(json.loads, text.splitlines()) if row["what"] == "lost"}
     assert code == 1 and lost == {str(closed), forbidden.name}

@@ -18,7 +18,7 @@ from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError, LogStream
 from tests.spark.growing_logs import Growing
 
-QUICK, MANY = 8, 300
+QUICK, MANY = 8, 150
 
 Row = tuple[str, int, str]
 

@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from codecgen.runtime import completion
@@ -109,11 +110,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    if sys.stdout is None:  # closed by whoever started this
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     words = with_negative_values(sys.argv[1:] if argv is None else argv)
     of_command = parser(*words[:1])
     options, left = of_command.parse_known_args(words)
     if left:
         of_command.error(refusal(options, left))
+    if getattr(options, "output", None) in ("arrow", "parquet") and sys.stdout.isatty():
+        of_command.error(f"--output {options.output} is no text for a screen: add > FILE")
     if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:

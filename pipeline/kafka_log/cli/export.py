@@ -20,7 +20,7 @@ from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
-from kafka_log.segment.places import is_url, local_path
+from kafka_log.segment.places import is_url, local_path, place_of
 from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.parquet import Compression
 
@@ -106,6 +106,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def _place(text: str) -> Path | str:
     """A directory, or the URL of a table."""
+    if not text:
+        raise ValueError("it is empty: name a directory")
     return text if is_url(text) else local_path(text)
 
 
@@ -113,6 +115,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     from codecgen.runtime.errors import CodecError
     from kafka_log.report.export import ExportError, export
+    from kafka_log.write.beside import refuse_inside
 
     if options.spark:
         return _by_spark(options)
@@ -124,6 +127,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"kafka-log: {options.out}: {reason}", file=sys.stderr)
         return COULD_NOT_RUN
     partitions, selection = found(options), selection_of(options)
+    refuse_inside(options.out, [place_of(path) for path in options.paths if not is_url(path)])
     topic = VIEWS.get(options.view)
     say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
     done = made = rows = bad = 0

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
     empty = "no partitions" if selection.keys is None else "no record has this key"
     code = show(options, answer, empty, has_bar=True)
-    for problem in problems if selection.keys is not None else ():
+    for problem in problems:
         print(f"kafka-log: {problem}", file=sys.stderr)
     return PROBLEMS if problems else code
 

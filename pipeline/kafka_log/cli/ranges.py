@@ -24,6 +24,10 @@ _MOST = (1 << 63) - 2
 TIMES = "2026-11-22, 2026-11-22T10:15, 2026-11-22T10:15:00.250+01:00, -2h (ago), now, or milliseconds since 1970"
 
 
+class RangeError(ValueError):
+    """What is wrong with a text that is made of times, or offsets."""
+
+
 def milliseconds(text: str, now: int | None = None) -> int:
     """A time in milliseconds since 1970. Without a zone it is in UTC. ``now`` is the present, by the clock when None.
 
@@ -31,6 +35,11 @@ def milliseconds(text: str, now: int | None = None) -> int:
     """
     text = text.strip()
     if _MILLISECONDS.match(text):
+        if what := _other_meaning(text):
+            meant = datetime.fromtimestamp(int(text) / 1000, UTC).isoformat(timespec="milliseconds")
+            raise RangeError(
+                f"{text} may be {what}, or milliseconds since 1970: write 2026-11-22T10:15, or {meant}"
+            )
         return _in_range(int(text), text)
     ago = _AGO.match(text)
     if ago or text == "now":
@@ -45,6 +54,21 @@ def milliseconds(text: str, now: int | None = None) -> int:
     return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
+def _other_meaning(digits: str) -> str | None:
+    """What else people mean by a number that would be a time in 1970."""
+    if len(digits) == 4 and digits[:2] in ("19", "20"):
+        return "a year"
+    if len(digits) == 10 and digits.isdecimal():
+        return "seconds"
+    if len(digits) == 8 and digits[:2] in ("19", "20"):
+        try:
+            datetime.strptime(digits, "%Y%m%d")
+        except ValueError:
+            return None
+        return "a date"
+    return None
+
+
 def _in_range(found: int, text: str) -> int:
     if not -_MOST <= found <= _MOST:
         raise ValueError(f"{text} is out of range")
@@ -54,13 +78,16 @@ def _in_range(found: int, text: str) -> int:
 def time_range(text: str, now: int | None = None) -> Range:
     """``A:B``, of which each may be left out. Times have colons too: it is cut where both sides are times. Raises ValueError."""
     found = []
+    why: RangeError | None = None
     for at in (i for i, c in enumerate(text) if c == ":"):
         try:
             found.append(_pair(text[:at], text[at + 1 :], lambda part: milliseconds(part, now)))
+        except RangeError as error:
+            why = error
         except ValueError:
             continue
     if not found:
-        raise ValueError(f"{text!r} is no range of times: write A:B, A: or :B, each {TIMES}")
+        raise why or ValueError(f"{text!r} is no range of times: write A:B, A: or :B, each {TIMES}")
     if len(found) > 1:
         raise ValueError(f"{text!r} can be read in two ways: write the seconds of both times")
     return found[0]
@@ -86,7 +113,7 @@ def _offset(text: str) -> int:
 def _pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
     begin, end = (parse(part) if part else None for part in (low, high))
     if begin is not None and end is not None and begin > end:
-        raise ValueError(f"{low} is after {high}")
+        raise RangeError(f"{low} is after {high}")
     return begin, end
 
 

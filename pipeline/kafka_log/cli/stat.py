@@ -37,9 +37,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
     add_table_arguments(command, BATCHES)
     command.add_argument(
         "--by",
-        default="partition",
+        action="append",
         metavar="THING,...",
-        help="a row for each: topic, partition, producer, codec, hour, or several of these (default %(default)s)",
+        help="a row for each: topic, partition, producer, codec, hour, or several of these (default partition)",
     )
     command.add_argument(
         "--top", type=_count, metavar="N", help="the N rows with the most bytes only"
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         from kafka_log.report.stat_largest import largest_table
 
         try:
-            by = checked_by(options.by.split(","))
+            by = checked_by([word for by in options.by or ["partition"] for word in by.split(",")])
         except ValueError as error:
             raise NotThere(str(error)) from None
         size = size_of(log)

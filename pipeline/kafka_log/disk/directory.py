@@ -227,9 +227,12 @@ def _below(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise DirectoryError(path, "there is no such file or directory")
-    if any(segment_files(path)):
+    has_segments = any(segment_files(path))
+    if has_segments and parse_any(path):
         return [path]
     inner = [child for child in children(path) if child.is_dir() and parse_any(child)]
+    if has_segments:
+        return [path, *inner]
     if not any(parse_name(child) for child in inner) and not any(map(segment_files, inner)):
         if parse_any(path):
             return [path]
@@ -326,6 +329,8 @@ def _single(path: Path) -> Partition:
             if plain.endswith(end):
                 reason = f"this is {what}, not a segment: docs/log-directory.md says what reads it"
                 raise DirectoryError(path, reason)
+        if (kind := _content(path)) is not None:
+            raise DirectoryError(path, f"this is {kind}, not a segment")
     topic, partition, state = parse_any(path.resolve().parent) or (path.stem, 0, "live")
     base, of_name = said or (0, state)
     if base > MAX_OFFSET:
@@ -333,3 +338,19 @@ def _single(path: Path) -> Partition:
     of_segment = of_name if state == "live" else state
     segment = Segment(path, topic, partition, base, path.stat().st_size, of_segment)
     return Partition(topic, partition, path.parent, _in_order([segment]), state)
+
+
+_KINDS = {b"\x1f\x8b\x08": "compressed with gzip", b"\x28\xb5\x2f\xfd": "compressed with zstd", b"PAR1": "Parquet"}  # fmt: skip
+_LEADING = 16
+
+
+def _content(path: Path) -> str | None:
+    """What a file is that cannot be a segment by its first bytes: its first offset would be above 2^60."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(_LEADING)
+    except OSError:
+        return None  # reading it as a segment says so
+    if len(begin) == _LEADING and all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in begin):
+        return "text"
+    return next((what for first, what in _KINDS.items() if begin.startswith(first)), None)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.disk.replicas import MAX_END, end_of
+from kafka_log.segment.positioned_reads import UnreadableError
 
 Ends = MutableMapping[Segment, int]
 """Where segments of tiers end that were looked at. They do not change."""
@@ -22,9 +23,12 @@ def with_tiers(partitions: Iterable[Partition], known: Ends | None = None) -> li
     known = {} if known is None else known
     found = list(partitions)
     remote: dict[tuple[str, int], list[Segment]] = {}
+    errors: dict[tuple[str, int], UnreadableError] = {}
     for partition in found:
         if partition.state == "remote":
             remote.setdefault(partition.key, []).extend(partition.segments)
+            if partition.segments and partition.error is not None:
+                errors.setdefault(partition.key, partition.error)
     out = []
     for partition in found:
         segments = remote.get(partition.key) if partition.state in ("live", "remote") else None
@@ -35,7 +39,8 @@ def with_tiers(partitions: Iterable[Partition], known: Ends | None = None) -> li
         bases = [s.base_offset for s in live if s.state == "live" and s.is_named]
         if segments or live:
             before = _each_once(segments, min(bases, default=None), known)
-            out.append(replace(partition, segments=(*before, *live)))
+            error = partition.error or errors.get(partition.key)
+            out.append(replace(partition, segments=(*before, *live), error=error))
         remote[partition.key] = []  # they are read with the first
     return out
 

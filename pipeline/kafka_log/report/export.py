@@ -19,7 +19,7 @@ from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.selection import RowFilters, Selection, changed
-from kafka_log.write.beside import whole_file
+from kafka_log.write.beside import refuse_inside, whole_file
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
 MANIFEST = "kafka-log-export.json"
@@ -65,8 +65,12 @@ def export(
     sizes, from the same start of their log, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group.
 
-    Raises :class:`ExportError`, and what scan raises; files that are whole stay.
+    Raises :class:`ExportError`, :class:`~kafka_log.write.beside.OutError` for a place inside of a partition, and what scan raises, also for a
+    partition that cannot be read, which ``salvage`` counts as lost; files that are whole stay.
     """
+    partitions = with_tiers(partitions)
+    places = _places(partitions, out, kind)
+    refuse_inside(out, [p.directory for p in partitions if isinstance(p.directory, Path)])
     out.mkdir(parents=True, exist_ok=True)
     manifest = _read_manifest(out)
     selection = changed(selection, policy, filters)
@@ -75,8 +79,9 @@ def export(
     asked = {"columns": columns and list(columns), "view": view} | selection.plain()
     wanted = _plain({name: value for name, value in asked.items() if value is not None})
     starts = LogStarts()
-    for partition in with_tiers(partitions):
-        path = out / _name(partition, kind)
+    for path, partition in places.items():
+        if partition.error is not None and selection.policy is not Policy.SALVAGE:
+            raise partition.error
         made_of: dict[str, Any] = {
             "segments": [[s.path.name, s.size] for s in partition.segments],
             "options": wanted,
@@ -93,7 +98,7 @@ def export(
             reason = "is there, made of something else: choose another directory, or --overwrite"
             raise ExportError(path, reason)
         counts = 0, 0
-        lost: list[str] = []
+        lost = [] if partition.error is None else [str(partition.error)]
         with whole_file(path) as file:
             for counts in _written(partition, file, kind, columns, view, selection, lost):
                 progress(partition, counts[0])
@@ -101,6 +106,19 @@ def export(
         manifest[path.name] = {"rows": rows, "lost": lost, "damaged": damaged, "made_of": made_of}
         _write_manifest(out, manifest)
         yield Exported(path, partition, rows, True, tuple(lost), damaged)
+
+
+def _places(partitions: Sequence[Partition], out: Path, kind: Format) -> dict[Path, Partition]:
+    """Where each partition goes. Raises ExportError for two that would go to one place, as replicas would."""
+    found: dict[Path, Partition] = {}
+    for partition in partitions:
+        path = out / _name(partition, kind)
+        if path in found:
+            both = f"{found[path].directory} and {partition.directory}"
+            reason = f"it would be made of two directories, {both}: export one of them, or each into a directory of its own"
+            raise ExportError(path, reason)
+        found[path] = partition
+    return found
 
 
 def _name(partition: Partition, kind: Format) -> str:

@@ -134,7 +134,7 @@ def key_table(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """A row for each partition, in the columns of :data:`KEYS`, of the records that a selection wants. What damaged bytes held is not
-    counted; ``problem`` says where they are. Raises OSError."""
+    counted; ``problem`` says where they are, or why a directory cannot be read. Raises OSError."""
     rows = []
     for partition in partitions:
         rows.append(_row(partition, selection))
@@ -233,7 +233,7 @@ def _batches(
 ) -> Iterator[pa.RecordBatch | None]:
     """The data records of a partition. At damage, which is noted, None comes, and all from the first record on again, without what
     the damage took."""
-    if not partition.segments:
+    if not partition.segments and partition.error is None:
         return
     try:
         yield from scan([partition], columns, selection=selection)

@@ -30,8 +30,8 @@ class PartitionHeaders:
 
     Bytes that are no batch are passed over, and ``on_damage`` is told, but for what a live or killed broker leaves at the end of the
     segment that it writes to. After the pass ``end_offset`` is the offset that follows the
-    last batch that came (None: there is none), and ``is_cut`` says whether bytes between batches were lost; at the very end of
-    a partition they are not counted: a broker cuts them off.
+    last batch that came (None: there is none), and ``is_cut`` says whether bytes between batches were lost, or a file
+    of the partition; at the very end of a partition bytes are not counted: a broker cuts them off.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class PartitionHeaders:
         self.columns = tuple(dict.fromkeys((*columns, "next_offset")))
         self.on_damage = on_damage
         self.end_offset: int | None = None
-        self.is_cut = False
+        self.is_cut = partition.error is not None
 
     def __iter__(self) -> Iterator[tuple[Segment, pa.RecordBatch]]:
         for segment in self.partition.segments:

@@ -99,6 +99,9 @@ def coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coordinato
         if partition.topic != TRANSACTION_STATE:
             continue
         names = homes.setdefault(partition.partition, set())
+        if partition.error is not None:
+            on_damage(str(partition.error))
+            is_damaged = True
         if not partition.segments:
             continue
         try:

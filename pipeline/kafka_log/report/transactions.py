@@ -72,8 +72,11 @@ def transaction_table(
         raise ValueError(f"state is {unknown[0]!r}; known: {', '.join(WANTED)}")
     open_rows: list[tuple[Any, ...]] = []
     ended = _Rows()
+    unread = {partition.key for partition in partitions if partition.error is not None}
     for partition in partitions:
-        for row in _of_partition(partition, known, clock, on_damage, advance):
+        # What follows on the segments of a tier lies in the partition's own directory.
+        is_cut = partition.state == "remote" and partition.key in unread
+        for row in _of_partition(partition, known, clock, on_damage, advance, is_cut=is_cut):
             state, is_hanging = row[2], row[3]
             named = state in states or (is_hanging and "hanging" in states)
             if (states and not named) or not _is_wanted(row, wanted):
@@ -125,6 +128,8 @@ def _of_partition(
     clock: Clock,
     on_damage: OnDamage,
     advance: Callable[[int], None],
+    *,
+    is_cut: bool,
 ) -> Iterator[tuple[Any, ...]]:
     headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
     begun = open_before(partition.segments[0]) if partition.segments else {}
@@ -136,7 +141,7 @@ def _of_partition(
         if one.state is State.OPEN:
             # All of the partition has been read, and the first of the open ones comes first.
             hides = _hidden(partition, headers, one) if hides is None else hides
-            said = verdict(one, place, known, clock, is_cut=headers.is_cut)
+            said = verdict(one, place, known, clock, is_cut=is_cut or headers.is_cut)
             is_hanging, reason = said.is_hanging, said.reason
         state = known.of(one.producer_id)
         yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -70,10 +71,13 @@ class GroupedWriter:
         return found
 
     def abandon(self) -> None:
-        """Write nothing more that is held, nor anything later: an open writer writes its end when it is collected."""
+        """Write nothing more that is held, nor anything later: an open writer writes its end when it is collected. What goes wrong here
+        says nothing that what went wrong before has not said."""
         self._held = []
         if self._writer is not None:
-            self._writer.close()
+            with suppress(Exception):
+                self._writer.close()
+            self._writer.is_open = False
 
     def _opened(self, sample: pa.Table | None) -> pq.ParquetWriter:
         if self._writer is None:

@@ -45,7 +45,7 @@ class OutDirectory:
         self.path = out
         self.job = job
         self._manifest_path = out / f"kafka-log-{job}.json"
-        _refuse_inside(out, inputs)
+        refuse_inside(out, inputs)
         out.mkdir(parents=True, exist_ok=True)
         self._manifest = _read_manifest(self._manifest_path)
         known = {self._manifest_path.name, *self._manifest}
@@ -149,7 +149,8 @@ def made_of(
     return found
 
 
-def _refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
+def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
+    """Raises :class:`OutError` for a place that is inside of what is read."""
     place = out.resolve()
     for given in inputs:
         path = given.resolve()

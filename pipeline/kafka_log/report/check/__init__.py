@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,11 @@ from kafka_log.report.check.finding import FINDINGS, Finding, finding_table
 from kafka_log.report.check.gaps import GapCheck
 from kafka_log.report.check.indexes import OffsetIndexCheck, TimeIndexCheck
 from kafka_log.report.check.leader_epochs import LeaderEpochCheck
+from kafka_log.report.check.metadata_snapshots import MetadataSnapshotCheck
 from kafka_log.report.check.names import NameCheck, check_broker_directory
 from kafka_log.report.check.order import OrderCheck
+from kafka_log.report.check.quorum_state import QuorumStateCheck
+from kafka_log.report.check.siblings import check_together
 from kafka_log.report.check.snapshots import SnapshotCheck
 from kafka_log.report.check.tails import TailCheck
 from kafka_log.report.check.transaction_index import TransactionIndexCheck
@@ -52,6 +55,8 @@ CHECKS: Mapping[str, type[Check]] = {
     "snapshots": SnapshotCheck,
     "checkpoints": CheckpointCheck,
     "leader_epochs": LeaderEpochCheck,
+    "metadata_snapshots": MetadataSnapshotCheck,
+    "quorum_state": QuorumStateCheck,
     "names": NameCheck,
 }
 """The checks of one partition, by their names."""
@@ -85,7 +90,7 @@ def findings(
     advance: Advance = lambda _: None,
 ) -> Iterator[Finding]:
     """The same one by one, partition by partition."""
-    for finding in _of_directories(directories):
+    for finding in chain(_of_directories(directories), check_together(partitions)):
         if is_meant(finding, wanted):
             yield finding
     reading = Reading(deep, engine, advance, wanted.timestamps != EVERYTHING)

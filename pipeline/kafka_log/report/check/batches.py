@@ -36,7 +36,7 @@ class BatchCheck(Check):
         """Where lengths lead from one batch to the next, each is a finding; the rest is one of its own."""
         after, before = run.after_offset, run.before_offset
         position = run.start
-        for entry, first, last in _framed(walked, run):
+        for entry, first, last in framed(walked, run):
             known = _between(first, last, after, before)
             at_risk = None if known is None else known[1] - known[0] + 1
             yield self.context.finding(
@@ -113,7 +113,7 @@ class BatchCheck(Check):
             )
 
 
-def _framed(walked: Walked, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
+def framed(walked: Walked, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
     """Entries of a run, as long as the length of each leads to another one, or to the end of the run."""
     name = str(walked.segment.path)
     columns = Columns(("base_offset", "last_offset"), name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from kafka_log.report.check.gaps import METADATA
 from kafka_log.report.check.walk import Walked
 
 NAME = "leader-epoch-checkpoint"
+NONE = -1
+"""What a batch says that has no epoch."""
 MOST = 100
 """Epochs that are named one by one."""
 
@@ -24,7 +26,7 @@ _REMEDY = "Compare the file with that of the other replicas: a replica truncates
 
 
 class LeaderEpochCheck(Check):
-    """Epochs of batches that the file does not know, or whose offsets lie elsewhere than it says.
+    """Epochs of batches that there cannot be, that the file does not know, or whose offsets lie elsewhere than it says.
 
     The file forgets epochs before the log start offset, so batches before that are not compared.
     """
@@ -49,6 +51,7 @@ class LeaderEpochCheck(Check):
         )
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
+        yield from self._negative(walked)
         if self.epochs is None or not self.is_sorted:
             return
         headers = walked.headers
@@ -85,6 +88,26 @@ class LeaderEpochCheck(Check):
                 byte=int(headers.position[row]),
                 first_offset=int(headers.first[row]),
                 last_offset=int(headers.last[row]),
+            )
+
+    def _negative(self, walked: Walked) -> Iterator[Finding]:
+        """No epoch is lower than -1, which says that there is none."""
+        headers = walked.headers
+        for row in np.flatnonzero((headers.magic == 2) & (headers.leader_epoch < NONE)).tolist():
+            key = "leader_epoch_negative", int(headers.leader_epoch[row])
+            if key in self.seen or len(self.seen) >= MOST:
+                continue
+            self.seen.add(key)
+            first, last = int(headers.first[row]), int(headers.last[row])
+            yield self.context.finding(
+                "warning",
+                key[0],
+                walked.segment.path,
+                f"The batch with offsets {first} to {last} is of leader epoch {key[1]}, which there cannot be.",
+                "Copy the partition from another replica, or set the epoch to that of the batches around: the checksum does not cover it.",
+                byte=int(headers.position[row]),
+                first_offset=first,
+                last_offset=last,
             )
 
     def _log_start(self) -> int:

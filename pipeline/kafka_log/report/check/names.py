@@ -16,10 +16,10 @@ from kafka_log.disk.remote_names import remote_partition
 from kafka_log.disk.small_files import small_file
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
+from kafka_log.report.check.metadata_snapshots import NAME as METADATA_SNAPSHOT
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")
-_METADATA_SNAPSHOT = re.compile(r"\d{20}-\d{10}\.checkpoint\Z")
 _DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-(?P<suffix>delete|stray|future)\Z")
 _OURS = re.compile(r"\.kafka-log-.+\.writing\Z|\..+\.partial\Z")
 """What jobs that write logs have not finished (:mod:`kafka_log.write.staging`, :mod:`kafka_log.write.beside`)."""
@@ -54,7 +54,7 @@ class NameCheck(Check):
                 left.setdefault(found["suffix"], []).append(path)
             elif segment:
                 yield from self._of_segment(path, int(segment["base"]), segment["suffix"])
-            elif path.name not in _IN_PARTITION and not _METADATA_SNAPSHOT.match(path.name):
+            elif path.name not in _IN_PARTITION and not METADATA_SNAPSHOT.match(path.name):
                 yield self.context.finding("note", *_nothing_reads(path))
         for suffix, paths in left.items():
             code, why = _FILES[suffix]
@@ -133,7 +133,7 @@ def check_broker_directory(directory: Path) -> Iterator[Finding]:
         elif path.name not in BESIDE_PARTITIONS and not (path.is_dir() and parse_name(path)):
             yield Finding("note", *_nothing_reads(path))
     path = directory / "meta.properties"
-    wrong = unreadable(path, META_PROPERTIES)
+    wrong = unreadable(path, META_PROPERTIES) or _without_ids(path)
     if wrong is not None:
         yield Finding(
             "warning",
@@ -156,6 +156,17 @@ def unreadable(path: Path, codec: EntryPoint) -> tuple[str, int | None] | None:
     except OSError as error:
         return str(error), None
     return None
+
+
+def _without_ids(path: Path) -> tuple[str, int | None] | None:
+    """Why a meta.properties that can be read is none: brokers write at least one id."""
+    try:
+        found = META_PROPERTIES.parse(small_file(path), file=os.fspath(path), strict=False)
+    except FileNotFoundError:
+        return None
+    if any(i is not None for i in (found.broker_id, found.node_id, found.cluster_id)):
+        return None
+    return "it has no id of the node and the cluster", None
 
 
 def size_below(path: Path) -> int:

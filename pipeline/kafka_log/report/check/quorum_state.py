@@ -1,0 +1,81 @@
+"""The file quorum-state of the metadata log: what a voter knows of elections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from kafka_log.disk.small_files import TooLargeError, small_file
+from kafka_log.report.check.base import Check
+from kafka_log.report.check.finding import Finding
+from kafka_log.report.check.gaps import METADATA
+
+NAME = "quorum-state"
+MOST = 1 << 20
+"""Bytes that it has at most: a line with an entry for each voter."""
+
+_EVERY = {"leaderId": int, "leaderEpoch": int, "votedId": int}
+_FIELDS: dict[int, dict[str, type]] = {
+    0: {"clusterId": str, **_EVERY, "appliedOffset": int},
+    1: {**_EVERY, "votedDirectoryId": str},
+}
+"""What each version has, but the voters of version 0, which may be null."""
+
+
+class QuorumStateCheck(Check):
+    """A broker reads the first line of the file, and does not start when that is not what it should be."""
+
+    def end(self) -> Iterable[Finding]:
+        if self.context.is_whole and self.context.key[0] == METADATA:
+            yield from self._of(self.context.partition.directory / NAME)
+
+    def _of(self, path: Path) -> Iterator[Finding]:
+        try:
+            wrong = problem(small_file(path, MOST))
+        except FileNotFoundError:
+            return
+        except TooLargeError as error:
+            wrong = error.reason, None
+        if wrong is not None:
+            yield self.context.finding(
+                "error",
+                "quorum_state",
+                path,
+                f"The file cannot be read: {wrong[0]}. No broker starts with it.",
+                "Make a copy, and start the broker without it while the other voters run: it forgets whom it has voted for.",
+                byte=wrong[1],
+            )
+
+
+def problem(data: bytes) -> tuple[str, int | None] | None:
+    """Why the bytes are no state of a quorum, and where; None when they are one."""
+    if not data:
+        return "it is empty", None
+    line = data.splitlines()[0].decode("utf-8", "replace")
+    try:
+        state, _ = json.JSONDecoder().raw_decode(line.lstrip())
+    except json.JSONDecodeError as error:
+        at = error.pos + len(line) - len(line.lstrip())
+        byte = None if "\ufffd" in line[:at] else len(line[:at].encode())
+        return f"its first line is no JSON ({error.msg})", byte
+    except (ValueError, RecursionError):
+        return "its first line is no JSON of such a state", None
+    if not isinstance(state, dict):
+        return "its first line is no JSON object", None
+    return _wrong_fields(state)
+
+
+def _wrong_fields(state: dict[str, Any]) -> tuple[str, int | None] | None:
+    version = state.get("data_version")
+    if not _is(version, int) or version not in _FIELDS:
+        return "its data_version is not one of 0 and 1", None
+    for name, kind in _FIELDS[version].items():
+        if not _is(state.get(name), kind):
+            return f"it has no {name}, or one of another type", None
+    return None
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -1,0 +1,78 @@
+"""Partitions of one log directory beside each other: each is there once, and each topic has an id of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from kafka_log.disk.directory import Partition, parse_name
+from kafka_log.disk.topic_ids import topic_id
+from kafka_log.report.check.finding import Finding
+from kafka_log.report.printing import short_uuid
+
+_NAME = "partition.metadata"
+
+Claim = tuple[str, bytes]
+"""A topic, and an id that partitions of it say."""
+
+
+def check_together(partitions: Iterable[Partition]) -> Iterator[Finding]:
+    """What is wrong with partitions in one log directory that is right with each by itself."""
+    beside: dict[Path, list[Partition]] = {}
+    for partition in partitions:
+        if partition.state == "live" and parse_name(partition.directory) == partition.key:
+            beside.setdefault(partition.directory.parent, []).append(partition)
+    for found in beside.values():
+        yield from _twice(found)
+        yield from _ids(found)
+
+
+def _twice(partitions: list[Partition]) -> Iterator[Finding]:
+    """Directories whose names say the same: codecs-01 and codecs-1."""
+    same: dict[tuple[str, int], list[Path]] = {}
+    for partition in partitions:
+        same.setdefault(partition.key, []).append(partition.directory)
+    for (topic, number), directories in same.items():
+        first, *others = sorted(directories, key=lambda path: (len(path.name), path.name))
+        for path in others:
+            yield Finding(
+                "error",
+                "partition_twice",
+                path,
+                f"This is the partition {number} of its topic, as {first.name} is: no broker starts with two directories of one.",
+                "Compare the two with kafka-log diff, and move one out of the log directory before you start the broker.",
+                topic=topic,
+                partition=number,
+            )
+
+
+def _ids(partitions: list[Partition]) -> Iterator[Finding]:
+    """Ids that most partitions of a topic do not have, or that more partitions of another topic have. Where nobody knows which is the
+    right one, each is told."""
+    said = [(p, i) for p in partitions if (i := topic_id(p.directory)) is not None]
+    counts = Counter((p.topic, i) for p, i in said)
+    names = {(p.topic, i): p.directory.name for p, i in reversed(said)}
+    of_topic: dict[str, list[Claim]] = {}
+    of_id: dict[bytes, list[Claim]] = {}
+    for claim, _ in counts.most_common():
+        of_topic.setdefault(claim[0], []).append(claim)
+        of_id.setdefault(claim[1], []).append(claim)
+    for p, i in said:
+        claim = p.topic, i
+        others = [
+            next((c for c in both if c != claim), None) for both in (of_topic[p.topic], of_id[i])
+        ]
+        rival = next((c for c in others if c is not None and counts[c] >= counts[claim]), None)
+        if rival is None:
+            continue
+        what = "has another one" if rival[0] == p.topic else "has it too"
+        yield Finding(
+            "error",
+            "topic_id",
+            p.directory / _NAME,
+            f"The topic's id is {short_uuid(i)} here, but {names[rival]} {what}: a broker takes such a partition for another topic's.",
+            "Copy the file from another replica of this partition before you start the broker.",
+            topic=p.topic,
+            partition=p.partition,
+        )
