@@ -162,8 +162,11 @@ class KafkaLogReader(DataSourceReader):
         splits = partition.splits if isinstance(partition, Task) else ()
         scan = replace(self.scan, batch_bytes=fitting(self.scan.batch_bytes))
         with memory_told():
-            batches = read_splits(self.there(splits), scan, losses.add, losses.read)
+            batches = read_splits(splits, scan, losses.add, losses.read, self._located)
             yield from map(self._named, batches) if self._renames else batches
+
+    def _located(self, part: Split) -> Split | None:
+        return next(iter(self.there((part,))), None)
 
     def there(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
         """The splits where their files are by now. What is gone is left out if that is asked for."""

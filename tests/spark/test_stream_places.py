@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from kafka_log import discover, read_table
 from kafka_log.disk import directory
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.tables.splits import Scan, read_splits
+from kafka_log.tables.splits import LOOKS, Scan, Split, read_splits
 from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
@@ -124,6 +124,50 @@ def test_what_leaves_the_disk_before_its_task_is_read_from_the_tier(tmp_path: Pa
     gone = [there_still(task, alone._reading, fails=True) for task in tasks]
     with pytest.raises(UnreadableError, match="No such file"):
         list(offsets_of(gone[0]))
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_what_leaves_the_disk_while_its_task_reads(tmp_path: Path, after: int) -> None:
+    """Before the turn of its file, or between the look at it and the reading."""
+    local(tmp_path, 0, 40)
+    local(tmp_path, 40, 50)
+    options = parse({"path": str(tmp_path), "include": "remote"})
+    (task,) = plan(options)
+    looks: list[Split] = []
+
+    def located(part: Split) -> Split:
+        if len(looks) == 0 == after:
+            moved(tmp_path)
+        (found,) = there_still((part,), options, fails=True)
+        looks.append(part)
+        if len(looks) == 1 == after:
+            moved(tmp_path)
+        return found
+
+    batches = read_splits(task, Scan(("offset",)), located=located)
+    assert [o for b in batches for o in b.column("offset").to_pylist()] == list(range(50))
+    assert len(looks) == 2 + after
+
+
+def test_what_is_gone_is_looked_for_some_times(tmp_path: Path) -> None:
+    local(tmp_path, 0, 40)
+    local(tmp_path, 40, 50)
+    (task,) = plan(parse({"path": str(tmp_path)}))
+    task[0].segment.path.unlink()
+    looks: list[Split] = []
+
+    def located(part: Split) -> Split:
+        looks.append(part)
+        return part
+
+    with pytest.raises(UnreadableError, match="No such file"):
+        list(read_splits(task, Scan(("offset",)), located=located))
+    assert len(looks) == LOOKS
+    assert [
+        o
+        for b in read_splits(task, Scan(("offset",)), located=lambda p: p if p == task[1] else None)
+        for o in b.column("offset").to_pylist()
+    ] == list(range(40, 50))
 
 
 def test_what_cannot_be_looked_at_is_left_to_who_reads_it(

@@ -5,7 +5,7 @@ All bytes are decoded by :class:`kafka_log.segment.columnar.Scanner`, as everywh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
@@ -16,6 +16,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Segment
 from kafka_log.segment.kernels import ENGINES, Engine, use_kernels
 from kafka_log.segment.model import OnDamage, Policy
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.columns import (
     COLUMNS,
@@ -43,6 +44,9 @@ __all__ = [
     "schema",
 ]
 
+LOOKS = 3
+"""How often a file that is gone is looked for."""
+
 ENOUGH = 4
 """Batches with this part of the rows that one may have are not joined with more: the copy would cost more than it saves."""
 
@@ -64,6 +68,10 @@ class Split:
     def size(self) -> int:
         """Bytes to read, at most."""
         return (self.segment.size if self.stop is None else self.stop) - self.start
+
+
+Located = Callable[[Split], Split | None]
+"""Says where a split lies by now; None: it is left out."""
 
 
 @dataclass(frozen=True)
@@ -156,10 +164,12 @@ def read_splits(
     scan: Scan,
     on_lost: OnLost | None = None,
     on_read: OnRead | None = None,
+    located: Located | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of several splits. Whether kernels read is settled by all of their bytes, and what small files give comes together: batches
     of a quarter of ``batch_rows`` rows or more, as far as there are so many. ``on_lost`` is called with a path and a Lost for each run of bytes that is
-    passed over, and each batch that is dropped, where damage is no error; ``on_read`` for each file with what was read of it."""
+    passed over, and each batch that is dropped, where damage is no error; ``on_read`` for each file with what was read of it. ``located`` says where a split
+    lies when its turn comes, as files may move meanwhile; None: it is left out."""
     from kafka_log.tables.batch_sizes import held_bytes  # numpy is needed from here on
 
     parts = tuple(parts)
@@ -168,7 +178,7 @@ def read_splits(
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for part in parts:
-        for batch in read_split(part, settled, on_lost, on_read):
+        for batch in _read_where_it_lies(part, settled, on_lost, on_read, located):
             more = held_bytes(batch)
             if held and (rows + batch.num_rows > scan.batch_rows or size + more > scan.batch_bytes):
                 yield _joined(held)
@@ -181,6 +191,30 @@ def read_splits(
                 held, rows, size = [], 0, 0
     if held:
         yield _joined(held)
+
+
+def _read_where_it_lies(
+    part: Split,
+    scan: Scan,
+    on_lost: OnLost | None,
+    on_read: OnRead | None,
+    located: Located | None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a split, whose file may move once more between the look and the reading."""
+    if located is None:
+        yield from read_split(part, scan, on_lost, on_read)
+        return
+    for left in reversed(range(LOOKS)):
+        begun = False
+        try:
+            if (found := located(part)) is not None:
+                for batch in read_split(found, scan, on_lost, on_read):
+                    begun = True
+                    yield batch
+            return
+        except UnreadableError as error:
+            if begun or not left or not isinstance(error.__cause__, FileNotFoundError):
+                raise
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
