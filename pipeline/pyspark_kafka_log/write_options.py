@@ -20,6 +20,8 @@ Options of Spark's Kafka sink that mean nothing where no broker is asked (``kafk
 from __future__ import annotations
 
 import difflib
+import urllib.parse
+import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -90,9 +92,14 @@ def parse_write(given: Mapping[str, str]) -> WriteOptions:
 
 
 def _local(path: str) -> str:
-    """A path of this machine, as Spark may write it too."""
-    if path.startswith("file:"):
-        return "/" + path.removeprefix("file:").lstrip("/")
+    """A path of this machine, as Spark may write it too: ``file:/a``, ``file:///a``, with ``%20`` for a blank as where logs are read."""
+    url = urllib.parse.urlsplit(path)
+    if url.scheme == "file":  # in small letters, however it is written
+        if url.netloc not in ("", "localhost") or not url.path.startswith("/"):
+            raise OptionError(
+                "path", f"{path}: it is no URL of a directory; one begins with file:///"
+            )
+        return urllib.request.url2pathname(url.path)
     if "://" in path:
         raise OptionError("path", f"{path!r} is not on a file system of this machine")
     return path

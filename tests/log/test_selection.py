@@ -17,6 +17,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log import SegmentReader, discover, read_table, scan_batches
 from kafka_log.segment import skipping
+from kafka_log.segment.kernels import Engine
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.selection import Selection
 from kafka_log.tables.splits import Scan, Split, read_split
@@ -248,3 +249,13 @@ def test_views_tell_of_damage(tmp_path: Path) -> None:
         ).to_pylist()
         assert {row["crc_ok"] for row in rows} >= {False}
         assert all((row["damage"] is None) == row["crc_ok"] for row in rows)
+
+
+@pytest.mark.parametrize("engine", ["arrow", "construct"])
+@pytest.mark.parametrize("columns", [["damage"], ["crc_ok", "damage"], ["damage", "offset"]])
+def test_what_is_told_of_rows_in_a_range(columns: list[str], engine: Engine) -> None:
+    """The column that such a scan reads for the number of rows is that of the range."""
+    where = SAMPLES / "kafka-4.x" / "codecs-0"
+    found = read_table(where, columns, offsets=(3, 9), policy="salvage", engine=engine)
+    assert found.schema.names == columns
+    assert found.num_rows == 6

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafka_log import scan
 from kafka_log.tables.parquet import Compression
-from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export
+from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export, target_of
 from tests.paths import ROOT
 
 from .logs import TIME, batch, build, flipped, numbered, write
@@ -258,3 +258,8 @@ def test_spark_runs_it(session: SparkSession, tmp_path: Path, directory: Path) -
         export(session, directory, out, options=options)
     shutil.rmtree(directory / "t-0")
     assert export(session, directory, out, options=options).rows == 0
+
+
+def test_a_directory_by_its_url(tmp_path: Path) -> None:
+    for url in (f"file://{tmp_path}/a%20b", f"file:{tmp_path}/a%20b", str(tmp_path / "a b")):
+        assert target_of(url, "parquet").name == str(tmp_path / "a b")

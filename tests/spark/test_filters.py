@@ -115,6 +115,7 @@ def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
         "topic like 'seg%' and offset > 100",
         "timestamp > timestamp'2026-11-20 06:10:00'",
         "timestamp <= timestamp'2026-11-20 06:10:00.000001' or offset = 1",
+        "timestamp < timestamp'9999-12-31' and timestamp >= timestamp'0001-01-01'",
         "partition > 0 and not offset <=> 3",
         "offset < 3 and offset > 5",
     ],

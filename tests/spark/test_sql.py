@@ -87,6 +87,19 @@ def test_a_path_in_a_query(sql: SparkSession) -> None:
     assert one(sql, "SELECT count(*) FROM p") == (records(ONE),)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["subscribepattern", "SUBSCRIBEPATTERN", "subscribePattern"])
+def test_options_of_a_query_take_the_place_of_those_of_the_table(
+    sql: SparkSession, option: str
+) -> None:
+    sql.sql(f"CREATE TABLE t USING `kafka-log` OPTIONS (path '{NEW}', subscribePattern '^codecs$')")
+    try:
+        found = sql.sql(f"SELECT DISTINCT topic FROM t WITH ({option} '^features$')").collect()
+        assert [row.topic for row in found] == ["features"]
+    finally:
+        sql.sql("DROP TABLE t")
+
+
 @pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("query", "told"),

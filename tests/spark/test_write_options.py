@@ -35,7 +35,13 @@ def test_all_options() -> None:
         "orders", 12, "zstd", -3, 100000, 50, 1000000, 2, "LogAppendTime", "R6DRRlsMTMm9xlZG6ZpBNA"
     )
     assert set(found.ignored) == {"kafka.bootstrap.servers", "includeheaders"}
-    assert parse_write({"path": "file:///data/x"}).path == "/data/x"
+    for path in (
+        "file:///data/a%20b",
+        "file:/data/a%20b",
+        "FILE://localhost/data/a%20b",
+        "/data/a b",
+    ):
+        assert parse_write({"path": path}).path == "/data/a b"
     assert parse_write({"path": "/d"}).format == LogFormat()
 
 
@@ -44,6 +50,8 @@ def test_all_options() -> None:
     [
         ({}, "path", "it says where to write"),
         ({"path": "s3a://b/x"}, "path", "not on a file system of this machine"),
+        ({"path": "file:x"}, "path", "one begins with file:///"),
+        ({"path": "file://x/y"}, "path", "one begins with file:///"),
         ({"path": "/d", "compresion": "lz4"}, "compresion", "did you mean compression?"),
         ({"path": "/d", "subscribe": "a"}, "subscribe", "no such option for writing"),
         ({"path": "/d", "compression": "brotli"}, "compression", "one of none, gzip"),

@@ -127,7 +127,8 @@ class Scanner:
         if isinstance(self.reader, SkippingReader):
             self.reader.selection = self.selection
         needed = (*self.masks.columns(), *(("position",) if self.skips and self.records else ()))
-        hidden = [name for name in needed if name not in self.schema.names]
+        there = {column.name for column in chosen}
+        hidden = [name for name in needed if name not in there]
         self.columns = chosen + choose(self.view, hidden)
         self.decoded = schema_of(self.columns)
         self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +82,9 @@ def export(
     )
 
 
+_FILE_URL = re.compile("file:", re.IGNORECASE)
+
+
 def target_of(
     to: str | os.PathLike[str],
     kind: str,
@@ -97,7 +101,7 @@ def target_of(
                 os.fspath(to),
                 "a store renames nothing, so that readers of plain Parquet files would see a part of an export: give it the format delta or iceberg",
             )
-        return ParquetTarget(Path(to))
+        return ParquetTarget(Path(place.root) if _FILE_URL.match(os.fspath(to)) else Path(to))
     if kind == "delta":
         from pyspark_kafka_log.export.delta import DeltaTarget
 

@@ -119,6 +119,9 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
 
         private Map merged(CaseInsensitiveStringMap given) {
             Map all = new HashMap(options);
+            for (Object name : options.keySet()) {
+                if (given.containsKey((String) name)) all.remove(name); // in whatever case
+            }
             all.putAll(given.asCaseSensitiveMap());
             return all;
         }

@@ -242,7 +242,8 @@ class LogScan
         if (value instanceof java.time.Instant) time = (java.time.Instant) value;
         if (time == null) return null;
         Map out = new HashMap();
-        out.put("us", Long.valueOf(java.time.temporal.ChronoUnit.MICROS.between(java.time.Instant.EPOCH, time)));
+        // ChronoUnit.MICROS.between counts nanoseconds, which a long holds for three centuries only.
+        out.put("us", Long.valueOf(time.getEpochSecond() * 1000000L + time.getNano() / 1000));
         return out;
     }
 }

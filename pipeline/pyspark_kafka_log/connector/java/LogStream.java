@@ -26,6 +26,11 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
         this.scan = scan;
     }
 
+    /** What the progress of a query calls its source. */
+    public String toString() {
+        return scan.description();
+    }
+
     public Offset initialOffset() {
         return offset(ask("initial", null, null, false));
     }
