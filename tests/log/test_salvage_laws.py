@@ -89,7 +89,9 @@ def hold(path: Path, data: bytes, changed: bytes) -> None:
     """The laws, of a file before and after it is damaged."""
     path.write_bytes(data)
     before = batches(path, "kafka")
-    of_old = rows(before) | rows(batches(path, "salvage"))
+    by_salvage = batches(path, "salvage")
+    of_old = rows(before) | rows(by_salvage)
+    old = [(b.position, b.position + b.size) for b in (*before, *by_salvage) if b.magic != 2]
     path.write_bytes(changed)
     good = {
         b.position
@@ -108,8 +110,11 @@ def hold(path: Path, data: bytes, changed: bytes) -> None:
     ]
     assert rows(in_step) <= rows(salvaged)
     assert sound([b for b in before if b.position in good]) <= sound(salvaged)
-    assert sound(salvaged) <= of_old
-    assert all(count <= of_old[row] for row, count in rows(salvaged).items() if row in of_old)
+    # Whole messages may lie plainly in the compressed bytes of a wrapper: where its own header is damaged they are found, with what lies before
+    # them as their offset, which their checksum does not cover.
+    apart = [b for b in salvaged if not any(at < b.position < end for at, end in old)]
+    assert sound(apart) <= of_old
+    assert all(count <= of_old[row] for row, count in rows(apart).items() if row in of_old)
     spans = sorted((b.position, b.position + b.size) for b in salvaged)
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
