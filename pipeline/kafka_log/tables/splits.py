@@ -27,6 +27,7 @@ from kafka_log.tables.columns import (
 )
 from kafka_log.tables.losses import OnLost, OnRead, tell_dropped, tell_lost
 from kafka_log.tables.selection import RowFilters, Selection, changed
+from kafka_log.tables.steady import is_gone
 
 if TYPE_CHECKING:
     from kafka_log.segment.columnar import Scanner
@@ -213,7 +214,7 @@ def _read_where_it_lies(
                     yield batch
             return
         except UnreadableError as error:
-            if begun or not left or not isinstance(error.__cause__, FileNotFoundError):
+            if begun or not left or not is_gone(error):
                 raise
 
 
