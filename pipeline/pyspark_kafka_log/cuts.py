@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, replace
 
@@ -21,7 +22,7 @@ def split(
     records: int | None = None,
     narrow: bool = False,
 ) -> list[Split]:
-    """Splits of a segment with about ``split_bytes`` bytes each, cut where batches begin.
+    """Splits of a segment with about ``split_bytes`` bytes each at most, and about as many each, cut where batches begin.
 
     With ``records`` each has about as many offsets at most: then all headers are read. Those are left out that lie before the offset ``first`` or from the offset ``end`` on as a whole;
     with ``narrow`` so are the batches at both ends of the others, by the headers of these.
@@ -30,7 +31,8 @@ def split(
     if records is not None:
         cuts += _by_records(segment, split_bytes, records)
     elif segment.size > split_bytes:
-        cuts += boundaries(segment, split_bytes, by_index=by_index)
+        count = math.ceil(segment.size / split_bytes)
+        cuts += boundaries(segment, math.ceil(segment.size / count), by_index=by_index)
     out = []
     for i, cut in enumerate(cuts):
         following = cuts[i + 1] if i + 1 < len(cuts) else None

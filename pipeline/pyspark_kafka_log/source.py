@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.tables.splits import Scan, Split, read_splits
+from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.filters import EVERY_ROW, Filter, Pushed, microseconds, pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options, default_columns, parse
@@ -153,7 +154,8 @@ class KafkaLogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         losses = Losses()
-        yield from self.rows(partition, losses)
+        with quick_collections():
+            yield from self.rows(partition, losses)
         losses.warn()
 
     def rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:

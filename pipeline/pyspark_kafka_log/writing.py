@@ -22,6 +22,7 @@ from kafka_log.write.commit import Micro, abort, commit, new_job, of_batch
 from kafka_log.write.log_format import WriteJob, now_ms
 from kafka_log.write.sink_rows import check_columns
 from kafka_log.write.staging import Staged, to_json, write_task
+from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.worker_memory import memory_told
 from pyspark_kafka_log.write_options import parse_write
 
@@ -55,7 +56,7 @@ def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.Re
     """Write the rows of a task, of one micro-batch if there are such. What is to be told to the driver."""
     if batch is not None:
         job = replace(of_batch(job, batch), created_ms=now_ms())
-    with memory_told():
+    with memory_told(), quick_collections():
         return to_json(write_task(job, task, rows))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kafka_log.tables.splits import Split
+from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.export.state import TaskError
 from pyspark_kafka_log.export.writing import Job, Told, write_task
 
@@ -44,7 +45,8 @@ class SparkRunner:
         pieces = [pickle.dumps(task) for task in tasks]
 
         def write(number: int, piece: bytes) -> str:
-            return json.dumps(write_task(number, pickle.loads(piece), job).plain())
+            with quick_collections():
+                return json.dumps(write_task(number, pickle.loads(piece), job).plain())
 
         def write_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.source import KafkaLogReader, Task
@@ -74,5 +75,6 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         losses = Losses()
         splits = partition.splits if isinstance(partition, Task) else ()
         there = Task(there_still(splits, self._options.reading, fails=self._options.fails))
-        yield from self._reads.rows(there, losses)
+        with quick_collections():
+            yield from self._reads.rows(there, losses)
         losses.warn()
