@@ -115,6 +115,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     from codecgen.runtime.errors import CodecError
     from kafka_log.report.export import ExportError, export
+    from kafka_log.report.printing import printable
     from kafka_log.write.beside import refuse_inside
 
     if options.spark:
@@ -165,7 +166,10 @@ def run(options: argparse.Namespace) -> int:
                 bad += len(file.lost) + file.damaged
                 for line in file.lost:
                     progress.console.print(
-                        f"kafka-log: {line}", highlight=False, soft_wrap=True, markup=False
+                        f"kafka-log: {printable(line)}",
+                        highlight=False,
+                        soft_wrap=True,
+                        markup=False,
                     )
                 kept = "" if file.made else " (was there)"
                 hurt = (
@@ -174,7 +178,10 @@ def run(options: argparse.Namespace) -> int:
                     else ""
                 )
                 progress.console.print(
-                    f"{file.path}: {file.rows:,} rows{hurt}{kept}", highlight=False, soft_wrap=True
+                    f"{printable(str(file.path))}: {file.rows:,} rows{hurt}{kept}",
+                    highlight=False,
+                    soft_wrap=True,
+                    markup=False,
                 )
         except KeyboardInterrupt:
             raise Interrupted(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,7 @@ from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.selection import RowFilters, Selection, changed
-from kafka_log.write.beside import refuse_inside, whole_file
+from kafka_log.write.beside import MAX_NAME, refuse_inside, whole_file
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
 MANIFEST = "kafka-log-export.json"
@@ -123,7 +125,13 @@ def _places(partitions: Sequence[Partition], out: Path, kind: Format) -> dict[Pa
 
 def _name(partition: Partition, kind: Format) -> str:
     state = "" if partition.state == "live" else f".{partition.state}"
-    return f"{partition.topic}-{partition.partition}{state}.{kind}"
+    end = f"-{partition.partition}{state}.{kind}"
+    topic = os.fsencode(partition.topic)
+    if len(topic) + len(end) <= MAX_NAME:
+        return partition.topic + end
+    # Kafka takes names that leave no room for an ending. What is cut off is told apart by the digest.
+    end = f"~{hashlib.sha256(topic).hexdigest()[:16]}{end}"
+    return topic[: MAX_NAME - len(end)].decode("utf-8", "ignore") + end
 
 
 def _written(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -22,7 +23,7 @@ class OutError(DirectoryError):
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file that takes its name when it is whole, and is gone when it does not become so."""
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(_partial(path.name))
     try:
         with partial.open("wb") as file:
             yield file
@@ -119,7 +120,7 @@ class OutDirectory:
         }
 
     def _partial(self, name: str) -> Path:
-        return self.path / f".{name}.partial"
+        return self.path / _partial(name)
 
 
 def names_of(partitions: Sequence[Partition]) -> list[str]:
@@ -160,6 +161,18 @@ def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
                 continue  # a file by itself: it may lie anywhere
         if place == path or path in place.parents:
             raise OutError(out, f"it is inside of {given}, which is read: choose another directory")
+
+
+MAX_NAME = 255
+"""Bytes of a name that file systems have room for."""
+
+
+def _partial(name: str) -> str:
+    """What something is called until it is whole."""
+    made = f".{name}.partial"
+    if len(os.fsencode(made)) <= MAX_NAME:
+        return made
+    return f".{hashlib.sha256(os.fsencode(name)).hexdigest()}.partial"
 
 
 def _is_partial(name: str) -> bool:
