@@ -5,13 +5,23 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Include, Partition, Segment, chosen, is_partition, survey
+from kafka_log.disk.directory import (
+    Include,
+    Partition,
+    Segment,
+    Survey,
+    chosen,
+    is_partition,
+    survey,
+)
+from kafka_log.disk.files import PassedOver, of_topics
 from kafka_log.disk.names import states_of
 from kafka_log.disk.replicas import Replicas, one_of_each
 from kafka_log.disk.tiers import with_tiers
@@ -56,18 +66,19 @@ class LogDirectory:
         self._numbers = partitions
 
     @cached_property
-    def _there(self) -> tuple[list[Partition], list[Segment]]:
+    def _there(self) -> Survey:
         return survey(self.path, self.include, unreadable_raises=False)
 
     @cached_property
     def found(self) -> list[Partition]:
         """The partitions, by topic and number, also those that cannot be read: these say so."""
-        return one_of_each(chosen(self._there[0], self._topics, self._numbers), self.replicas)
+        return one_of_each(chosen(self._there.found, self._topics, self._numbers), self.replicas)
 
     @property
     def partitions(self) -> list[Partition]:
         """The partitions, by topic and number. Raises UnreadableError, an OSError, where one of them cannot be read."""
-        return _readable(self.found)
+        _tell(self.found, None)
+        return self.found
 
     @property
     def _logs(self) -> list[Partition]:
@@ -77,8 +88,14 @@ class LogDirectory:
     @cached_property
     def left_out(self) -> list[Segment]:
         """The segments that are there, but not live: deleted, stray and the like. ``include`` takes them in."""
-        segments = self._there[1]
+        segments = self._there.left_out
         return [s for s in segments if self._topics is None or s.topic in self._topics]
+
+    @cached_property
+    def passed_over(self) -> list[PassedOver]:
+        """What is not read though it has the name of a segment and is no file (a link to nothing, a FIFO, ...), or has segments and the
+        name of no partition: each with why. A path of its own reads such a directory."""
+        return of_topics(self._there.passed_over, _with_own_topics(self._topics))
 
     def ls(self, *, segments: bool = False) -> pa.Table:
         """What lies there: a row for each partition, or (``segments``) for each segment. See :mod:`kafka_log.report.listing`."""
@@ -139,7 +156,7 @@ class LogDirectory:
         place = local_path(out)
         refuse_inside(place, [path for path in self._paths if isinstance(path, Path)])
         return export(
-            self.partitions,
+            self.found,
             place,
             kind,
             columns=columns,
@@ -312,9 +329,9 @@ class LogDirectory:
         told = on_damage or raise_damage
         present = _present(now)
         limit = MAX_TIMEOUT_MS if max_timeout_ms is None else max_timeout_ms
-        own = [p for p in self._there[0] if p.topic == TRANSACTION_STATE]
+        own = [p for p in self._there.found if p.topic == TRANSACTION_STATE]
         if on_damage is None:
-            _readable(own)
+            _tell(own, None)
         # Of its own topic coordinators() tells.
         _tell((p for p in self.found if p.topic != TRANSACTION_STATE), on_damage)
         return transaction_table(
@@ -364,6 +381,7 @@ class LogDirectory:
         timestamps: Range | None = None,
         states: bool = False,
         salvage: bool = False,
+        on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """What groups have committed, from ``__consumer_offsets``: a row for each group and partition (see
         :data:`kafka_log.report.groups.COMMITS`), or (``states``) for each group (:data:`kafka_log.report.group_states.GROUPS`).
@@ -372,11 +390,13 @@ class LogDirectory:
         in milliseconds since the epoch: what was written after it does not count. Transactions count whose commit is there. Of the
         commits that count ``offsets`` and ``timestamps`` (milliseconds) choose: committed offsets and times of the commit in these
         ranges. Raises :class:`~codecgen.runtime.errors.CodecError` for damage in that topic, or (``salvage``) goes on after it;
-        ValueError for what is no range.
+        ValueError for what is no range. Of directories that cannot be read ``on_damage`` is told, and the rest is the answer: what they
+        have of commits is missing, and the lag of their partitions null; None: the error is raised.
         """
         from kafka_log.report.group_states import group_table
         from kafka_log.report.groups import Groups, commit_table
         from kafka_log.segment.ranges import checked_range
+        from kafka_log.tables.own_topics import CONSUMER_OFFSETS
 
         wanted = Groups(
             _set(names),
@@ -387,23 +407,38 @@ class LogDirectory:
             checked_range("timestamps", timestamps),
             salvage,
         )
-        return (group_table if states else commit_table)(_readable(self._there[0]), wanted)
+        there = self._there.found
+        if any(p.topic == CONSUMER_OFFSETS for p in there):
+            mine = [p for p in there if p.topic == CONSUMER_OFFSETS or self._chooses(p)]
+            there = _readable(mine, on_damage, CONSUMER_OFFSETS)
+        return (group_table if states else commit_table)(there, wanted)
 
     def metadata(
-        self, what: str = "topics", *, as_of: int | None = None, salvage: bool = False
+        self,
+        what: str = "topics",
+        *,
+        as_of: int | None = None,
+        salvage: bool = False,
+        on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """What ``__cluster_metadata`` says: a row for each thing of a kind (:data:`kafka_log.report.metadata.KINDS`: ``topics``,
         ``partitions``, ``configs``, ``brokers``, ...) that there is after the record at the offset ``as_of`` (None: the last one).
 
         Raises ValueError for a kind or an offset that is not there, :class:`~kafka_log.disk.directory.DirectoryError` where records
         are missing, :class:`~codecgen.runtime.errors.CodecError` for damage and for records that are not known, or (``salvage``) passes
-        over these.
+        over these. Of replicas of that topic that cannot be read ``on_damage`` is told where another one can; None: the error is raised.
         """
         from kafka_log.report.metadata import state_table
 
         topics, numbers = _set(self._topics), _set(self._numbers)
-        found = _readable(self._there[0])
-        return state_table(found, what, as_of, topics=topics, numbers=numbers, salvage=salvage)
+        return state_table(
+            self._metadata_logs(on_damage),
+            what,
+            as_of,
+            topics=topics,
+            numbers=numbers,
+            salvage=salvage,
+        )
 
     def metadata_changes(
         self,
@@ -412,6 +447,7 @@ class LogDirectory:
         what: str = "topics",
         *,
         salvage: bool = False,
+        on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed, with the
         columns that differ and what they said, as JSON. ``first`` None is the earliest that can be told (with a log that begins at
@@ -420,7 +456,7 @@ class LogDirectory:
 
         topics, numbers = _set(self._topics), _set(self._numbers)
         return change_table(
-            _readable(self._there[0]),
+            self._metadata_logs(on_damage),
             what,
             first,
             last,
@@ -429,18 +465,37 @@ class LogDirectory:
             salvage=salvage,
         )
 
-    def coordinator(self, names: str | Iterable[str], *, partitions: int | None = None) -> pa.Table:
+    def _metadata_logs(self, on_damage: OnDamage | None) -> list[Partition]:
+        """The replicas of the metadata log that can be read; all partitions where there is none."""
+        from kafka_log.tables.own_topics import CLUSTER_METADATA
+
+        there = self._there.found
+        mine = [p for p in there if p.topic == CLUSTER_METADATA]
+        return _readable(mine, on_damage, CLUSTER_METADATA) or there
+
+    def coordinator(
+        self,
+        names: str | Iterable[str],
+        *,
+        partitions: int | None = None,
+        on_damage: OnDamage | None = None,
+    ) -> pa.Table:
         """The partitions of ``__consumer_offsets`` and ``__transaction_state`` that groups or transactional ids belong to, and the
         directories that are these (see :data:`kafka_log.report.coordinators.COORDINATORS`). The partition of a share group in
         ``__share_group_state`` goes by ``group:topic id:partition``, which is a name like others.
 
         ``partitions`` is how many the topics have, None: what ``__cluster_metadata`` says where it is there, else 50. Raises
-        ValueError for a name that is no text, or a number of partitions that cannot be.
+        ValueError for a name that is no text, or a number of partitions that cannot be. ``on_damage`` is told of a metadata log that cannot
+        be read, which would have said it; None: the error is raised.
         """
         from kafka_log.report.coordinators import coordinator_table
+        from kafka_log.tables.own_topics import CLUSTER_METADATA
 
         chosen = [names] if isinstance(names, str) else names
-        return coordinator_table(chosen, _readable(self._there[0]), partitions)
+        there = self._there.found
+        if partitions is None:
+            _tell((p for p in there if p.topic == CLUSTER_METADATA), on_damage)
+        return coordinator_table(chosen, there, partitions)
 
     def check(
         self,
@@ -474,7 +529,11 @@ class LogDirectory:
         )
 
     def diff(
-        self, other: Place | LogDirectory, *, advance: Callable[[int], None] = lambda _: None
+        self,
+        other: Place | LogDirectory,
+        *,
+        on_damage: OnDamage | None = None,
+        advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Two replicas of partitions (this is A, the other one B): a row for each partition.
 
@@ -484,7 +543,8 @@ class LogDirectory:
         :data:`kafka_log.report.diff.answer.DIFFERENCES`. Segments that are not live count where ``include`` (of
         this one, where ``other`` is a path) has taken them in, for what lies before the live ones. Partitions are paired by their
         names; a path of one partition with another such path whatever their names are. ``advance`` is told of bytes that are done. Memory: a chunk of each log, and
-        a few hundred bytes for each key of records that one side has not. Raises OSError.
+        a few hundred bytes for each key of records that one side has not. Partitions of which a side cannot be read have no row, and ``on_damage`` is told of
+        them; None: the error is raised. Raises OSError.
         """
         from kafka_log.report.diff import diff_table, pairs_of
         from kafka_log.report.diff.logs import logs_of
@@ -493,8 +553,11 @@ class LogDirectory:
         if not isinstance(there, LogDirectory):
             there = LogDirectory(there, include=self.include)
         by_path = not self._broker_directories() and not there._broker_directories()
-        b = logs_of(p for p in there.partitions if self._chooses(p))
-        pairs = pairs_of(logs_of(self.partitions), b, whatever_their_names=by_path)
+        sides = (self.found, [p for p in there.found if self._chooses(p)])
+        _tell((p for side in sides for p in side), on_damage)
+        closed = {p.key for side in sides for p in side if p.error and p.state == "live" and not p.segments}  # fmt: skip
+        a, b = (logs_of(p for p in side if p.key not in closed) for side in sides)
+        pairs = pairs_of(a, b, whatever_their_names=by_path)
         return diff_table(pairs, advance)
 
     def _chooses(self, partition: Partition) -> bool:
@@ -511,12 +574,25 @@ class LogDirectory:
         return [path for path in paths if path.is_dir() and not is_partition(path)]
 
 
-def _readable(found: list[Partition]) -> list[Partition]:
-    """The same, if all of them can be read. Raises UnreadableError."""
-    for partition in found:
-        if partition.error is not None:
-            raise partition.error
-    return found
+def _with_own_topics(topics: Iterable[str] | None) -> list[str] | None:
+    """Topics, and those of Kafka's own from which answers about any topic come; None: all."""
+    from kafka_log.tables.own_topics import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE
+
+    own = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)
+    return None if topics is None else [*topics, *own]
+
+
+def _readable(
+    found: Sequence[Partition], on_damage: OnDamage | None, topic: str
+) -> list[Partition]:
+    """The partitions, of which those of a topic hold the answer, without what cannot be read: ``on_damage`` is told of it. Raises
+    UnreadableError where nobody wants to be told, or nothing of the topic can be read."""
+    closed = [p for p in found if p.error is not None and not p.segments]
+    of_topic = [p for p in found if p.topic == topic]
+    if of_topic and all(p in closed for p in of_topic):
+        _tell(of_topic, None)
+    _tell(found, on_damage)
+    return [replace(p, error=None) for p in found if p.topic != topic or p not in closed]
 
 
 def _tell(found: Iterable[Partition], on_damage: OnDamage | None) -> None:

@@ -6,12 +6,15 @@ import glob
 import re
 import urllib.parse
 import urllib.request
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from kafka_log import Partition, Segment, discover
+from kafka_log import Partition, Segment
+from kafka_log.disk.directory import survey
+from kafka_log.disk.files import line_of, of_topics
 from kafka_log.disk.names import State
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.disk.tiers import Ends, with_tiers
@@ -44,13 +47,17 @@ def find_logs(options: Options) -> list[Log]:
 
 
 def find_partitions(options: Options) -> list[Partition]:
-    """The partitions below the paths, those too that have no segments. Where damage is no error, those that cannot be read say so.
+    """The partitions below the paths, those too that have no segments. Where damage is no error, those that cannot be read say so. Warns of
+    what has the name of a segment and is no file, and of segments that lie in no partition.
 
     Raises as :func:`find_logs`.
     """
     selection = options.selection
     found = [path for path in find_places(options) if not _is_empty_log_directory(path)]
-    return discover(found, selection.include, unreadable_raises=selection.raises)
+    there = survey(found, selection.include, unreadable_raises=selection.raises)
+    if beside := of_topics(there.passed_over, options.subscribe):
+        warnings.warn(f"kafka-log: {line_of(beside)}", stacklevel=2)
+    return there.found
 
 
 def find_places(options: Options) -> list[Path]:

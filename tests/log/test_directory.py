@@ -92,7 +92,7 @@ def found_in(root: Path, *include: State) -> list[tuple[str, int, State, list[tu
 def test_what_is_not_live_is_left_out(tmp_path: Path) -> None:
     special(tmp_path)
     assert found_in(tmp_path) == [("t", 0, "live", [(0, "live")])]
-    partitions, left_out = survey(tmp_path)
+    partitions, left_out, _ = survey(tmp_path)
     everything = {p for p in tmp_path.rglob("*") if p.is_file()}
     assert {s.path for p in partitions for s in p.segments} | {
         s.path for s in left_out

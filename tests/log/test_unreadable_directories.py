@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from kafka_log.disk import directory
 from kafka_log.segment.positioned_reads import UnreadableError
 from tests.log.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
 from tests.log.test_reader import batch
+from tests.paths import SAMPLES
 
 LATER = TIME + 3_600_000
 TIER_ID = "WTscIl6vTOe-sFdJ50q0_w"
@@ -155,3 +157,147 @@ def test_a_file_that_cannot_be_a_segment(tmp_path: Path, of_tier: bool) -> None:
     assert found.producers(on_damage=told.append).num_rows == 0
     assert found.txn(on_damage=told.append).num_rows == 0
     assert len(told) == 3 and len(set(told)) == 1 and str(wrong) in told[0]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, closed: set[Path]) -> Path:
+    """A real broker's directory; nothing in it is closed yet."""
+    return Path(shutil.copytree(SAMPLES / "kafka-4.x", tmp_path / "logs"))
+
+
+def test_groups_are_answered_without_a_closed_topic(cluster: Path, closed: set[Path]) -> None:
+    """The lag is not known where the log is closed, all else is as it was."""
+    before = LogDirectory(cluster).groups().to_pylist()
+    closed.add(cluster / "codecs-1")
+    told: list[str] = []
+    rows = LogDirectory(cluster).groups(on_damage=told.append).to_pylist()
+    assert told == [reason(cluster / "codecs-1")]
+    unknown = {"lag": None, "log_end_offset": None}
+    hidden = [(row["topic"], row["partition"]) == ("codecs", 1) for row in before]
+    assert any(hidden) and not all(hidden)
+    expected = [row | (unknown if h else {}) for row, h in zip(before, hidden, strict=True)]
+    assert rows == expected
+    with pytest.raises(UnreadableError, match="codecs-1"):
+        LogDirectory(cluster).groups()
+    # Nobody asked for it.
+    chosen = LogDirectory(cluster, topics="transactions").groups().to_pylist()
+    assert chosen == [row for row in before if row["topic"] == "transactions"]
+    assert LogDirectory(cluster).groups(states=True, on_damage=told.append).num_rows
+
+
+def test_groups_of_the_other_partitions(cluster: Path, closed: set[Path]) -> None:
+    """A partition of __consumer_offsets that is closed hides its own groups; where all are, there is no answer."""
+    rows = LogDirectory(cluster).groups().to_pylist()
+    shutil.copytree(cluster / "__consumer_offsets-0", cluster / "__consumer_offsets-1")
+    closed.add(cluster / "__consumer_offsets-1")
+    told: list[str] = []
+    assert LogDirectory(cluster).groups(on_damage=told.append).to_pylist() == rows
+    assert told == [reason(cluster / "__consumer_offsets-1")]
+    closed.add(cluster / "__consumer_offsets-0")
+    with pytest.raises(UnreadableError, match="__consumer_offsets-0"):
+        LogDirectory(cluster).groups(on_damage=told.append)
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_diff_compares_the_others(
+    cluster: Path, tmp_path: Path, closed: set[Path], side: str
+) -> None:
+    other = Path(shutil.copytree(cluster, tmp_path / "other"))
+    before = LogDirectory(cluster).diff(other).to_pylist()
+    place = (cluster if side == "a" else other) / "codecs-1"
+    closed.add(place)
+    told: list[str] = []
+    rows = LogDirectory(cluster).diff(other, on_damage=told.append).to_pylist()
+    assert told == [reason(place)]
+    assert rows == [row for row in before if (row["topic"], row["partition"]) != ("codecs", 1)]
+    with pytest.raises(UnreadableError, match="codecs-1"):
+        LogDirectory(cluster).diff(other)
+    assert LogDirectory(cluster, topics="transactions").diff(other).num_rows
+
+
+def test_metadata_needs_its_own_topic_alone(
+    cluster: Path, tmp_path: Path, closed: set[Path]
+) -> None:
+    before = LogDirectory(cluster).metadata()
+    closed.add(cluster / "codecs-1")
+    assert LogDirectory(cluster).metadata().equals(before)
+    assert LogDirectory(cluster).metadata_changes().num_rows
+    other = tmp_path / "other" / "__cluster_metadata-0"
+    shutil.copytree(cluster / other.name, other)
+    closed.add(other)
+    told: list[str] = []
+    both = LogDirectory([cluster, other.parent])
+    assert both.metadata(on_damage=told.append).equals(before) and told == [reason(other)]
+    with pytest.raises(UnreadableError, match=str(other)):
+        both.metadata()
+    with pytest.raises(UnreadableError, match=str(other)):
+        LogDirectory(other.parent).metadata(on_damage=told.append)
+
+
+def test_a_closed_metadata_log_does_not_say_how_many(cluster: Path, closed: set[Path]) -> None:
+    closed.add(cluster / "codecs-1")
+    (row, _) = LogDirectory(cluster).coordinator("billing").to_pylist()
+    assert row["partitions_from"] == "metadata"
+    closed.add(cluster / "__cluster_metadata-0")
+    told: list[str] = []
+    (row, _) = LogDirectory(cluster).coordinator("billing", on_damage=told.append).to_pylist()
+    assert row["partitions_from"] == "default"
+    assert told == [reason(cluster / "__cluster_metadata-0")]
+    with pytest.raises(UnreadableError):
+        LogDirectory(cluster).coordinator("billing")
+    assert LogDirectory(cluster).coordinator("billing", partitions=7).num_rows == 2
+
+
+VERBS = [
+    *("ls", "stat", "check", "dump", "dump --batches", "dump --output vectors", "keys"),
+    *("keys --key k1", "txn", "producers", "groups", "diff"),
+    *("salvage", "cut --offsets 0:5", "reindex", "convert --codec zstd"),
+    "export --policy salvage",
+]
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_reads_the_others_and_names_it(
+    cluster: Path,
+    tmp_path: Path,
+    closed: set[Path],
+    verb: str,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    closed.add(cluster / "codecs-1")
+    command, *more = verb.split()
+    places = [str(cluster)]
+    if command == "diff":
+        places.append(str(shutil.copytree(cluster, tmp_path / "other")))
+    writes = command in ("salvage", "cut", "reindex", "convert", "export")
+    if writes:
+        more += ["--out", str(tmp_path / "out")]
+    assert main([command, *places, *more]) == 1
+    out, err = capfdbinary.readouterr()
+    assert str(cluster / "codecs-1").encode() in out + err
+    assert b"Permission denied" in out + err or command == "ls"
+    assert b"Traceback" not in err
+    if writes:
+        # codecs-4 comes after it.
+        assert list((tmp_path / "out").glob("codecs-4*")) and list((tmp_path / "out").glob("tr*"))
+    elif command not in ("check", "diff"):
+        assert b"codecs" in out or command in ("txn", "producers", "keys")
+        assert len(out) > 100
+
+
+def test_an_export_from_python_stops_where_it_is(
+    cluster: Path, tmp_path: Path, closed: set[Path]
+) -> None:
+    """What comes before it is whole, and under salvage all the others are."""
+    closed.add(cluster / "codecs-1")
+    log = LogDirectory(cluster, topics="codecs")
+    made: list[str] = []
+    with pytest.raises(UnreadableError, match="codecs-1"):
+        made.extend(file.path.name for file in log.export(tmp_path / "out"))
+    assert [path.name for path in (tmp_path / "out").glob("*.parquet")] == ["codecs-0.parquet"]
+    found = list(log.export(tmp_path / "all", policy="salvage"))
+    assert [(f.path.name, f.lost) for f in found if f.lost] == [
+        ("codecs-1.parquet", (reason(cluster / "codecs-1"),))
+    ]
+    assert len(found) == 5

@@ -14,6 +14,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.interruption import saying
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey, utf8
+from kafka_log.disk.files import PassedOver, line_of, of_topics
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.segment.kernels import (
@@ -53,6 +54,14 @@ def say_left_out(segments: Sequence[Segment]) -> None:
     )
 
 
+def say_passed_over(found: Sequence[PassedOver]) -> None:
+    """One line on stderr that says what has segments or the name of one, and is not read; nothing when there is nothing."""
+    if found:
+        from kafka_log.report.printing import printable
+
+        print(f"kafka-log: {printable(line_of(found))}", file=sys.stderr)
+
+
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
     """One line on stderr that says which records are passed over since they lie before the start of their log; nothing when there are none."""
     if selection.deleted_records:
@@ -74,10 +83,11 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
 
 def found(options: argparse.Namespace) -> list[Partition]:
     """The partitions that a command reads; says what it does not. Raises NotThere."""
-    partitions, left_out = survey(options.paths, options.include, unreadable_raises=False)
-    there = chosen(partitions, options.topic, options.partition)
+    there, left_out, passed_over = survey(options.paths, options.include, unreadable_raises=False)
+    there = chosen(there, options.topic, options.partition)
     there = one_of_each(there, getattr(options, "replicas", None) or "keep")
     say_left_out([s for s in left_out if options.topic is None or s.topic in options.topic])
+    say_passed_over(of_topics(passed_over, options.topic))
     return there
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from kafka_log.cli.damage import say_damage
 from kafka_log.cli.tables import add_output, show
 
 if TYPE_CHECKING:
@@ -40,11 +41,15 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+    """Run the command. Returns the exit code: 1 when the metadata log cannot be read."""
+    damage: list[str] = []
 
     def table(log: LogDirectory) -> pa.Table:
-        found = log.coordinator(options.names, partitions=options.partitions)
+        found = log.coordinator(
+            options.names, partitions=options.partitions, on_damage=damage.append
+        )
         none = not options.paths and options.output == "text"
         return found.drop_columns(["directories"]) if none else found
 
-    return show(options, table, "no names")
+    code = show(options, table, "no names")
+    return say_damage(damage) or code

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.cli.common import PROBLEMS
+from kafka_log.cli.common import GOOD, PROBLEMS
 
 
-def reported(run: Callable[[], int], salvage: Callable[[], int] | None = None) -> int:
+def reported(
+    run: Callable[[], int], salvage: Callable[[], int] | None = None, told: Iterable[str] = ()
+) -> int:
     """Run, and return the exit code. Damage is told on the standard error, and makes it 1; then ``salvage`` gives the answer
-    from what can be read."""
+    from what can be read. ``told`` are lines about what the answer is without."""
     try:
-        return run()
+        code = run()
     except CodecError as error:
         print(f"kafka-log: {error}", file=sys.stderr)
+    else:
+        return say_damage(told) or code
     if salvage is not None:
         print("kafka-log: what cannot be read is left out", file=sys.stderr)
         salvage()
+    say_damage(told)
     return PROBLEMS
+
+
+def say_damage(lines: Iterable[str]) -> int:
+    """Say on the standard error what could not be read, each once. Returns the exit code."""
+    said = list(dict.fromkeys(lines))
+    for line in said:
+        print(f"kafka-log: {line}", file=sys.stderr)
+    return PROBLEMS if said else GOOD

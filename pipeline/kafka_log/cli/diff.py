@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS, progress_of, say_left_out
+from kafka_log.cli.common import PROBLEMS, progress_of, say_left_out, say_passed_over
+from kafka_log.cli.damage import say_damage
 from kafka_log.cli.selection import PLACES
-from kafka_log.cli.tables import add_table_arguments, show, without_snapshots
+from kafka_log.cli.tables import add_table_arguments, show, size_of, without_snapshots
 from kafka_log.disk.directory import STATES
+from kafka_log.disk.files import of_topics
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,29 +35,32 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when a partition parts, lacks records or is damaged."""
+    """Run the command. Returns the exit code: 1 when a partition parts, lacks records, is damaged or cannot be read."""
     options.paths = [options.a]
     bad = False
+    damage: list[str] = []
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
-        table, bad = _compared(log, options)
+        table, bad = _compared(log, options, damage)
         return table
 
     code = show(options, answer, "no partitions", _text, has_bar=True)
-    return PROBLEMS if bad else code
+    return say_damage(damage) or (PROBLEMS if bad else code)
 
 
-def _compared(log: LogDirectory, options: argparse.Namespace) -> tuple[pa.Table, bool]:
+def _compared(
+    log: LogDirectory, options: argparse.Namespace, damage: list[str]
+) -> tuple[pa.Table, bool]:
     from kafka_log.log_directory import LogDirectory
     from kafka_log.report.diff.answer import PROBLEMS as DIFFERENCES
 
     other = LogDirectory(options.b, include=options.include)
     say_left_out(without_snapshots(other.left_out))
-    sides = (*log.partitions, *other.partitions)
-    total = sum(segment.size for p in sides for segment in p.segments)
+    say_passed_over(of_topics(other.passed_over, options.topic))
+    total = size_of(log) + size_of(other)
     with progress_of("comparing", total) as advance:
-        table = log.diff(other, advance=advance)
+        table = log.diff(other, on_damage=damage.append, advance=advance)
     return table, any(v in DIFFERENCES for v in table.column("verdict").to_pylist())
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from codecgen.runtime.errors import CodecError
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 
 ROWS = 1 << 12
 """Batches of the reference codecs that become rows at a time."""
+
+
+def _shown(path: Path) -> str:
+    text = utf8(str(path))
+    if text.isprintable():
+        return text
+    from kafka_log.report.printing import printable  # takes time to load
+
+    return printable(text)
 
 
 FEW = 50_000
@@ -143,7 +153,7 @@ class _Lines:
         self.wanted = wanted
 
     def open(self, partition: Partition, segment: Segment) -> None:
-        say(self.out, f"Dumping {utf8(str(segment.path))}")
+        say(self.out, f"Dumping {_shown(segment.path)}")
 
     def put(self, part: Any) -> bool:
         more = True

@@ -6,7 +6,7 @@ import argparse
 import importlib
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
@@ -16,13 +16,14 @@ from kafka_log.cli.common import (
     say_deleted,
 )
 from kafka_log.cli.interruption import Interrupted
-from kafka_log.cli.ranges import argument
+from kafka_log.cli.ranges import Times, argument
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path, place_of
 from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.parquet import Compression
+from kafka_log.tables.selection import Selection
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv")
 TABLES = ("delta", "iceberg")
@@ -53,7 +54,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         default="parquet",
         help="default %(default)s; delta and iceberg with --spark",
     )
-    add_selection(command, *RECORDS)
+    add_selection(command, *RECORDS, types={"time": Times.of})
     command.add_argument(
         "--columns",
         metavar="NAME,...",
@@ -115,6 +116,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     from codecgen.runtime.errors import CodecError
     from kafka_log.report.export import ExportError, export
+    from kafka_log.report.printing import printable
     from kafka_log.write.beside import refuse_inside
 
     if options.spark:
@@ -126,10 +128,12 @@ def run(options: argparse.Namespace) -> int:
         reason = "files are written to this machine's disks, and only tables of --spark to stores"
         print(f"kafka-log: {options.out}: {reason}", file=sys.stderr)
         return COULD_NOT_RUN
-    partitions, selection = found(options), selection_of(options)
+    partitions, asked = found(options), _AskedFor.of(options)
+    selection = asked.selection
     refuse_inside(options.out, [place_of(path) for path in options.paths if not is_url(path)])
     topic = VIEWS.get(options.view)
     say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
+    asked.say_begun()
     done = made = rows = bad = 0
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -145,6 +149,7 @@ def run(options: argparse.Namespace) -> int:
         task = progress.add_task("")
 
         def told(partition: Partition, count: int) -> None:
+            asked.note_begun()
             name = f"{partition.topic}-{partition.partition}"
             progress.update(
                 task, description=f"{done + 1} of {len(partitions)}: {name}, {count:,} rows"
@@ -165,7 +170,10 @@ def run(options: argparse.Namespace) -> int:
                 bad += len(file.lost) + file.damaged
                 for line in file.lost:
                     progress.console.print(
-                        f"kafka-log: {line}", highlight=False, soft_wrap=True, markup=False
+                        f"kafka-log: {printable(line)}",
+                        highlight=False,
+                        soft_wrap=True,
+                        markup=False,
                     )
                 kept = "" if file.made else " (was there)"
                 hurt = (
@@ -174,7 +182,10 @@ def run(options: argparse.Namespace) -> int:
                     else ""
                 )
                 progress.console.print(
-                    f"{file.path}: {file.rows:,} rows{hurt}{kept}", highlight=False, soft_wrap=True
+                    f"{printable(str(file.path))}: {file.rows:,} rows{hurt}{kept}",
+                    highlight=False,
+                    soft_wrap=True,
+                    markup=False,
                 )
         except KeyboardInterrupt:
             raise Interrupted(
@@ -186,15 +197,75 @@ def run(options: argparse.Namespace) -> int:
         except CodecError as error:
             print(f"kafka-log: {error}", file=sys.stderr)
             print(
-                f"kafka-log: {done} of {len(partitions)} files are whole; --policy salvage goes on after damage",
+                f"kafka-log: {done} of {len(partitions)} files are whole; --policy salvage goes on after damage,"
+                " into another directory or with --overwrite",
                 file=sys.stderr,
             )
             return PROBLEMS
+    asked.note_finished()
     print(
         f"{done} file{'' if done == 1 else 's'}, {rows:,} rows: {made} written, {done - made} as they were",
         file=sys.stderr,
     )
     return PROBLEMS if bad else GOOD
+
+
+class _AskedFor:
+    """What an export is of. Times that are told from the present are as of when it was begun, also where it was stopped and goes on."""
+
+    def __init__(
+        self, out: Path, asked: dict[str, Any], times: Times | None, selection: Selection
+    ) -> None:
+        from kafka_log.report.unfinished_exports import begun_at
+
+        self._out = out
+        self._asked = asked
+        self._times = times if times is not None and times.is_relative else None
+        self._begun = None if self._times is None else begun_at(out, asked)
+        self._is_noted = self._begun is not None
+        self.selection = selection
+        if times is not None:
+            now = times.now if self._begun is None else self._begun
+            self.selection = selection.but(timestamps=times.range(now))
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> _AskedFor:
+        """By the options of the command."""
+        times, options.time = options.time, None
+        selection = selection_of(options)
+        asked = {
+            "paths": [str(p) if is_url(p) else str(local_path(p).resolve()) for p in options.paths],
+            "time": None if times is None else times.text,
+            **{name: getattr(options, name) for name in ("format", "columns", "view")},
+            **selection.plain(),
+        }
+        return cls(Path(options.out), asked, times, selection)
+
+    def say_begun(self) -> None:
+        """One line on stderr where an export goes on; nothing where it begins."""
+        if self._times is not None and self._begun is not None:
+            from kafka_log.report.printing import iso_time
+
+            print(
+                f"kafka-log: goes on with the export that was begun at {iso_time(self._begun)}:"
+                f" --time {self._times.text} is as of then; another --out begins anew",
+                file=sys.stderr,
+            )
+
+    def note_begun(self) -> None:
+        """Called when there is something to write."""
+        if self._times is not None and not self._is_noted:
+            from kafka_log.report.unfinished_exports import note_begun
+
+            note_begun(self._out, self._asked, self._times.now)
+            self._is_noted = True
+
+    def note_finished(self) -> None:
+        """Called when all is written."""
+        if self._times is not None:
+            from kafka_log.report.unfinished_exports import note_finished
+
+            note_finished(self._out, self._asked)
 
 
 def _by_spark(options: argparse.Namespace) -> int:
@@ -209,6 +280,8 @@ def _by_spark(options: argparse.Namespace) -> int:
             return COULD_NOT_RUN
     # By name: this layer does not know Spark.
     command = importlib.import_module("pyspark_kafka_log.export.command")
+    if options.time is not None:
+        options.time = options.time.range(options.time.now)
     partitions, selection = found(options), selection_of(options)
     topic = VIEWS.get(options.view)
     say_deleted([p for p in partitions if topic in (None, p.topic)], selection)

@@ -61,7 +61,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+    """Run the command. Returns the exit code: 1 when a directory cannot be read, or the log is damaged."""
+    damage: list[str] = []
 
     def table(log: LogDirectory, salvage: bool) -> pa.Table:
         found = log.groups(
@@ -71,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
             timestamps=options.time,
             states=options.states,
             salvage=salvage,
+            on_damage=damage.append,
         )
         if options.output != "text":
             return found
@@ -81,4 +83,4 @@ def run(options: argparse.Namespace) -> int:
         empty = "no groups" if options.states else "no committed offsets"
         return show(options, lambda log: table(log, salvage), empty)
 
-    return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None)
+    return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None, damage)

@@ -65,13 +65,20 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+    """Run the command. Returns the exit code: 1 when a directory cannot be read, or the log is damaged."""
+    damage: list[str] = []
 
     def table(log: LogDirectory, salvage: bool) -> pa.Table:
         if options.changes is not None:
             first, last = options.changes
-            return changes(log.metadata_changes(first, last, options.what, salvage=salvage))
-        found = log.metadata(options.what, as_of=options.as_of, salvage=salvage)
+            return changes(
+                log.metadata_changes(
+                    first, last, options.what, salvage=salvage, on_damage=damage.append
+                )
+            )
+        found = log.metadata(
+            options.what, as_of=options.as_of, salvage=salvage, on_damage=damage.append
+        )
         shown = list(_IN_TEXT.get(options.what, found.column_names))
         return found.select(shown) if options.output == "text" else found
 
@@ -88,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     def ask(salvage: bool) -> int:
         return show(options, lambda log: table(log, salvage), empty)
 
-    return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None)
+    return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None, damage)
 
 
 def _offsets(text: str) -> tuple[int | None, int | None]:

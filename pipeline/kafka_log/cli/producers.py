@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS, progress_of
+from kafka_log.cli.common import progress_of
+from kafka_log.cli.damage import say_damage
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 
@@ -56,6 +56,4 @@ def run(options: argparse.Namespace) -> int:
         return table.select(OF_TEXT) if is_narrow else table
 
     code = show(options, answer, "no producers", has_bar=True)
-    for line in damage:
-        print(f"kafka-log: {line}", file=sys.stderr)
-    return PROBLEMS if damage else code
+    return say_damage(damage) or code

@@ -6,6 +6,7 @@ import argparse
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -43,9 +44,9 @@ def milliseconds(text: str, now: int | None = None) -> int:
         return _in_range(int(text), text)
     ago = _AGO.match(text)
     if ago or text == "now":
-        present = time.time_ns() // 1_000_000 if now is None else now
+        base = present() if now is None else now
         span = timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else timedelta()
-        return present - span // timedelta(milliseconds=1)
+        return base - span // timedelta(milliseconds=1)
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
@@ -91,6 +92,38 @@ def time_range(text: str, now: int | None = None) -> Range:
     if len(found) > 1:
         raise ValueError(f"{text!r} can be read in two ways: write the seconds of both times")
     return found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A range of times as people write it, and the present as of which it was meant."""
+
+    text: str
+    now: int
+
+    @classmethod
+    def of(cls, text: str) -> Times:
+        """Raises ValueError for what is no range of times."""
+        made = cls(text, present())
+        made.range(made.now)
+        return made
+
+    def range(self, now: int) -> Range:
+        """The times, as of a present."""
+        return time_range(self.text, now)
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether they are others at another time."""
+        try:
+            return self.range(self.now) != self.range(self.now + 1)
+        except ValueError:  # they become empty
+            return True
+
+
+def present() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 def offset_range(text: str) -> Range:

@@ -51,14 +51,20 @@ class _Option:
 
 
 def add_selection(
-    command: argparse.ArgumentParser, *names: str, but: Mapping[str, str] | None = None
+    command: argparse.ArgumentParser,
+    *names: str,
+    but: Mapping[str, str] | None = None,
+    types: Mapping[str, Callable[[str], Any]] | None = None,
 ) -> None:
-    """Add options by their names (see PLACES, BATCHES and RECORDS). ``but`` has another help for some of them."""
+    """Add options by their names (see PLACES, BATCHES and RECORDS). ``but`` has another help for some of them, ``types`` others values."""
     command.set_defaults(filters=names)
     for name in names:
         option = _OPTIONS[name]
         text = (but or {}).get(name, option.help)
-        command.add_argument(_flag(name), help=text, **option.settings)
+        settings = dict(option.settings)
+        if types is not None and name in types:
+            settings["type"] = argument(types[name])
+        command.add_argument(_flag(name), help=text, **settings)
 
 
 def selection_of(options: argparse.Namespace) -> Selection:

@@ -11,6 +11,7 @@ from kafka_log.cli.common import (
     GOOD,
     progress_of,
     say_left_out,
+    say_passed_over,
     screen_width,
 )
 from kafka_log.cli.selection import PLACES, add_selection
@@ -78,6 +79,8 @@ def show(
     if hasattr(options, "include"):
         is_list = options.command == "ls"
         say_left_out(directory.left_out if is_list else without_snapshots(directory.left_out))
+    if options.paths:
+        say_passed_over(directory.passed_over)
     with progress_of("reading", None, shown=not has_bar):
         table = answer(directory)
     if options.output == "text" and not table.num_rows:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import GOOD, PROBLEMS, progress_of, screen_width
+from kafka_log.cli.common import PROBLEMS, progress_of, screen_width
+from kafka_log.cli.damage import say_damage
 from kafka_log.cli.ranges import TIMES, argument, milliseconds
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show, size_of
@@ -94,9 +94,7 @@ def run(options: argparse.Namespace) -> int:
     for note in notes:
         for line in fold(note, screen_width() or len(note), whole=True):
             print(line.rstrip())
-    for line in damage:
-        print(f"kafka-log: {line}", file=sys.stderr)
-    return PROBLEMS if damage or any(found) else code or GOOD
+    return say_damage(damage) or (PROBLEMS if any(found) else code)
 
 
 def _reasons(table: pa.Table) -> list[str]:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from codecgen.runtime.errors import Where
-from kafka_log.disk.files import children, files_of, segment_files
+from kafka_log.disk.files import PassedOver, children, files_of, is_directory, segment_files
 from kafka_log.disk.names import (
     BESIDE_PARTITIONS,
     BEYOND,
@@ -30,6 +30,7 @@ from kafka_log.segment.model import Tail
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.regular_files import kind_of, open_regular
 
 NO_LOGS = "no segments (NNN.log) and no partition directories (topic-N) are in it"
 
@@ -84,7 +85,7 @@ class Segment:
 @dataclass(frozen=True, slots=True)
 class Partition:
     """A partition directory with its segments, lowest offsets first. ``state`` is that of the directory. ``error`` says why nothing of it
-    can be read, or which file cannot be a segment of it."""
+    can be read, or which file cannot be a segment of it; ``passed_over`` is what has the name of a segment, and is no file."""
 
     topic: str
     partition: int
@@ -92,6 +93,7 @@ class Partition:
     segments: tuple[Segment, ...]
     state: State = "live"
     error: UnreadableError | None = None
+    passed_over: tuple[PassedOver, ...] = ()
 
     @property
     def key(self) -> tuple[str, int]:
@@ -128,18 +130,26 @@ def discover(
     and an OSError for a directory that cannot be read, but for those of partitions below a path if ``unreadable_raises`` is False:
     these say so.
     """
-    return survey(paths, include, unreadable_raises=unreadable_raises)[0]
+    return survey(paths, include, unreadable_raises=unreadable_raises).found
 
 
-def survey(
-    paths: Paths, include: Include = (), *, unreadable_raises: bool = True
-) -> tuple[list[Partition], list[Segment]]:
-    """What :func:`discover` finds, and the segments that are there beside it."""
+class Survey(NamedTuple):
+    """What :func:`discover` finds, the segments that are there beside it, and what is no segment or partition in spite of its name, or
+    has segments in spite of it."""
+
+    found: list[Partition]
+    left_out: list[Segment]
+    passed_over: list[PassedOver]
+
+
+def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = True) -> Survey:
+    """What is read, and what is not. Raises as :func:`discover`."""
     wanted = {"live", *states_of(include)}
     places = _listed(paths)
     found: list[Partition] = []
     left_out: list[Segment] = []
-    for partition in _all(places, unreadable_raises):
+    every, passed_over = _all(places, unreadable_raises)
+    for partition in every:
         by_name = partition.directory in places
         kept: list[Segment] = []
         for s in partition.segments:
@@ -148,18 +158,29 @@ def survey(
             (kept if read else left_out).append(s)
         if kept or by_name or partition.state in wanted:
             found.append(replace(partition, segments=tuple(kept)))
-    return found, left_out
+            passed_over += partition.passed_over
+    # A directory that is named like no partition may be one of the paths.
+    known = {partition.directory for partition in found}
+    passed_over = [one for one in dict.fromkeys(passed_over) if one.path not in known]
+    return Survey(found, left_out, passed_over)
 
 
 def _listed(paths: Paths) -> list[Path]:
     return list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
 
 
-def _all(places: Sequence[Path], unreadable_raises: bool) -> list[Partition]:
-    """All partitions in whatever state, sorted."""
+def _all(
+    places: Sequence[Path], unreadable_raises: bool
+) -> tuple[list[Partition], list[PassedOver]]:
+    """All partitions in whatever state, sorted; and what is passed over beside them."""
     found: dict[tuple[Path, str], Partition] = {}
     roots: dict[Path, Path] = {}
-    below = [(child, child != path) for path in places for child in _below(path)]
+    below: list[tuple[Path, bool]] = []
+    passed_over: list[PassedOver] = []
+    for path in places:
+        inside, beside = _below(path)
+        below += [(child, child != path) for child in inside]
+        passed_over += beside
     if places and not below:
         raise DirectoryError(places[0], NO_LOGS)
     # A segment that leaves the disk meanwhile is in a tier before: what is looked at first must not be the tier.
@@ -175,7 +196,7 @@ def _all(places: Sequence[Path], unreadable_raises: bool) -> list[Partition]:
         from kafka_log.disk.remote_states import with_unfinished  # layouts that others do not need
 
         every = with_unfinished(every)
-    return sorted(every, key=_place)
+    return sorted(every, key=_place), passed_over
 
 
 def _resolved(directory: Path, roots: dict[Path, Path]) -> Path:
@@ -209,37 +230,78 @@ def chosen(
     return out
 
 
+def listed(names: Iterable[str | int]) -> str:
+    """Names of topics, or numbers, for people: the first of many."""
+    found = sorted(names)
+    shown = [utf8(name) if isinstance(name, str) else str(name) for name in found[:_LISTED]]
+    plain = (name if name.isprintable() else repr(name) for name in shown)
+    return ", ".join(plain) + (", ..." if len(found) > _LISTED else "")
+
+
+_LISTED = 20
+
+
 def _those(
     what: str, found: list[Partition], wanted: set[Any], key: Callable[[Partition], Any]
 ) -> list[Partition]:
     there = {key(partition) for partition in found}
     missing = ", ".join(map(str, sorted(wanted - there)))
     if missing:
-        names = sorted(there)
-        listed = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
-        raise NotThere(f"there is no {what} {missing}; there are: {listed}")
+        raise NotThere(f"there is no {what} {missing}; there are: {listed(there)}")
     return [partition for partition in found if key(partition) in wanted]
 
 
-def _below(path: Path) -> list[Path]:
-    """The directories of partitions in one, or itself. Raises DirectoryError, OSError."""
+def _below(path: Path) -> tuple[list[Path], list[PassedOver]]:
+    """The directories of partitions in one, or itself, and what is passed over beside them. Raises DirectoryError, OSError."""
     if path.is_file():
-        return [path]
+        return [path], []
     if not path.is_dir():
-        raise DirectoryError(path, "there is no such file or directory")
+        kind = kind_of(path)
+        reason = f"this is {kind}" if kind else "there is no such file or directory"
+        raise DirectoryError(path, reason)
     has_segments = any(segment_files(path))
     if has_segments and parse_any(path):
-        return [path]
-    inner = [child for child in children(path) if child.is_dir() and parse_any(child)]
+        return [path], []
+    inner: list[Path] = []
+    passed_over: list[PassedOver] = []
+    for child in children(path):
+        named = parse_any(child)
+        if not is_directory(child):
+            if named is not None and (kind := kind_of(child)) is not None:
+                passed_over.append(PassedOver(child, kind, named[0]))
+        elif named is not None:
+            inner.append(child)
+        elif (why := _without_a_name(child)) is not None:
+            passed_over.append(PassedOver(child, why))
     if has_segments:
-        return [path, *inner]
+        return [path, *inner], passed_over
     if not any(parse_name(child) for child in inner) and not any(map(segment_files, inner)):
         if parse_any(path):
-            return [path]
+            return [path], passed_over
         if _has_no_logs_yet(path):
-            return []
-        raise DirectoryError(path, NO_LOGS)
-    return inner
+            return [], passed_over
+        beside = "; ".join(f"{one.path.name}: {one.reason}" for one in passed_over[:_SAID])
+        raise DirectoryError(path, f"{NO_LOGS} ({beside})" if beside else NO_LOGS)
+    return inner, passed_over
+
+
+_SAID = 5
+
+
+def _without_a_name(directory: Path) -> str | None:
+    """Why a directory is passed over whose name is no partition's, though there may be logs in it."""
+    if directory.name in BESIDE_PARTITIONS or directory.name == TIER:
+        return None
+    try:
+        if any(segment_files(directory)):
+            return "its name is no partition's, and it has segments"
+        if any(parse_any(child) and is_directory(child) for child in directory.iterdir()):
+            return "its name is no partition's, and it has partitions"
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    return None
 
 
 def _has_no_logs_yet(path: Path) -> bool:
@@ -247,7 +309,7 @@ def _has_no_logs_yet(path: Path) -> bool:
     return all(
         child.name in BESIDE_PARTITIONS
         or child.name == TIER
-        or (parse_any(child) and child.is_dir())
+        or (parse_any(child) and is_directory(child))
         for child in children(path)
     )
 
@@ -311,13 +373,14 @@ def _named(directory: Path) -> tuple[str, int, State]:
 
 def _partition(directory: Path) -> Partition:
     topic, partition, state = _named(directory)
-    files, beyond = files_of(directory)
+    files, beyond, passed_over = files_of(directory)
     segments = _in_order(
         Segment(path, topic, partition, base, size, said if state == "live" else state)
         for base, said, path, size in files
     )
     error = UnreadableError(BEYOND, Where(file=os.fspath(beyond[0]))) if beyond else None
-    return Partition(topic, partition, directory, segments, state, error)
+    of_topic = tuple(replace(one, topic=topic) for one in passed_over)
+    return Partition(topic, partition, directory, segments, state, error, of_topic)
 
 
 def _single(path: Path) -> Partition:
@@ -347,7 +410,7 @@ _LEADING = 16
 def _content(path: Path) -> str | None:
     """What a file is that cannot be a segment by its first bytes: its first offset would be above 2^60."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path, -1) as file:
             begin = file.read(_LEADING)
     except OSError:
         return None  # reading it as a segment says so

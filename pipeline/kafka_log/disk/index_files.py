@@ -25,6 +25,7 @@ from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.batch_headers import entries as batches
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.kernels import Engine
+from kafka_log.segment.regular_files import open_regular
 
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)
@@ -44,7 +45,7 @@ def entries(path: Path, kind: Any) -> Any:
     none = np.empty(0, kind)
     data = bytearray()
     try:
-        with path.open("rb", buffering=0) as file:
+        with open_regular(path) as file:
             while len(data) <= MAX_BYTES and (chunk := file.read(CHUNK)).strip(b"\0"):
                 data += chunk
     except OSError:

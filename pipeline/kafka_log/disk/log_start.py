@@ -41,7 +41,7 @@ class LogStarts:
         live = [s.base_offset for s in partition.segments if s.state == "live"]
         if not live:
             return None
-        for directory in _around(partition.directory):
+        for directory in directories_around(partition.directory):
             there = self._offsets(directory)
             if there is not None:
                 start = there.get((partition.topic, partition.partition))
@@ -54,7 +54,7 @@ class LogStarts:
         return self._read[directory]
 
 
-def _around(directory: Path) -> list[Path]:
+def directories_around(directory: Path) -> list[Path]:
     """The directories that may be the broker's, for a partition's directory."""
     if is_url(directory):
         return [directory.parent]

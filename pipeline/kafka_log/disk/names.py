@@ -9,10 +9,10 @@ from typing import Literal, get_args
 
 from kafka_log.disk.remote_names import remote_partition, remote_segment
 
-_PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z", re.S)
+_PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]+)\Z", re.S)
 _SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
-_SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
-_SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
+_SEGMENT = re.compile(r"(?P<base>[0-9]{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
+_SNAPSHOT = re.compile(r"(?P<base>[0-9]{20})-[0-9]{10}\.checkpoint(?:\.deleted)?\Z")
 
 _MARKED = ("-delete", "-stray", "-future")
 _MARKED_AS_BROKERS_READ = re.compile(r"\S+-\S+\.\S+-(?:delete|stray|future)\Z")
@@ -126,14 +126,17 @@ def parse_name(directory: Path) -> tuple[str, int] | None:
 
 
 def parse_any(directory: Path) -> tuple[str, int, State] | None:
-    """Topic, partition and state of a directory's name, None for other names."""
+    """Topic, partition and state of a directory's name, None for other names, also for those with a number that no partition has."""
     special = _SPECIAL.match(directory.name)
-    found = _PARTITION.match(special["name"] if special else directory.name)
+    name = special["name"] if special else directory.name
     state: State = special["state"] if special else "live"  # type: ignore[assignment]
-    if found is None:
-        remote = remote_partition(directory.name)
-        return None if remote is None else (*remote, "remote")
-    return found["topic"], int(found["partition"]), state
+    found = _PARTITION.match(name)
+    named = (found["topic"], int(found["partition"])) if found else None
+    if named is None and (named := remote_partition(directory.name)) is not None:
+        state = "remote"
+    if named is None or named[1] > _LARGEST_PARTITION:
+        return None
+    return *named, state
 
 
 def of_file(name: str) -> tuple[int, State] | None:

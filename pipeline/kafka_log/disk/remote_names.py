@@ -10,8 +10,8 @@ from uuid import UUID
 # Ids are 22 letters of base64. The last one stands for two bits: no name ends in a digit then, as those of a broker's own partitions
 # do.
 _ID = r"(?P<id>[A-Za-z0-9_-]{21}[AQgw])"
-_PARTITION = re.compile(rf"(?P<topic>.+)-(?P<partition>\d+)-{_ID}\Z", re.S)
-_SEGMENT = re.compile(rf"(?P<base>\d{{20}})-{_ID}\.log\Z")
+_PARTITION = re.compile(rf"(?P<topic>.+)-(?P<partition>[0-9]+)-{_ID}\Z", re.S)
+_SEGMENT = re.compile(rf"(?P<base>[0-9]{{20}})-{_ID}\.log\Z")
 TIER = "kafka-tiered-storage"
 """The directory that it makes in the one that it is given."""
 

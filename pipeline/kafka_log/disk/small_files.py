@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kafka_log.segment.regular_files import open_regular
+
 MAX_BYTES = 64 << 20
 """Larger ones are not read: more than a million entries of a snapshot or an index, of lines of text more than a broker has partitions."""
 
@@ -26,7 +28,7 @@ class TooLargeError(OSError):
 def small_file(path: Path, most: int = MAX_BYTES) -> bytes:
     """The bytes of a file. Raises OSError; :class:`TooLargeError` when there are more than ``most``."""
     data = bytearray()
-    with path.open("rb") as file:
+    with open_regular(path, -1) as file:
         # Python makes room for all that is asked for, which may be more than a process may have.
         while part := file.read(min(_PIECE, most + 1 - len(data))):
             data += part

@@ -73,12 +73,13 @@ def _topics(name: str) -> list[str]:
 
 def _said(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
     """How many partitions the topics have, as far as the metadata log is there and can be read."""
-    if not any(partition.topic == CLUSTER_METADATA for partition in found):
+    logs = [p for p in found if p.topic == CLUSTER_METADATA and p.error is None]
+    if not logs:
         return {}
     from kafka_log.report.metadata import state_table
 
     try:
-        rows = state_table(found, "topics").to_pylist()
+        rows = state_table(logs, "topics").to_pylist()
     except (CodecError, DirectoryError, NotThere):
         return {}
     return {row["topic"]: (row["partitions"], "metadata") for row in rows if row["partitions"]}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,14 @@ from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.selection import RowFilters, Selection, changed
-from kafka_log.write.beside import refuse_inside, whole_file
+from kafka_log.write.beside import (
+    MAX_NAME,
+    difference,
+    is_same,
+    made_of,
+    refuse_inside,
+    whole_file,
+)
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
 MANIFEST = "kafka-log-export.json"
@@ -61,8 +70,8 @@ def export(
 
     ``columns``, ``view``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
     come before the others, so that the files can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them.
-    Each file is written beside and renamed when it is whole. What was made of segments of the same names and
-    sizes, from the same start of their log, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
+    Each file is written beside and renamed when it is whole. What was made of the same log (:mod:`kafka_log.disk.log_identity`) with the
+    same segments, from the same start, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group.
 
     Raises :class:`ExportError`, :class:`~kafka_log.write.beside.OutError` for a place inside of a partition, and what scan raises, also for a
@@ -77,25 +86,21 @@ def export(
     # Which partitions and states, the caller has said.
     selection = selection.but(topics=None, partitions=None, include=())
     asked = {"columns": columns and list(columns), "view": view} | selection.plain()
-    wanted = _plain({name: value for name, value in asked.items() if value is not None})
     starts = LogStarts()
     for path, partition in places.items():
         if partition.error is not None and selection.policy is not Policy.SALVAGE:
             raise partition.error
-        made_of: dict[str, Any] = {
-            "segments": [[s.path.name, s.size] for s in partition.segments],
-            "options": wanted,
-        }
-        if not selection.deleted_records and (start := starts.of(partition)) is not None:
-            made_of["log_start"] = start
+        start = None if selection.deleted_records else starts.of(partition)
+        now = made_of(partition, asked, start)
         before = manifest.get(path.name)
-        if path.exists() and before is not None and before["made_of"] == made_of:
+        if path.exists() and before is not None and is_same(before["made_of"], now):
             yield Exported(
                 path, partition, before["rows"], False, tuple(before["lost"]), before["damaged"]
             )
             continue
         if path.exists() and not overwrite:
-            reason = "is there, made of something else: choose another directory, or --overwrite"
+            why = "nobody knows of what" if before is None else difference(before["made_of"], now)
+            reason = f"is there, made of something else ({why}): choose another directory, or --overwrite"
             raise ExportError(path, reason)
         counts = 0, 0
         lost = [] if partition.error is None else [str(partition.error)]
@@ -103,7 +108,9 @@ def export(
             for counts in _written(partition, file, kind, columns, view, selection, lost):
                 progress(partition, counts[0])
         rows, damaged = counts
-        manifest[path.name] = {"rows": rows, "lost": lost, "damaged": damaged, "made_of": made_of}
+        # Another export may have written there meanwhile.
+        manifest = _read_manifest(out)
+        manifest[path.name] = {"rows": rows, "lost": lost, "damaged": damaged, "made_of": now}
         _write_manifest(out, manifest)
         yield Exported(path, partition, rows, True, tuple(lost), damaged)
 
@@ -123,7 +130,13 @@ def _places(partitions: Sequence[Partition], out: Path, kind: Format) -> dict[Pa
 
 def _name(partition: Partition, kind: Format) -> str:
     state = "" if partition.state == "live" else f".{partition.state}"
-    return f"{partition.topic}-{partition.partition}{state}.{kind}"
+    end = f"-{partition.partition}{state}.{kind}"
+    topic = os.fsencode(partition.topic)
+    if len(topic) + len(end) <= MAX_NAME:
+        return partition.topic + end
+    # Kafka takes names that leave no room for an ending. What is cut off is told apart by the digest.
+    end = f"~{hashlib.sha256(topic).hexdigest()[:16]}{end}"
+    return topic[: MAX_NAME - len(end)].decode("utf-8", "ignore") + end
 
 
 def _written(
@@ -226,10 +239,6 @@ def _read_manifest(out: Path) -> dict[str, Any]:
 def _write_manifest(out: Path, manifest: Mapping[str, Any]) -> None:
     with whole_file(out / MANIFEST) as file:
         file.write(json.dumps(manifest, indent=1, sort_keys=True).encode("utf-8"))
-
-
-def _plain(options: Mapping[str, Any]) -> Any:
-    return json.loads(json.dumps(options, default=str, sort_keys=True))
 
 
 __all__ = ["FORMATS", "MANIFEST", "ExportError", "Exported", "Format", "export"]

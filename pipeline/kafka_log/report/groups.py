@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import NotThere, Partition, discover, utf8
+from kafka_log.disk.directory import NotThere, Partition, listed, utf8
 from kafka_log.disk.replicas import LogEnd, furthest, log_end
 from kafka_log.disk.topic_ids import topic_id
 from kafka_log.report.plain_rows import plain_rows
@@ -77,9 +76,8 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
     """The partitions of ``__consumer_offsets``, of several replicas the one that goes furthest. Raises NotThere without any."""
     found = [partition for partition in partitions if partition.topic == CONSUMER_OFFSETS]
     if not found:
-        names = sorted({utf8(partition.topic) for partition in partitions})
-        listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        raise NotThere(f"there is no topic {CONSUMER_OFFSETS}; there are: {listed}")
+        names = listed({partition.topic for partition in partitions})
+        raise NotThere(f"there is no topic {CONSUMER_OFFSETS}; there are: {names}")
     return furthest(found)
 
 
@@ -144,20 +142,13 @@ def _scan(
     partition: Partition, view: str, names: list[str], wanted: Groups
 ) -> pa.RecordBatchReader:
     return scan(
-        _places(partition),
+        [partition],
         names,
         Policy.SALVAGE if wanted.salvage else Policy.KAFKA,
         view=view,
         timestamps=None if wanted.at is None else (None, wanted.at + 1),
         on_damage="drop" if wanted.salvage else "raise",
     )
-
-
-def _places(partition: Partition) -> list[Path]:
-    """The directory of a partition, or its files where it is only some of them that are meant."""
-    if [p.segments for p in discover(partition.directory)] == [partition.segments]:
-        return [partition.directory]
-    return [segment.path for segment in partition.segments]
 
 
 def _nothing(view: str, names: list[str]) -> pa.Table:

@@ -23,6 +23,7 @@ from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.positioned_reads import size_of
 from kafka_log.segment.reader import SegmentReader, damage
+from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.resynchronisation import next_entry
 
 SHOWN = 10
@@ -73,7 +74,7 @@ def batches(
     Raises :class:`NoSuchPlace`, OSError.
     """
     limits = limits or Limits()
-    with path.open("rb", buffering=0) as file:
+    with open_regular(path) as file:
         size = size_of(file)
 
         def read(position: int, n: int) -> bytes:

@@ -14,6 +14,7 @@ from kafka_log.disk.small_files import TooLargeError, small_file
 from kafka_log.report.byte_fields import Piece, Stream, elements, streams, whole
 from kafka_log.report.byte_words import shown
 from kafka_log.report.hexdump import NoSuchPlace, Part
+from kafka_log.segment.regular_files import open_regular
 
 INDEXES = {
     ".index": ("offset_index", kafka_codecs.OFFSET_INDEX_ENTRY),
@@ -66,7 +67,7 @@ def other_file(path: Path, kind: str, at: int | None, most: int, limits: Limits)
 def _index(path: Path, name: str, entry: Any, at: int, most: int) -> Part:
     codec = next(iter(entry.cases.values())) if hasattr(entry, "cases") else entry
     step = codec.size
-    with path.open("rb") as file:
+    with open_regular(path, -1) as file:
         size = file.seek(0, os.SEEK_END)
         if at and at >= size:
             raise NoSuchPlace(f"{path} has {size} bytes: there is no byte {at}")

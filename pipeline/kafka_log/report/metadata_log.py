@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_log.disk.directory import DirectoryError, NotThere, Partition, Segment, utf8
+from kafka_log.disk.directory import DirectoryError, NotThere, Partition, Segment, listed
 from kafka_log.disk.replicas import LAST_OFFSET, furthest, log_end
 from kafka_log.disk.snapshots import Snapshot, is_whole, snapshot_of, snapshots
 from kafka_log.report.metadata_rows import Part, merged, rows
@@ -89,7 +89,7 @@ def _replica(partitions: Sequence[Partition]) -> Partition:
     """The replica of the metadata log that goes furthest. Raises NotThere."""
     found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
     if not found:
-        names = ", ".join(sorted({utf8(partition.topic) for partition in partitions})[:20])
+        names = listed({partition.topic for partition in partitions})
         raise NotThere(f"there is no topic {CLUSTER_METADATA}; there are: {names}")
     return furthest(found)[0]
 

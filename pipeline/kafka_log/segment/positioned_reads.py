@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError, Where
+from kafka_log.segment.regular_files import open_regular
 
 SECTOR = 512
 """Bytes that a disk cannot read at the least, if it cannot read one of them. Files of stores have a ``sector`` of their own."""
@@ -39,7 +40,7 @@ class UnreadableError(CodecError, OSError):
 def open_segment(path: Path) -> FileIO:
     """A file that is read. Raises UnreadableError."""
     try:
-        return path.open("rb", buffering=0)
+        return open_regular(path)
     except OSError as error:
         raise unreadable(error, 0, path) from error
 

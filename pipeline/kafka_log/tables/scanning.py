@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
@@ -13,12 +14,12 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.disk.directory import (
-    DirectoryError,
     Partition,
     Segment,
     chosen,
-    discover,
+    survey,
 )
+from kafka_log.disk.files import line_of, of_topics
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.disk.tiers import with_tiers
 from kafka_log.segment.columnar import BatchScanner, Scanner
@@ -221,12 +222,11 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
     found = [place for place in places if isinstance(place, Partition)]
     rest = [place for place in places if not isinstance(place, Partition)]
     if rest or not found:
-        found += discover(rest, wanted.include, unreadable_raises=False)
+        there = survey(rest, wanted.include, unreadable_raises=False)
+        found += there.found
+        if beside := of_topics(there.passed_over, wanted.topics):
+            warnings.warn(f"kafka-log: {line_of(beside)}", stacklevel=3)
     found = chosen(found, wanted.topics, wanted.partitions)
-    for partition in found:
-        if partition.partition >= 1 << 31:
-            reason = f"{partition.partition} is more than a partition's number can be"
-            raise DirectoryError(partition.directory, reason)
     return with_tiers(one_of_each(found, wanted.replicas))
 
 

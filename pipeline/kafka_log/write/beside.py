@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kafka_log.disk.directory import DirectoryError, Partition, parse_name
+from kafka_log.disk.log_identity import log_of, resolved, segment_of
 from kafka_log.disk.names import LOG_START
 from kafka_log.write.log_starts import checkpoint, kept
 
@@ -22,7 +24,7 @@ class OutError(DirectoryError):
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file that takes its name when it is whole, and is gone when it does not become so."""
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(_partial(path.name))
     try:
         with partial.open("wb") as file:
             yield file
@@ -67,10 +69,11 @@ class OutDirectory:
         if not (self.path / name).exists():
             return None
         before = self._manifest[name]
-        if before["made_of"] != made_of:
+        if not is_same(before["made_of"], made_of):
+            why = difference(before["made_of"], made_of)
             raise OutError(
                 self.path / name,
-                "it is there, made of something else: choose another directory",
+                f"it is there, made of something else ({why}): choose another directory",
             )
         said: list[dict[str, Any]] = before["rows"]
         return said
@@ -119,7 +122,7 @@ class OutDirectory:
         }
 
     def _partial(self, name: str) -> Path:
-        return self.path / f".{name}.partial"
+        return self.path / _partial(name)
 
 
 def names_of(partitions: Sequence[Partition]) -> list[str]:
@@ -139,14 +142,51 @@ def names_of(partitions: Sequence[Partition]) -> list[str]:
 def made_of(
     partition: Partition, options: Mapping[str, Any], log_start: int | None
 ) -> dict[str, Any]:
-    """What a partition is made of: its segments, by names and sizes, where its log starts if that is known, and how."""
-    segments = [[os.fspath(s.path.name), s.size] for s in partition.segments]
-    wanted = {name: value for name, value in options.items() if value is not None}
-    said: dict[str, Any] = {"segments": segments, "options": wanted}
+    """What a partition is made of: which log it is, its segments, where its log starts if that is known, and how. As values of JSON."""
+    said: dict[str, Any] = {
+        "directory": resolved(partition.directory),
+        "log": log_of(partition),
+        "segments": [segment_of(segment) for segment in partition.segments],
+        "options": {name: value for name, value in options.items() if value is not None},
+    }
     if log_start is not None:
         said["log_start"] = log_start
-    found: dict[str, Any] = json.loads(json.dumps(said))
+    found: dict[str, Any] = json.loads(json.dumps(said, default=str, sort_keys=True))
     return found
+
+
+def is_same(before: Any, now: Mapping[str, Any]) -> bool:
+    """Whether two things are made of the same, wherever it lies."""
+    if not isinstance(before, dict):
+        return False
+    return before | {"directory": None} == {**now, "directory": None}
+
+
+def difference(before: Any, now: Mapping[str, Any]) -> str:
+    """What is not the same, for people."""
+    if not (isinstance(before, dict) and before.keys() >= {"directory", "log", "segments"}):
+        return "nobody knows of what"
+    if before["log"] != now["log"]:
+        return f"of the log in {before['directory']}; {now['directory']} {_unlike(before['log'], now['log'])}"
+    if before["segments"] != now["segments"]:
+        return f"its segments were others: {_segments(before['segments'])}, and now {_segments(now['segments'])}"
+    was, wanted = before.get("options") or {}, now["options"]
+    names = sorted(n for n in {*was, *wanted} if was.get(n) != wanted.get(n))
+    if names:
+        return f"it was asked for with another choice: {', '.join(names)}"
+    return f"its log started elsewhere: {before.get('log_start')}, and now {now.get('log_start')}"
+
+
+def _unlike(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    if "path" in names and "topic_id" not in names:
+        return "is another log, or the same one in another place without the meta.properties beside it that would say so"
+    return f"holds another one, by its {', '.join(names)}"
+
+
+def _segments(found: Any) -> str:
+    sizes = [one[1] for one in found]
+    return f"{len(sizes)} with {sum(sizes)} bytes"
 
 
 def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
@@ -160,6 +200,18 @@ def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
                 continue  # a file by itself: it may lie anywhere
         if place == path or path in place.parents:
             raise OutError(out, f"it is inside of {given}, which is read: choose another directory")
+
+
+MAX_NAME = 255
+"""Bytes of a name that file systems have room for."""
+
+
+def _partial(name: str) -> str:
+    """What something is called until it is whole."""
+    made = f".{name}.partial"
+    if len(os.fsencode(made)) <= MAX_NAME:
+        return made
+    return f".{hashlib.sha256(os.fsencode(name)).hexdigest()}.partial"
 
 
 def _is_partial(name: str) -> bool:

@@ -57,6 +57,7 @@ def export_by_spark(
         by = [name for name in options.partition_by.split(",") if name]
         with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings(), _bar() as bar:
             warnings.simplefilter("ignore", FutureWarning)  # PySpark's, of packages that it knows
+            warnings.filterwarnings("ignore", "kafka-log: passed over")  # the command has said it
             task = bar.add_task("starting Spark", total=None)
 
             def told(done: int, tasks: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kafka_log.report.check.bytes_of_files import only_zeros
+from kafka_log.segment.regular_files import open_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class IndexFile:
 def read_index(path: Path, kind: Any, most: int) -> IndexFile | None:
     """Read at most ``most`` entries; None when there is no such file. Raises OSError."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path, -1) as file:
             size = file.seek(0, 2)
             file.seek(0)
             data = file.read(min(size, most * kind.itemsize))

@@ -11,6 +11,7 @@ from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
 from kafka_log.disk.directory import MAX_OFFSET, parse_name
+from kafka_log.disk.files import PassedOver
 from kafka_log.disk.names import BESIDE_PARTITIONS, stops_brokers
 from kafka_log.disk.remote_names import remote_partition
 from kafka_log.disk.small_files import small_file
@@ -56,6 +57,9 @@ class NameCheck(Check):
                 yield from self._of_segment(path, int(segment["base"]), segment["suffix"])
             elif path.name not in _IN_PARTITION and not METADATA_SNAPSHOT.match(path.name):
                 yield self.context.finding("note", *_nothing_reads(path))
+        for one in self.context.partition.passed_over:
+            if _OF_SEGMENT.match(one.path.name):
+                yield self.context.finding("warning", *_no_segment(one))
         for suffix, paths in left.items():
             code, why = _FILES[suffix]
             size = are(sum(map(size_below, paths)), "byte")
@@ -102,6 +106,12 @@ class NameCheck(Check):
                 "Copy the file from another replica: it holds the id of the topic.",
                 byte=found[1],
             )
+
+
+def _no_segment(one: PassedOver) -> tuple[str, Path, str, str]:
+    meaning = f"This has the name of a segment and is {one.reason}: neither a broker nor kafka-log reads it."
+    remedy = "Find out who made it: a link may lead to a disk that is not mounted; move away what has no records."
+    return "no_segment", one.path, meaning, remedy
 
 
 def check_broker_directory(directory: Path) -> Iterator[Finding]:

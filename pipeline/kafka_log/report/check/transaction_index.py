@@ -17,6 +17,7 @@ from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.indexes import REBUILD
 from kafka_log.report.check.walk import Walked
 from kafka_log.segment.model import Policy
+from kafka_log.segment.regular_files import open_regular
 
 _ENTRY = TRANSACTION_INDEX_ENTRY.least
 """Bytes of an entry: all its fields have fixed sizes."""
@@ -82,7 +83,7 @@ class TransactionIndexCheck(Check):
     def _entries(self, path: Path) -> Iterator[tuple[int, int, int, int] | Finding]:
         """Position, producer, first and last offset of each entry; then what cannot be read."""
         position, before = 0, -1
-        with path.open("rb") as file:
+        with open_regular(path, -1) as file:
             while len(data := file.read(_ENTRY)) == _ENTRY:
                 try:
                     entry = TRANSACTION_INDEX_ENTRY.parse(

@@ -1,0 +1,60 @@
+"""Files that have bytes, and what has not: a FIFO would have a reader wait for ever."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from io import FileIO
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, overload
+
+from kafka_log.segment.places import is_url
+
+_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)
+"""A FIFO is opened whether or not somebody writes to it; to files it is all the same."""
+
+
+def kind_of(path: Path) -> str | None:
+    """What lies at a path that is no file with bytes: ``a FIFO``, ``a dangling link``, ...; None for such a file, and where nothing is."""
+    if is_url(path):
+        return "a directory" if path.is_dir() else None
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return "a dangling link" if path.is_symlink() else None
+    except OSError as error:
+        return f"a link that leads nowhere: {error.strerror}" if path.is_symlink() else None
+    return None if stat.S_ISREG(found.st_mode) else _name(found.st_mode)
+
+
+@overload
+def open_regular(path: Path, buffering: Literal[0] = 0) -> FileIO: ...
+@overload
+def open_regular(path: Path, buffering: Literal[-1]) -> BinaryIO: ...
+def open_regular(path: Path, buffering: int = 0) -> Any:
+    """A file that is read. Raises OSError, at once for what has no bytes of its own, like a FIFO."""
+    if is_url(path):
+        return path.open("rb", buffering=buffering)
+    return open(path, "rb", buffering=buffering, opener=_opened)
+
+
+def _opened(name: str, flags: int) -> int:
+    number = os.open(name, flags | _AT_ONCE)
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # Python refuses directories
+        return number
+    os.close(number)
+    raise OSError(errno.EINVAL, f"this is {_name(mode)}, which has no bytes of its own", name)
+
+
+def _name(mode: int) -> str:
+    return next((name for holds, name in _KINDS if holds(mode)), "no file")
