@@ -84,6 +84,15 @@ def test_names_of_the_package_say_what_they_need(commands: Path, tmp_path: Path)
 
 
 @pytest.mark.slow
+def test_the_source_of_spark_says_what_it_needs(commands: Path, tmp_path: Path) -> None:
+    done = run(commands / "python", "-c", "import pyspark_kafka_log", cwd=tmp_path)
+    last = done.stderr.rstrip().splitlines()[-1]
+    wanted = 'ModuleNotFoundError: pyspark_kafka_log needs {}: pip install "kafka-codecs[{}]"'
+    assert last in (wanted.format(*one) for one in (("pyspark", "spark"), ("pyarrow", "arrow")))
+    assert "During handling" not in done.stderr
+
+
+@pytest.mark.slow
 def test_the_codecs_and_their_schemas_are_there(commands: Path, tmp_path: Path) -> None:
     program = (
         "from kafka_codecs import RECORD_BATCH as b; from pathlib import Path; import kafka_codecs as k\n"

@@ -8,8 +8,16 @@ from pyspark_kafka_log.worker_memory import keep_limit
 
 keep_limit()  # a worker does so before it loads what takes most
 
-from pyspark_kafka_log.connector import ConnectorError, enable  # noqa: E402
-from pyspark_kafka_log.options import OptionError  # noqa: E402
-from pyspark_kafka_log.source import DefaultSource  # noqa: E402
+try:
+    from pyspark_kafka_log.connector import ConnectorError, enable
+    from pyspark_kafka_log.options import OptionError
+    from pyspark_kafka_log.source import DefaultSource
+except ModuleNotFoundError as error:
+    from codecgen.runtime.extras import missing
+
+    advice = missing("pyspark_kafka_log", error)
+    if advice is None:
+        raise
+    raise ModuleNotFoundError(advice, name=error.name) from None
 
 __all__ = ["ConnectorError", "DefaultSource", "OptionError", "enable"]

@@ -17,7 +17,7 @@ import pytest
 
 from codecgen.runtime.version import RELEASE
 from kafka_log.cli import COMMANDS, common, main
-from tests.paths import VECTORS
+from tests.paths import SAMPLES, VECTORS
 
 WRITE = ("export", "salvage", "cut", "reindex", "convert")
 
@@ -319,3 +319,15 @@ def test_a_bar_after_a_second(
     with common.progress_of("reading", None):
         time.sleep(0.3)
     assert "reading" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_that_is_full_is_named() -> None:
+    command = [sys.executable, "-m", "kafka_log", "ls", str(SAMPLES / "kafka-4.x" / "codecs-1")]
+    path = os.pathsep.join(p for p in sys.path if p)
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": path}
+        )
+    assert done.returncode == 2
+    assert b"kafka-log: standard output: [Errno 28]" in done.stderr

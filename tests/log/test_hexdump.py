@@ -231,3 +231,32 @@ def test_nothing_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["hexdump", str(path)]) == 0
     assert main(["hexdump", str(path), "--at", "0"]) == 2
     assert main(["hexdump", str(path), "--offset", "0"]) == 2
+
+
+@pytest.mark.parametrize("offset", [0, 41, 42, 130, 143])
+def test_the_directory_of_a_partition_leads_to_the_segment(
+    offset: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = SAMPLES / "kafka-4.x" / "segments.small-0"
+    names = sorted(int(path.stem) for path in directory.glob("*.log"))
+    file = directory / f"{max(name for name in names if name <= offset):020d}.log"
+    assert main(["hexdump", str(directory), "--offset", str(offset)]) == 0
+    shown = capsys.readouterr().out
+    assert main(["hexdump", str(file), "--offset", str(offset)]) == 0
+    assert capsys.readouterr().out == shown != ""
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "says"),
+    [
+        ("segments.small-0", [], "or the directory of a partition and --offset"),
+        (".", ["--offset", "3"], "name the directory of one, or a file"),
+        ("trimmed-0", ["--offset", "-5"], "no segment begins at or before offset -5"),
+        ("segments.small-0", ["--offset", "9999"], "9999"),
+    ],
+)
+def test_directories_that_lead_nowhere(
+    path: str, more: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["hexdump", str(SAMPLES / "kafka-4.x" / path), *more]) == 2
+    assert says in capsys.readouterr().err

@@ -160,3 +160,15 @@ def test_short_ones(
     monkeypatch.setattr(Path, "is_dir", look)
     assert main([verb, str(path / f"{0:020d}.log" if verb == "hexdump" else path)]) == 2
     assert capsys.readouterr().err.startswith("kafka-log: interrupted: ")
+
+
+def test_export_before_its_first_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Path, "mkdir", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    path = str(SAMPLES / "kafka-4.x" / "codecs-1")
+    assert main(["export", path, "--out", str(tmp_path / "out")]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert re.fullmatch(
+        r"kafka-log: interrupted: (0 of 1 files are whole.*|no file is whole yet.*)", last
+    )

@@ -54,6 +54,10 @@ A path is a segment, a partition directory (topic-0), or a broker's log director
 """
 
 
+WRITE_FILES = ("export", "salvage", "cut", "reindex", "convert")
+"""Commands that write more than their output."""
+
+
 def _module(name: str) -> Any:
     return import_module(f"kafka_log.cli.{name}")
 
@@ -140,5 +144,8 @@ def _run(argv: Sequence[str] | None) -> int:
         print(f"kafka-log: {advice}", file=sys.stderr)
         return COULD_NOT_RUN
     except (DirectoryError, EngineError, NotThere, OSError) as error:
-        print(f"kafka-log: {error}", file=sys.stderr)
+        # All other files that verbs write have their name in the error.
+        nameless = isinstance(error, OSError) and error.strerror and error.filename is None
+        where = "standard output: " if nameless and options.command not in WRITE_FILES else ""
+        print(f"kafka-log: {where}{error}", file=sys.stderr)
         return COULD_NOT_RUN

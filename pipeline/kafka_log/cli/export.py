@@ -15,7 +15,7 @@ from kafka_log.cli.common import (
     found,
     say_deleted,
 )
-from kafka_log.cli.interruption import Interrupted
+from kafka_log.cli.interruption import Interrupted, saying
 from kafka_log.cli.ranges import Times, argument
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
@@ -114,13 +114,18 @@ def _place(text: str) -> Path | str:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
+    if options.spark:
+        return _by_spark(options)
+    with saying(lambda: "no file is whole yet; the same command begins again"):
+        return _export(options)
+
+
+def _export(options: argparse.Namespace) -> int:
     from codecgen.runtime.errors import CodecError
     from kafka_log.report.export import ExportError, export
     from kafka_log.report.printing import printable
     from kafka_log.write.beside import refuse_inside
 
-    if options.spark:
-        return _by_spark(options)
     if options.format in TABLES:
         print(f"kafka-log: --format {options.format} needs --spark", file=sys.stderr)
         return COULD_NOT_RUN

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 HELP = "show bytes beside their fields, also at damage"
 EXAMPLES = """\
   kafka-log hexdump 00000000000000000000.log --offset 1703
+  kafka-log hexdump /var/lib/kafka/orders-0 --offset 1703
   kafka-log hexdump 00000000000000000000.log --at 78400 --batches 2
   kafka-log hexdump 00000000000000000000.timeindex
   kafka-log hexdump 00000000000000000000.log --output csv > fields.csv
@@ -27,7 +28,11 @@ EXAMPLES = """\
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    command.add_argument("path", metavar="FILE", help="segment, index, snapshot or checkpoint")
+    command.add_argument(
+        "path",
+        metavar="FILE",
+        help="segment, index, snapshot or checkpoint; with --offset also the directory of a partition",
+    )
     place = command.add_mutually_exclusive_group()
     place.add_argument(
         "--at", type=_byte, metavar="BYTE", help="the batch or the entry with this byte"
@@ -93,13 +98,33 @@ def _table(options: argparse.Namespace) -> int:
     return PROBLEMS if any(part.damage for part in parts) else GOOD
 
 
+def _segment_of(directory: Path, offset: int | None) -> Path:
+    """The segment of a partition's directory that an offset belongs to, by the names of files. Raises NoSuchPlace."""
+    from kafka_log.disk.directory import discover
+    from kafka_log.report.hexdump import NoSuchPlace
+
+    if offset is None:
+        raise NoSuchPlace(
+            f"{directory}: this is a directory; hexdump takes a file, or the directory of a partition and --offset"
+        )
+    partitions = discover(directory)
+    if len(partitions) != 1:
+        raise NoSuchPlace(
+            f"{directory}: {len(partitions)} partitions are here; name the directory of one, or a file"
+        )
+    before = [s for s in partitions[0].segments if s.is_named and s.base_offset <= offset]
+    if not before:
+        raise NoSuchPlace(f"{directory}: no segment begins at or before offset {offset}")
+    return before[-1].path
+
+
 def _parts(options: argparse.Namespace) -> Iterator[Part]:
     from kafka_log.report.hexdump import NoSuchPlace, batches
     from kafka_log.report.hexdump_files import SEGMENTS, kind_of, other_file
 
     path = place_of(options.path)
     if path.is_dir():
-        raise NoSuchPlace(f"{path}: this is a directory; hexdump takes a file")
+        path = _segment_of(path, options.offset)
     if not path.exists():
         raise NoSuchPlace(f"{path}: there is no such file or directory")
     kind = kind_of(path if options.kind is None else Path(options.kind))
