@@ -390,20 +390,32 @@ class LogDirectory:
         return (group_table if states else commit_table)(_readable(self._there[0]), wanted)
 
     def metadata(
-        self, what: str = "topics", *, as_of: int | None = None, salvage: bool = False
+        self,
+        what: str = "topics",
+        *,
+        as_of: int | None = None,
+        salvage: bool = False,
+        on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """What ``__cluster_metadata`` says: a row for each thing of a kind (:data:`kafka_log.report.metadata.KINDS`: ``topics``,
         ``partitions``, ``configs``, ``brokers``, ...) that there is after the record at the offset ``as_of`` (None: the last one).
 
-        Raises ValueError for a kind or an offset that is not there, :class:`~kafka_log.disk.directory.DirectoryError` where records
-        are missing, :class:`~codecgen.runtime.errors.CodecError` for damage and for records that are not known, or (``salvage``) passes
-        over these.
+        Reading begins at the newest snapshot that is whole. Where after it records are missing or damaged, or are not known, the answer is
+        as of the last offset before these, and ``on_damage`` is called with a line about them, as about snapshots that are not
+        whole; None: :class:`~kafka_log.disk.directory.DirectoryError` or :class:`~codecgen.runtime.errors.CodecError` is raised for such records.
+        ``salvage`` passes over them: what they said is missing. Raises ValueError for a kind or an offset that is not there.
         """
         from kafka_log.report.metadata import state_table
 
-        topics, numbers = _set(self._topics), _set(self._numbers)
-        found = _readable(self._there[0])
-        return state_table(found, what, as_of, topics=topics, numbers=numbers, salvage=salvage)
+        return state_table(
+            self._there[0],
+            what,
+            as_of,
+            topics=_set(self._topics),
+            numbers=_set(self._numbers),
+            salvage=salvage,
+            on_damage=on_damage,
+        )
 
     def metadata_changes(
         self,
@@ -412,21 +424,23 @@ class LogDirectory:
         what: str = "topics",
         *,
         salvage: bool = False,
+        on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed, with the
         columns that differ and what they said, as JSON. ``first`` None is the earliest that can be told (with a log that begins at
-        offset 0: before its first record), ``last`` None the end. Raises as :meth:`metadata`."""
+        offset 0: before its first record), ``last`` None the end. What cannot be told is left out as of :meth:`metadata`: then other
+        offsets are compared, and ``on_damage`` is told which. Raises as it does, also where nothing is left to compare."""
         from kafka_log.report.metadata_changes import change_table
 
-        topics, numbers = _set(self._topics), _set(self._numbers)
         return change_table(
-            _readable(self._there[0]),
+            self._there[0],
             what,
             first,
             last,
-            topics=topics,
-            numbers=numbers,
+            topics=_set(self._topics),
+            numbers=_set(self._numbers),
             salvage=salvage,
+            on_damage=on_damage,
         )
 
     def coordinator(self, names: str | Iterable[str], *, partitions: int | None = None) -> pa.Table:

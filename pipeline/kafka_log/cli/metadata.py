@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kafka_log.cli.damage import reported
+from kafka_log.cli.common import PROBLEMS
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 
@@ -60,18 +61,20 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--salvage",
         action="store_true",
-        help="go on after records that are damaged or not known: what they said is missing",
+        help="go on after records that are damaged, missing or not known: what they said is missing",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+    """Run the command. Returns the exit code: 1 when something was left out."""
+    damage: list[str] = []
 
-    def table(log: LogDirectory, salvage: bool) -> pa.Table:
+    def table(log: LogDirectory) -> pa.Table:
+        how: dict[str, Any] = {"salvage": options.salvage, "on_damage": damage.append}
         if options.changes is not None:
             first, last = options.changes
-            return changes(log.metadata_changes(first, last, options.what, salvage=salvage))
-        found = log.metadata(options.what, as_of=options.as_of, salvage=salvage)
+            return changes(log.metadata_changes(first, last, options.what, **how))
+        found = log.metadata(options.what, as_of=options.as_of, **how)
         shown = list(_IN_TEXT.get(options.what, found.column_names))
         return found.select(shown) if options.output == "text" else found
 
@@ -84,11 +87,10 @@ def run(options: argparse.Namespace) -> int:
         return rows.select([name for name in rows.column_names if name != "topic_id"])
 
     empty = f"no {options.what}" if options.changes is None else "no changes"
-
-    def ask(salvage: bool) -> int:
-        return show(options, lambda log: table(log, salvage), empty)
-
-    return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None)
+    code = show(options, table, empty)
+    for line in damage:
+        print(f"kafka-log: {line}", file=sys.stderr)
+    return PROBLEMS if damage else code
 
 
 def _offsets(text: str) -> tuple[int | None, int | None]:
