@@ -109,15 +109,23 @@ class LogDirectory:
 
         return stat_table(self.found, by, top=top, asked=Asked.of(_present(now), **options))
 
-    def largest(self, count: int = 10, **options: Unpack[StatOptions]) -> pa.Table:
+    def largest(
+        self,
+        count: int = 10,
+        *,
+        by: By | Iterable[By] | None = None,
+        **options: Unpack[StatOptions],
+    ) -> pa.Table:
         """The largest batches (:data:`kafka_log.report.stat_largest.LARGEST_BATCHES`) or, with ``deep``, the largest records by the bytes of
-        their keys, values and headers (:data:`~kafka_log.report.stat_largest.LARGEST_RECORDS`). The rest, and what it raises, is as in
-        :meth:`stat`.
+        their keys, values and headers (:data:`~kafka_log.report.stat_largest.LARGEST_RECORDS`): so many of all, or of each of what ``by``
+        says, as in :meth:`stat`, in the order of these. The rest, and what it raises, is as there.
         """
+        from kafka_log.report.stat import checked_by
         from kafka_log.report.stat_asked import Asked
         from kafka_log.report.stat_largest import largest_table
 
-        return largest_table(self.found, count, Asked.of(_present(None), **options))
+        wanted = () if by is None else checked_by(by)
+        return largest_table(self.found, count, wanted, Asked.of(_present(None), **options))
 
     def export(
         self,
