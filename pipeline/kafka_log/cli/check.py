@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         bad = sum(severity != "note" for severity in table.column("severity").to_pylist())
         return table
 
-    code = show(options, answer, "nothing is wrong", _text, has_bar=True)
+    code = show(options, answer, "nothing is wrong", _text, has_bar=True, filtered=None)
     return PROBLEMS if bad else code
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import progress_of, say_deleted, screen_width
-from kafka_log.cli.selection import selection_of
+from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.cli.told import Told, on_stderr
 from kafka_log.disk.directory import Partition, utf8
 from kafka_log.disk.tiers import with_tiers
@@ -94,6 +94,8 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 count += batch.num_rows
     if text is not None and text.is_first:
         text.say("no records")
+    if not count:
+        say_unmatched(options)
     if output is not None:
         output.close()
     for line in decoder.notes():

@@ -17,7 +17,7 @@ from kafka_log.cli.common import (
 )
 from kafka_log.cli.interruption import Interrupted
 from kafka_log.cli.ranges import argument
-from kafka_log.cli.selection import RECORDS, add_selection, selection_of
+from kafka_log.cli.selection import RECORDS, add_selection, say_unmatched, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path, place_of
@@ -190,6 +190,8 @@ def run(options: argparse.Namespace) -> int:
                 file=sys.stderr,
             )
             return PROBLEMS
+    if not rows:
+        say_unmatched(options)
     print(
         f"{done} file{'' if done == 1 else 's'}, {rows:,} rows: {made} written, {done - made} as they were",
         file=sys.stderr,

@@ -9,6 +9,7 @@ from kafka_log.cli.damage import reported
 from kafka_log.cli.ranges import TIMES, argument, milliseconds
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.disk.directory import no_such
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,6 +73,8 @@ def run(options: argparse.Namespace) -> int:
             states=options.states,
             salvage=salvage,
         )
+        if not found.num_rows or not set(options.group or ()) <= set(found.column("group").to_pylist()):  # fmt: skip
+            _refuse_unknown(options, salvage)
         if options.output != "text":
             return found
         shown = found.select(list(_STATES if options.states else _COMMITS))
@@ -79,6 +82,25 @@ def run(options: argparse.Namespace) -> int:
 
     def ask(salvage: bool) -> int:
         empty = "no groups" if options.states else "no committed offsets"
-        return show(options, lambda log: table(log, salvage), empty)
+        filtered = [
+            f"--{name}" for name in ("group", "at", *CHOICE) if getattr(options, name) is not None
+        ]
+        return show(options, lambda log: table(log, salvage), empty, filtered=filtered)
 
     return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None)
+
+
+def _refuse_unknown(options: argparse.Namespace, salvage: bool) -> None:
+    """Refuse names that are nowhere. Raises NotThere."""
+    from kafka_log.log_directory import LogDirectory
+
+    everything = LogDirectory(options.paths)
+    if options.group:
+        there = set(everything.groups(states=True, salvage=salvage).column("group").to_pylist())
+        if missing := set(options.group) - there:
+            raise no_such("group", missing, there)
+    if options.topic:
+        said = everything.groups(salvage=salvage).column("topic").to_pylist()
+        topics = {*said, *(partition.topic for partition in everything.found)}
+        if missing := set(options.topic) - topics:
+            raise no_such("topic", missing, topics)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import base64
 import binascii
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -41,6 +42,10 @@ RECORDS = (
 """Options of commands that read records."""
 
 
+_OTHERS = (*PLACES, "control_records", "deleted_records")
+"""Options that add something, or whose values are known to be there."""
+
+
 @dataclass(frozen=True)
 class _Option:
     """An option: the filter of :class:`Selection` that it is, and how argparse has it."""
@@ -71,6 +76,15 @@ def selection_of(options: argparse.Namespace) -> Selection:
     if (policy := getattr(options, "policy", None)) is not None:
         found["policy"] = policy
     return Selection(**found)
+
+
+def say_unmatched(options: argparse.Namespace, *more: str) -> None:
+    """One line on stderr that says which filters nothing agrees with, where there is nothing; ``more`` are others that were given."""
+    names: Sequence[str] = getattr(options, "filters", ())
+    given = [name for name in names if name not in _OTHERS and getattr(options, name) not in (None, ())]  # fmt: skip
+    flags = [*map(_flag, given), *more]
+    if flags:
+        print(f"kafka-log: nothing matches {', '.join(flags)}", file=sys.stderr)
 
 
 def refusal(options: argparse.Namespace, left: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_reading, progress_of
 from kafka_log.cli.ranges import TIMES, argument, milliseconds
-from kafka_log.cli.selection import BATCHES, selection_of
+from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.disk.directory import NotThere
 from kafka_log.report.printing import printable
@@ -97,6 +97,8 @@ def run(options: argparse.Namespace) -> int:
                 return largest_table(log.found, options.largest, of_whom, asked)
             stat = Stat(log.found, by, asked=asked)
         total = stat.total()
+        if not sum(total.column("batches").to_pylist()):
+            say_unmatched(options)
         return stat.table(options.top)
 
     def text(table: pa.Table, width: int | None) -> str:
@@ -104,7 +106,8 @@ def run(options: argparse.Namespace) -> int:
 
         return stat_text(table, total, width)
 
-    code = show(options, answer, "no batches", text, has_bar=True)
+    filtered = () if options.largest is not None else None
+    code = show(options, answer, "no batches", text, has_bar=True, filtered=filtered)
     return PROBLEMS if problems else code
 
 

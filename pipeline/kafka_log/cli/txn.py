@@ -90,7 +90,13 @@ def run(options: argparse.Namespace) -> int:
         notes.extend(_reasons(table))
         return table.select(OF_TEXT)
 
-    code = show(options, answer, "no transactions", has_bar=True)
+    code = show(
+        options,
+        answer,
+        "no transactions",
+        has_bar=True,
+        filtered=["--state"] if options.state else (),
+    )
     for note in notes:
         for line in fold(note, screen_width() or len(note), whole=True):
             print(line.rstrip())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import DirectoryError, NotThere, Partition, utf8
+from kafka_log.disk.directory import DirectoryError, NotThere, Partition, no_such
 from kafka_log.disk.replicas import log_end
 from kafka_log.report.metadata_log import (
     Event,
@@ -64,8 +64,7 @@ def metadata_replicas(partitions: Sequence[Partition], on_damage: OnDamage | Non
     NotThere; UnreadableError where none can be, or nobody wants to be told."""
     found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
     if not found:
-        names = ", ".join(sorted({utf8(partition.topic) for partition in partitions})[:20])
-        raise NotThere(f"there is no topic {CLUSTER_METADATA}; there are: {names}")
+        raise no_such("topic", [CLUSTER_METADATA], {partition.topic for partition in partitions})
     good = [partition for partition in found if partition.error is None]
     for partition in found:
         if partition.error is not None:
