@@ -73,8 +73,7 @@ def run(options: argparse.Namespace) -> int:
             states=options.states,
             salvage=salvage,
         )
-        if not found.num_rows or not set(options.group or ()) <= set(found.column("group").to_pylist()):  # fmt: skip
-            _refuse_unknown(options, salvage)
+        _refuse_unknown(options, found, salvage)
         if options.output != "text":
             return found
         shown = found.select(list(_STATES if options.states else _COMMITS))
@@ -90,17 +89,22 @@ def run(options: argparse.Namespace) -> int:
     return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None)
 
 
-def _refuse_unknown(options: argparse.Namespace, salvage: bool) -> None:
+def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:
     """Refuse names that are nowhere. Raises NotThere."""
     from kafka_log.log_directory import LogDirectory
 
     everything = LogDirectory(options.paths)
-    if options.group:
+    if set(options.group or ()) - set(found.column("group").to_pylist()):
         there = set(everything.groups(states=True, salvage=salvage).column("group").to_pylist())
         if missing := set(options.group) - there:
             raise no_such("group", missing, there)
-    if options.topic:
+    if set(options.topic or ()) - _topics(found):
         said = everything.groups(salvage=salvage).column("topic").to_pylist()
         topics = {*said, *(partition.topic for partition in everything.found)}
         if missing := set(options.topic) - topics:
             raise no_such("topic", missing, topics)
+
+
+def _topics(found: pa.Table) -> set[str]:
+    """The topics of commits; none where rows are groups."""
+    return set(found.column("topic").to_pylist()) if "topic" in found.column_names else set()
