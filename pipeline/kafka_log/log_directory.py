@@ -12,11 +12,20 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from kafka_log.disk.directory import Include, Partition, Segment, chosen, is_partition, survey
-from kafka_log.disk.names import states_of
 from kafka_log.disk.replicas import Replicas, one_of_each
 from kafka_log.disk.tiers import with_tiers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path, place_of
+from kafka_log.segment.times import Time, moment
+from kafka_log.tables.arguments import (
+    OFFSET_BITS,
+    number,
+    one_of,
+    optional_number,
+    places,
+    several,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from kafka_log.report.export import Exported, Format
@@ -29,6 +38,8 @@ if TYPE_CHECKING:
 
 Place = str | os.PathLike[str]
 
+MAX_INTERVAL = (1 << 31) - 1
+
 
 class LogDirectory:
     """The partitions below a path: a segment, a partition's directory, a broker's log directory, or several of these.
@@ -37,7 +48,8 @@ class LogDirectory:
     :data:`~kafka_log.disk.directory.State`), one text with commas between, or ``all``. Of partitions that lie in several of the directories all ``replicas`` are read (``keep``), the one
     whose log goes furthest (``newest``), or (``error``) that is a DirectoryError. Each method answers one question with an Arrow table, and reads the
     files anew. Raises :class:`~kafka_log.disk.directory.DirectoryError` when there is no log, NotThere (a ValueError) for a topic or a
-    partition that is not there.
+    partition that is not there, ValueError for arguments that mean nothing. A time is in milliseconds since 1970, a datetime, or a text as the
+    command line takes it (``2026-11-22T10:15``, ``-2h``).
     """
 
     def __init__(
@@ -49,11 +61,14 @@ class LogDirectory:
         include: Include = (),
         replicas: Replicas = "keep",
     ) -> None:
-        self.path = [path] if isinstance(path, str | os.PathLike) else list(path)
-        self.include = states_of(include)
-        self.replicas = replicas
-        self._topics = [topics] if isinstance(topics, str) else topics
-        self._numbers = partitions
+        from kafka_log.tables.selection import Selection
+
+        self.path = places("path", path)
+        wanted = Selection(topics=topics, partitions=partitions, include=include, replicas=replicas)
+        self.include = wanted.include
+        self.replicas = wanted.replicas
+        self._topics = wanted.topics
+        self._numbers = wanted.partitions
 
     @cached_property
     def _there(self) -> tuple[list[Partition], list[Segment]]:
@@ -91,7 +106,7 @@ class LogDirectory:
         *,
         by: By | Iterable[By] = "partition",
         top: int | None = None,
-        now: int | None = None,
+        now: Time | None = None,
         **options: Unpack[StatOptions],
     ) -> pa.Table:
         """Numbers of batches and records: a row for each partition, or for each of what ``by`` says: ``topic``, ``partition``,
@@ -99,7 +114,7 @@ class LogDirectory:
 
         Headers and checksums are read, with ``deep`` every record: then counts and timestamps are those of the records that are
         there, and ``ratio`` says how much compression saves. ``top``: the rows with the most bytes only, the largest first.
-        ``now`` (milliseconds since 1970; None: the present) is what ``future`` counts from. ``offsets``, ``timestamps`` and
+        ``now`` (a time; None: the present) is what ``future`` counts from. ``offsets``, ``timestamps`` and
         ``producers`` choose batches, as in :class:`~kafka_log.tables.selection.Selection`, and ``policy`` says what damage is (default
         ``kafka``); ``engine`` and ``limits`` are as of :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is told of
         each problem in a line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
@@ -107,7 +122,8 @@ class LogDirectory:
         from kafka_log.report.stat import stat_table
         from kafka_log.report.stat_asked import Asked
 
-        return stat_table(self.found, by, top=top, asked=Asked.of(_present(now), **options))
+        most = optional_number("top", top, 0)
+        return stat_table(self.found, by, top=most, asked=Asked.of(_present(now), **options))
 
     def largest(
         self,
@@ -125,7 +141,8 @@ class LogDirectory:
         from kafka_log.report.stat_largest import largest_table
 
         wanted = () if by is None else checked_by(by)
-        return largest_table(self.found, count, wanted, Asked.of(_present(None), **options))
+        rows = number(0, OFFSET_BITS, "numbers of rows")("count", count)
+        return largest_table(self.found, rows, wanted, Asked.of(_present(None), **options))
 
     def export(
         self,
@@ -141,17 +158,19 @@ class LogDirectory:
     ) -> Iterator[Exported]:
         """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
         ``csv``. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
-        from kafka_log.report.export import export
+        from kafka_log.report.export import FORMATS, export
         from kafka_log.write.beside import refuse_inside
 
         place = local_path(out)
+        one_of(FORMATS)("kind", kind)
+        names = several(str, text_of("names of columns"))("columns", columns)
         refuse_inside(place, [path for path in self._paths if isinstance(path, Path)])
         return export(
             self.partitions,
             place,
             kind,
-            columns=columns,
-            view=view,
+            columns=names,
+            view=None if view is None else text_of("the name of a view")("view", view),
             policy=policy,
             selection=selection,
             overwrite=overwrite,
@@ -180,8 +199,8 @@ class LogDirectory:
         from kafka_log.write import jobs
 
         options: dict[str, Any] = {
-            "flatten": flatten,
-            "keep_damaged": keep_damaged,
+            "flatten": bool(flatten),
+            "keep_damaged": bool(keep_damaged),
             "advance": advance,
         }
         return jobs.salvage(self.found, local_path(out), self._paths, **options)
@@ -239,7 +258,8 @@ class LogDirectory:
         each segment, and for what could not be read and has no entry. Raises as :meth:`salvage`."""
         from kafka_log.write import jobs
 
-        options: dict[str, Any] = {"interval_bytes": interval_bytes, "advance": advance}
+        interval = number(0, MAX_INTERVAL, "numbers of bytes")("interval_bytes", interval_bytes)
+        options: dict[str, Any] = {"interval_bytes": interval, "advance": advance}
         return jobs.reindex(self.found, local_path(out), self._paths, **options)
 
     @property
@@ -288,7 +308,7 @@ class LogDirectory:
         producers: int | Iterable[int] | None = None,
         offsets: Range | None = None,
         timestamps: Range | None = None,
-        now: int | None = None,
+        now: Time | None = None,
         max_timeout_ms: int | None = None,
         on_damage: OnDamage | None = None,
         advance: Callable[[int], None] = lambda _: None,
@@ -303,8 +323,7 @@ class LogDirectory:
         behind its last stable offset. See :data:`kafka_log.report.transactions.TRANSACTIONS`.
 
         ``states`` (also ``hanging``; empty: all) and ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: those that lie in
-        them in part, from the first to the last. ``now`` is the time at which the log stood as it is, in
-        milliseconds since 1970; None: the present, and no transaction hangs for its age alone. ``max_timeout_ms`` is the timeout of
+        them in part, from the first to the last. ``now`` is the time at which the log stood as it is; None: the present, and no transaction hangs for its age alone. ``max_timeout_ms`` is the timeout of
         transactions whose own is not known; None: 15 minutes.
 
         Bytes that are no batches are passed over, as are partitions whose directory cannot be read, and ``on_damage`` is called
@@ -319,7 +338,8 @@ class LogDirectory:
 
         told = on_damage or raise_damage
         present = _present(now)
-        limit = MAX_TIMEOUT_MS if max_timeout_ms is None else max_timeout_ms
+        limit = optional_number("max_timeout_ms", max_timeout_ms, 0)
+        chosen_states = several(str, text_of("states"))("states", states) or ()
         own = [p for p in self._there[0] if p.topic == TRANSACTION_STATE]
         if on_damage is None:
             _readable(own)
@@ -328,9 +348,9 @@ class LogDirectory:
         return transaction_table(
             self._logs,
             coordinators(own, told),
-            Clock(present, now is not None, limit),
+            Clock(present, now is not None, MAX_TIMEOUT_MS if limit is None else limit),
             told,
-            states={states} if isinstance(states, str) else set(states),
+            states=set(chosen_states),
             wanted=Selection(producers=producers, offsets=offsets, timestamps=timestamps),
             advance=advance,
         )
@@ -367,7 +387,7 @@ class LogDirectory:
         self,
         *,
         names: str | Iterable[str] | None = None,
-        at: int | None = None,
+        at: Time | None = None,
         offsets: Range | None = None,
         timestamps: Range | None = None,
         states: bool = False,
@@ -376,8 +396,7 @@ class LogDirectory:
         """What groups have committed, from ``__consumer_offsets``: a row for each group and partition (see
         :data:`kafka_log.report.groups.COMMITS`), or (``states``) for each group (:data:`kafka_log.report.group_states.GROUPS`).
 
-        ``names`` are the groups, None: all; ``topics`` and ``partitions`` of this object choose among the commits. ``at`` is a time
-        in milliseconds since the epoch: what was written after it does not count. Transactions count whose commit is there. Of the
+        ``names`` are the groups, None: all; ``topics`` and ``partitions`` of this object choose among the commits. ``at`` is a time: what was written after it does not count. Transactions count whose commit is there. Of the
         commits that count ``offsets`` and ``timestamps`` (milliseconds) choose: committed offsets and times of the commit in these
         ranges. Raises :class:`~codecgen.runtime.errors.CodecError` for damage in that topic, or (``salvage``) goes on after it;
         ValueError for what is no range.
@@ -387,10 +406,10 @@ class LogDirectory:
         from kafka_log.segment.ranges import checked_range
 
         wanted = Groups(
-            _set(names),
+            _set(several(str, text_of("names of groups"))("names", names)),
             _set(self._topics),
             _set(self._numbers),
-            at,
+            moment("at", at),
             checked_range("offsets", offsets),
             checked_range("timestamps", timestamps),
             salvage,
@@ -418,7 +437,7 @@ class LogDirectory:
         return state_table(
             self._there[0],
             what,
-            as_of,
+            optional_number("as_of", as_of, -1),
             topics=_set(self._topics),
             numbers=_set(self._numbers),
             salvage=salvage,
@@ -443,8 +462,8 @@ class LogDirectory:
         return change_table(
             self._there[0],
             what,
-            first,
-            last,
+            optional_number("first", first, -1),
+            optional_number("last", last, -1),
             topics=_set(self._topics),
             numbers=_set(self._numbers),
             salvage=salvage,
@@ -459,10 +478,11 @@ class LogDirectory:
         ``partitions`` is how many the topics have, None: what ``__cluster_metadata`` says where it is there, else 50. Raises
         ValueError for a name that is no text, or a number of partitions that cannot be.
         """
-        from kafka_log.report.coordinators import coordinator_table
+        from kafka_log.report.coordinators import MAX_PARTITIONS, coordinator_table
 
-        chosen = [names] if isinstance(names, str) else names
-        return coordinator_table(chosen, _readable(self._there[0]), partitions)
+        chosen = several(str, text_of("names"))("names", names) or ()
+        count = optional_number("partitions", partitions, 1, MAX_PARTITIONS)
+        return coordinator_table(chosen, _readable(self._there[0]), count)
 
     def check(
         self,
@@ -551,8 +571,9 @@ def _tell(found: Iterable[Partition], on_damage: OnDamage | None) -> None:
         on_damage(str(partition.error))
 
 
-def _present(now: int | None) -> int:
-    return int(time.time() * 1000) if now is None else now
+def _present(now: Time | None) -> int:
+    given = moment("now", now)
+    return int(time.time() * 1000) if given is None else given
 
 
 def _of_rows(selection: Selection) -> Selection:
@@ -560,8 +581,6 @@ def _of_rows(selection: Selection) -> Selection:
     return selection.but(topics=None, partitions=None, include=())
 
 
-def _set(chosen: Any) -> frozenset[Any] | None:
+def _set(chosen: Iterable[Any] | None) -> frozenset[Any] | None:
     """What is chosen, None for all."""
-    if chosen is None:
-        return None
-    return frozenset([chosen] if isinstance(chosen, str | int) else chosen)
+    return None if chosen is None else frozenset(chosen)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kafka_log.cli.ranges import TIMES, argument, offset_range, time_range
+from kafka_log.cli.ranges import argument, offset_range, time_range
 from kafka_log.disk.names import STATES, states_of
 from kafka_log.segment.row_selection import Header
+from kafka_log.segment.times import TIMES
 from kafka_log.tables.selection import ISOLATIONS, MAX_PARTITION, Selection
 
 T = TypeVar("T")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_reading, progress_of
-from kafka_log.cli.ranges import TIMES, argument, milliseconds
+from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.disk.directory import NotThere
 from kafka_log.report.printing import printable
+from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,10 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import GOOD, PROBLEMS, progress_of, screen_width
-from kafka_log.cli.ranges import TIMES, argument, milliseconds
+from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.report.printing import fold
+from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:
     import pyarrow as pa

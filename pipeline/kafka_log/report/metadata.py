@@ -76,7 +76,7 @@ def table_of(
 
 def kind_of(what: str) -> Kind:
     """A kind by its name. Raises ValueError."""
-    if what not in KINDS:
+    if not isinstance(what, str) or what not in KINDS:
         raise ValueError(f"no kind is called {what!r}; known: {', '.join(KINDS)}")
     return KINDS[what]
 
