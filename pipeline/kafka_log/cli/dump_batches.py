@@ -186,7 +186,8 @@ def _chosen(part: Any, wanted: HeaderMasks | None) -> tuple[pa.RecordBatch, bool
 def _rows(options: argparse.Namespace, wanted: HeaderMasks | None, out: BinaryIO) -> _Sink:
     """What puts columns."""
     from kafka_log.report.batch_rows import BatchTable
-    from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output, TextRows
+    from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
+    from kafka_log.report.text_rows import TextRows
 
     names = options.columns.split(",") if options.columns else None
     table = BatchTable(names, sparse=options.output == "jsonl")

@@ -18,8 +18,9 @@ from kafka_log.disk.tiers import with_tiers
 from kafka_log.report.decoding import Decode, Decoder
 from kafka_log.report.dump_rows import COLUMNS, DumpRows, without_no_time
 from kafka_log.report.lines import shown
-from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output, TextRows
+from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
 from kafka_log.report.table_output import json_bytes, json_text
+from kafka_log.report.text_rows import TextRows
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.tables.scanning import scan
 
