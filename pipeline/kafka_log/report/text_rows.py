@@ -70,8 +70,9 @@ class TextRows:
             for f in schema
         )
         line = line.rstrip(" ")
-        fits = self.width is None or len(line) <= self.width
-        self.say(line if fits else line[: self.width - 1] + "…")
+        if self.width is not None and len(line) > self.width:
+            line = line[: self.width - 1] + "…"
+        self.say(line)
 
     def _fits(self, batch: pa.RecordBatch, width: int) -> bool:
         """Whether lines are no longer than a screen is wide, but for ends that they may lose."""
