@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory
+from kafka_log.cli import main
 from tests.paths import SAMPLES
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -20,14 +21,14 @@ ASKED: list[tuple[str, str, tuple[Any, ...]]] = [
     ("stat", "now", (-5,)),
     ("stat", "policy", ()),
     ("stat", "offsets", ()),
-    ("stat", "producers", (-5, (3, 1))),
+    ("stat", "producers", (-5, (3, 1), "")),
     ("stat", "engine", ()),
     ("largest", "count", ()),
     ("largest", "by", ()),
     ("txn", "states", ()),
     ("txn", "now", (-5,)),
-    ("txn", "max_timeout_ms", ()),
-    ("producers", "producers", (-5, (3, 1))),
+    ("txn", "max_timeout_ms", (-5,)),
+    ("producers", "producers", (-5, (3, 1), "")),
     ("groups", "names", ("x", "", ("a", "b"), {"a": 1})),
     ("groups", "at", (-5,)),
     ("groups", "timestamps", ()),
@@ -40,7 +41,7 @@ ASKED: list[tuple[str, str, tuple[Any, ...]]] = [
     ("keys", "isolation", ()),
     ("coordinator", "names", ("x", "", ("a", "b"), {"a": 1})),
     ("coordinator", "partitions", ()),
-    ("records_of_key", "keys", (b"y", [None])),
+    ("records_of_key", "keys", (b"y", [None], "")),
     ("reindex", "interval_bytes", ()),
     ("convert", "codec", ()),
     ("convert", "level", ()),
@@ -84,6 +85,20 @@ def test_what_is_no_directory(argument: str) -> None:
         arguments: dict[str, Any] = {"path": BROKER, argument: value}
         with pytest.raises(ValueError, match=argument):
             LogDirectory(**arguments)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["metadata --as-of=-2", "metadata --changes=-7:-5", "coordinator g --partitions 0", "coordinator g --partitions 99999999999999", "stat --top 99999999999999999999", "stat --largest 1e3"],
+)  # fmt: skip
+def test_numbers_that_cannot_be(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    verb, *words = command.split()
+    try:
+        code = main([verb, *([] if verb == "coordinator" else [str(BROKER)]), *words])
+    except SystemExit as stopped:
+        code = int(stopped.code or 0)
+    assert code == 2
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_times_as_people_write_them() -> None:

@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
     return int(text)
 

@@ -60,7 +60,7 @@ class BrokerState(Opened):
 
         told = on_damage or raise_damage
         present = time_of(now)
-        limit = optional_number("max_timeout_ms", max_timeout_ms, 0)
+        limit = optional_number("max_timeout_ms", max_timeout_ms)
         chosen_states = several(str, text_of("states"))("states", states) or ()
         own = [p for p in self._there[0] if p.topic == TRANSACTION_STATE]
         if on_damage is None:
@@ -159,7 +159,7 @@ class BrokerState(Opened):
         return state_table(
             self._there[0],
             what,
-            optional_number("as_of", as_of, -1),
+            optional_number("as_of", as_of),
             topics=as_set(self._topics),
             numbers=as_set(self._numbers),
             salvage=salvage,
@@ -184,8 +184,8 @@ class BrokerState(Opened):
         return change_table(
             self._there[0],
             what,
-            optional_number("first", first, -1),
-            optional_number("last", last, -1),
+            optional_number("first", first),
+            optional_number("last", last),
             topics=as_set(self._topics),
             numbers=as_set(self._numbers),
             salvage=salvage,
@@ -200,8 +200,8 @@ class BrokerState(Opened):
         ``partitions`` is how many the topics have, None: what ``__cluster_metadata`` says where it is there, else 50. Raises
         ValueError for a name that is no text, or a number of partitions that cannot be.
         """
-        from kafka_log.report.coordinators import MAX_PARTITIONS, coordinator_table
+        from kafka_log.report.coordinators import coordinator_table
 
         chosen = several(str, text_of("names"))("names", names) or ()
-        count = optional_number("partitions", partitions, 1, MAX_PARTITIONS)
+        count = optional_number("partitions", partitions)
         return coordinator_table(chosen, readable(self._there[0]), count)

@@ -66,7 +66,9 @@ def one_of(known: Collection[str]) -> Callable[[str, Any], Any]:
     return check
 
 
-def optional_number(name: str, value: Any, least: int, most: int = OFFSET_BITS) -> int | None:
+def optional_number(
+    name: str, value: Any, least: int = -1 - OFFSET_BITS, most: int = OFFSET_BITS
+) -> int | None:
     """A number, or None."""
     return (
         None
