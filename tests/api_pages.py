@@ -124,7 +124,11 @@ def _thing(name: str, thing: Any) -> str:
 
 def members(thing: Any) -> Iterator[tuple[str, Any]]:
     """The public methods and properties of a class, in the order of the source."""
-    found = dict(vars(thing))
+    found: dict[str, Any] = {}
+    for base in reversed(thing.__mro__):
+        # A class that is made of parts has theirs for its own.
+        if base is thing or base.__module__.startswith(f"{thing.__module__}."):
+            found |= vars(base)
     for label in MEMBERS.get(thing, ()):
         found.setdefault(label, inspect.getattr_static(thing, label))
     for label, member in found.items():

@@ -180,7 +180,6 @@ OF_FILES = [
         "meta_properties",
         "meta.properties",
         (BROKER / "meta.properties").read_bytes().index(b"version=1"),
-        "warning",
     ),
     Plant(
         "deleted segment",

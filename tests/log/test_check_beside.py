@@ -73,7 +73,6 @@ PLANTS = [
         "meta_properties",
         "meta.properties",
         None,
-        "warning",
     ),
     Plant(
         "meta.properties of comments",
@@ -81,7 +80,6 @@ PLANTS = [
         "meta_properties",
         "meta.properties",
         None,
-        "warning",
     ),
     Plant("epoch", put(LOG, 12, 13, b"\x80"), "leader_epoch_negative", LOG, 0, "warning"),
     Plant(

@@ -9,9 +9,11 @@ import pytest
 
 from kafka_log import write_segment
 from kafka_log.cli import main
+from kafka_log.report.text_rows import ROOM
 
 NAME = "a-topic-with-a-long-name.of-a-department"
 LAST = 2**63 - 10
+TIME = len("2026-11-22T00:00:00.000Z")
 
 
 @pytest.mark.parametrize("width", range(60, 161, 5))
@@ -42,7 +44,17 @@ def test_no_number_loses_digits(
     whole = capsys.readouterr().out.splitlines()
     monkeypatch.setenv("COLUMNS", str(width))
     main(command)
-    narrow = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr().out
+    narrow = shown.splitlines()
+    assert max(map(len, narrow)) <= width
+    if len(narrow) > len(
+        whole
+    ):  # a paragraph for each row, where the numbers do not fit beside each other
+        assert len(NAME) + len("2147483647") + len(str(LAST)) + TIME + 3 * 2 + ROOM > width
+        parts = [part.splitlines() for part in shown.split("\n\n")]
+        names = columns.split(",")
+        assert [[line.split()[0] for line in part] for part in parts] == [names] * 3
+        narrow = ["", *(" ".join(line.split(None, 1)[1] for line in part) for part in parts)]
     assert len(narrow) == len(whole) == 4
     for line, of in zip(narrow[1:], whole[1:], strict=True):
         words = line.replace("…", " … ").split()

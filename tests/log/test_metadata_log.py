@@ -13,7 +13,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader, read_table
 from kafka_log.cli import main
 from kafka_log.disk.directory import DirectoryError, NotThere
-from kafka_log.disk.snapshots import is_whole, snapshots
+from kafka_log.disk.snapshots import flaw, snapshots
 from kafka_log.log_directory import LogDirectory
 from tests.log.made_topics import entry, log, metadata, uuid
 from tests.paths import SAMPLES
@@ -64,15 +64,15 @@ def test_a_log_that_is_all_in_a_snapshot(sample: Path) -> None:
 
 def test_a_snapshot_that_was_not_written_to_its_end(sample: Path) -> None:
     expected = LogDirectory(sample).metadata("partitions")
-    assert is_whole(NEWEST)
-    assert is_whole(OLDEST)
+    assert flaw(NEWEST) is None
+    assert flaw(OLDEST) is None
     whole = (sample / NEWEST.path.name).read_bytes()
     for size in (0, 40, len(whole) // 2, len(whole) - 1):
         (sample / NEWEST.path.name).write_bytes(whole[:size])
-        assert not is_whole(snapshots(sample)[0])
+        assert flaw(snapshots(sample)[0]) is not None
         assert LogDirectory(sample).metadata("partitions") == expected
     (sample / NEWEST.path.name).write_bytes(b"\xff" * 200)
-    assert not is_whole(snapshots(sample)[0])
+    assert flaw(snapshots(sample)[0]) is not None
     with pytest.raises(DirectoryError, match="not there"):
         names(sample / NEWEST.path.name)
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log.cli.ranges import milliseconds, offset_range, time_range, with_negative_values
+from kafka_log.cli.ranges import offset_range, time_range, with_negative_values
+from kafka_log.segment.times import milliseconds
 
 NOW = 1_800_000_000_000
 SOME = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.none())

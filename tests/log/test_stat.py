@@ -7,7 +7,7 @@ import io
 import json
 import random
 from collections.abc import Sequence
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from kafka_log.cli import main
 from kafka_log.report import header_pass, stat_sums
 from kafka_log.report.stat import Stat
 from kafka_log.report.stat_asked import Asked
-from kafka_log.report.stat_columns import stat_schema
+from kafka_log.report.stat_columns import By, stat_schema
 from kafka_log.tables.selection import Selection
 from tests.arrow.segments import mutated, sources
 from tests.log import histories, naive_stat
@@ -257,6 +257,43 @@ def test_largest(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown == sorted(records)[:40]
     assert main(["stat", str(broker), "--largest", "2", "--deep", "--output", "jsonl"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("by", [("topic",), ("partition",), ("producer",), ("codec",), ("hour",), ("codec", "topic")])  # fmt: skip
+@pytest.mark.parametrize("deep", [False, True])
+def test_largest_of_each(by: tuple[By, ...], deep: bool) -> None:
+    """So many of each are those that come first among all."""
+    log = LogDirectory(SAMPLES / "kafka-4.x")
+    every = log.largest(1_000_000, deep=deep).to_pylist()
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        time = row["timestamp"]
+        said = {"topic": row["topic"], "partition": (row["topic"], row["partition"]), "producer": row["producer_id"], "codec": row["codec"], "hour": time and time.timestamp() // 3600}  # fmt: skip
+        return tuple(said[name] for name in by)
+
+    expected: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in every:
+        expected.setdefault(key(row), []).append(row)
+    found = log.largest(2, by=by, deep=deep).to_pylist()
+    groups = [key(row) for row in found]
+    assert len(set(groups)) == len(list(groupby(groups)))  # fmt: skip
+    for name, rows in expected.items():
+        assert [row for row in found if key(row) == name] == rows[:2]
+    assert len(found) == sum(min(2, len(rows)) for rows in expected.values())
+
+
+def test_largest_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    broker = str(SAMPLES / "kafka-4.x")
+    assert main(["stat", broker, "--largest", "1", "--by", "topic", "--output", "jsonl"]) == 0
+    topics = [json.loads(line)["topic"] for line in capsys.readouterr().out.splitlines()]
+    assert len(topics) == len(set(topics)) > 5
+    assert main(["stat", broker, "--largest", "1", "--top", "1"]) == 2
+    assert "--top means nothing to --largest" in capsys.readouterr().err
+    assert main(["stat", broker, "--largest", "1", "--by", "color"]) == 2
+    assert "there is no sum by 'color'" in capsys.readouterr().err
+    assert LogDirectory(SAMPLES / "kafka-4.x").largest(0, by="topic").num_rows == 0
+    with pytest.raises(ValueError, match="no sum by 'color'"):
+        LogDirectory(SAMPLES / "kafka-4.x").largest(1, by="color")  # type: ignore[arg-type]
 
 
 def _bytes(record: Any) -> int:

@@ -6,10 +6,10 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of
-from kafka_log.cli.ranges import TIMES
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.segment.kernels import ENGINES
+from kafka_log.segment.times import TIMES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         bad = sum(severity != "note" for severity in table.column("severity").to_pylist())
         return table
 
-    code = show(options, answer, "nothing is wrong", _text, has_bar=True)
+    code = show(options, answer, "nothing is wrong", _text, has_bar=True, filtered=None)
     return PROBLEMS if bad else code
 
 

@@ -6,9 +6,9 @@ import argparse
 import sys
 
 from kafka_log.cli.common import COULD_NOT_RUN
-from kafka_log.cli.ranges import TIMES
 from kafka_log.cli.selection import PLACES
 from kafka_log.cli.writing import add_writing_arguments, run_writing
+from kafka_log.segment.times import TIMES
 
 HELP = "write a part of a log, by offsets or times, as a log of its own"
 EXAMPLES = """\

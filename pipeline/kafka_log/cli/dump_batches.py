@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.cli.common import opener, progress_of, screen_width
-from kafka_log.cli.selection import selection_of
+from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.cli.told import Told, on_stderr, say
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.report.batch_text import batch_line
@@ -41,7 +41,10 @@ FEW = 50_000
 
 
 class _Sink(Protocol):
-    """Where batches go: blocks of them, or those that the reference codecs read. False: no more are wanted of the segment."""
+    """Where batches go: blocks of them, or those that the reference codecs read. False: no more are wanted of the segment.
+    ``rows`` says how many were written."""
+
+    rows: int
 
     def open(self, partition: Partition, segment: Segment) -> None: ...
     def put(self, part: Any) -> bool: ...
@@ -83,6 +86,8 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
                             break
                 told.end(segment, reader.end if more else None)
         sink.close()
+    if not sink.rows:
+        say_unmatched(options)
     return told.found
 
 
@@ -151,6 +156,7 @@ class _Lines:
     def __init__(self, out: BinaryIO, wanted: HeaderMasks | None) -> None:
         self.out = out
         self.wanted = wanted
+        self.rows = 0
 
     def open(self, partition: Partition, segment: Segment) -> None:
         say(self.out, f"Dumping {_shown(segment.path)}")
@@ -164,11 +170,13 @@ class _Lines:
                 chosen += [batch] if is_in else []
                 if not more:
                     break
+            self.rows += len(chosen)
             self.out.write("".join(batch_line(b) + "\n" for b in chosen).encode("utf-8"))
             return more
         from kafka_log.report.batch_rows import batch_lines
 
         rows, more = _chosen(part, self.wanted)
+        self.rows += rows.num_rows
         self.out.writelines(batch_lines(rows))
         return more
 
@@ -188,7 +196,8 @@ def _chosen(part: Any, wanted: HeaderMasks | None) -> tuple[pa.RecordBatch, bool
 def _rows(options: argparse.Namespace, wanted: HeaderMasks | None, out: BinaryIO) -> _Sink:
     """What puts columns."""
     from kafka_log.report.batch_rows import BatchTable
-    from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output, TextRows
+    from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
+    from kafka_log.report.text_rows import TextRows
 
     names = options.columns.split(",") if options.columns else None
     table = BatchTable(names, sparse=options.output == "jsonl")
@@ -203,12 +212,15 @@ def _rows(options: argparse.Namespace, wanted: HeaderMasks | None, out: BinaryIO
     class Rows:
         """Rows of one table."""
 
+        rows = 0
+
         def open(self, partition: Partition, segment: Segment) -> None:
             self.partition = partition
 
         def put(self, part: Any) -> bool:
             rows, more = _chosen(part, wanted)
             if rows.num_rows:
+                self.rows += rows.num_rows
                 output.write(table.rows(rows, self.partition))
             return more
 

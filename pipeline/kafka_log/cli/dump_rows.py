@@ -11,15 +11,16 @@ import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import progress_of, say_deleted, screen_width
-from kafka_log.cli.selection import selection_of
+from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.cli.told import Told, on_stderr
 from kafka_log.disk.directory import Partition, utf8
 from kafka_log.disk.tiers import with_tiers
 from kafka_log.report.decoding import Decode, Decoder
 from kafka_log.report.dump_rows import COLUMNS, DumpRows, without_no_time
 from kafka_log.report.lines import shown
-from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output, TextRows
+from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
 from kafka_log.report.table_output import json_bytes, json_text
+from kafka_log.report.text_rows import TextRows
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.tables.scanning import scan
 
@@ -94,6 +95,8 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 count += batch.num_rows
     if text is not None and text.is_first:
         text.say("no records")
+    if not count:
+        say_unmatched(options)
     if output is not None:
         output.close()
     for line in decoder.notes():

@@ -17,7 +17,7 @@ from kafka_log.cli.common import (
 )
 from kafka_log.cli.interruption import Interrupted, saying
 from kafka_log.cli.ranges import Times, argument
-from kafka_log.cli.selection import RECORDS, add_selection, selection_of
+from kafka_log.cli.selection import RECORDS, add_selection, say_unmatched, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path, place_of
@@ -208,6 +208,8 @@ def _export(options: argparse.Namespace) -> int:
             )
             return PROBLEMS
     asked.note_finished()
+    if not rows:
+        say_unmatched(options)
     print(
         f"{done} file{'' if done == 1 else 's'}, {rows:,} rows: {made} written, {done - made} as they were",
         file=sys.stderr,

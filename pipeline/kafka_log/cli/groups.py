@@ -6,9 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.damage import reported
-from kafka_log.cli.ranges import TIMES, argument, milliseconds
+from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.disk.directory import no_such
+from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,6 +76,7 @@ def run(options: argparse.Namespace) -> int:
             salvage=salvage,
             on_damage=damage.append,
         )
+        _refuse_unknown(options, found, salvage)
         if options.output != "text":
             return found
         shown = found.select(list(_STATES if options.states else _COMMITS))
@@ -81,6 +84,30 @@ def run(options: argparse.Namespace) -> int:
 
     def ask(salvage: bool) -> int:
         empty = "no groups" if options.states else "no committed offsets"
-        return show(options, lambda log: table(log, salvage), empty)
+        filtered = [
+            f"--{name}" for name in ("group", "at", *CHOICE) if getattr(options, name) is not None
+        ]
+        return show(options, lambda log: table(log, salvage), empty, filtered=filtered)
 
     return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None, damage)
+
+
+def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:
+    """Refuse names that are nowhere. Raises NotThere."""
+    from kafka_log.log_directory import LogDirectory
+
+    everything = LogDirectory(options.paths)
+    if set(options.group or ()) - set(found.column("group").to_pylist()):
+        there = set(everything.groups(states=True, salvage=salvage).column("group").to_pylist())
+        if missing := set(options.group) - there:
+            raise no_such("group", missing, there)
+    if set(options.topic or ()) - _topics(found):
+        said = everything.groups(salvage=salvage).column("topic").to_pylist()
+        topics = {*said, *(partition.topic for partition in everything.found)}
+        if missing := set(options.topic) - topics:
+            raise no_such("topic", missing, topics)
+
+
+def _topics(found: pa.Table) -> set[str]:
+    """The topics of commits; none where rows are groups."""
+    return set(found.column("topic").to_pylist()) if "topic" in found.column_names else set()

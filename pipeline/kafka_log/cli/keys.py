@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of, say_deleted
-from kafka_log.cli.selection import BYTES, RECORDS, selection_of
+from kafka_log.cli.selection import BYTES, RECORDS, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
         say_deleted(log.found, selection)
         with progress_of("reading", size_of(log)) as advance:
             found = asked(log, advance)
+        if selection.keys is None and not sum(found.column("records").to_pylist()):
+            say_unmatched(options)
         if selection.keys is not None:
             is_known = options.output == "text" and len(selection.keys) == 1
             return found.drop_columns("key") if is_known else found

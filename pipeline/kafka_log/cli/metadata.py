@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kafka_log.cli.damage import reported
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.disk.directory import no_such
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +28,9 @@ KINDS = (
     *("topics", "partitions", "configs", "brokers", "controllers", "features", "quotas", "acls"),
     *("scram", "tokens", "producer_ids"),
 )
+
+_OF_TOPICS = ("topics", "partitions")
+"""Kinds whose every thing is of a topic."""
 
 _IN_TEXT: Mapping[str, tuple[str, ...]] = {
     "partitions": ("topic", "partition", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas"),
@@ -60,25 +65,25 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--salvage",
         action="store_true",
-        help="go on after records that are damaged or not known: what they said is missing",
+        help="go on after records that are damaged, missing or not known: what they said is missing",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when a directory cannot be read, or the log is damaged."""
+    """Run the command. Returns the exit code: 1 when something was left out."""
+    if (wrong := _meaningless(options)) is not None:
+        print(f"kafka-log: {wrong}", file=sys.stderr)
+        return COULD_NOT_RUN
     damage: list[str] = []
 
-    def table(log: LogDirectory, salvage: bool) -> pa.Table:
+    def table(log: LogDirectory) -> pa.Table:
+        how: dict[str, Any] = {"salvage": options.salvage, "on_damage": damage.append}
         if options.changes is not None:
             first, last = options.changes
-            return changes(
-                log.metadata_changes(
-                    first, last, options.what, salvage=salvage, on_damage=damage.append
-                )
-            )
-        found = log.metadata(
-            options.what, as_of=options.as_of, salvage=salvage, on_damage=damage.append
-        )
+            return changes(log.metadata_changes(first, last, options.what, **how))
+        found = log.metadata(options.what, as_of=options.as_of, **how)
+        if options.topic and options.what in _OF_TOPICS:
+            _refuse_unknown(options, set(found.column("topic").to_pylist()))
         shown = list(_IN_TEXT.get(options.what, found.column_names))
         return found.select(shown) if options.output == "text" else found
 
@@ -91,11 +96,30 @@ def run(options: argparse.Namespace) -> int:
         return rows.select([name for name in rows.column_names if name != "topic_id"])
 
     empty = f"no {options.what}" if options.changes is None else "no changes"
+    given = [f"--{name}" for name in CHOICE if getattr(options, name)]
+    code = show(options, table, empty, filtered=given if options.changes is None else None)
+    for line in damage:
+        print(f"kafka-log: {line}", file=sys.stderr)
+    return PROBLEMS if damage else code
 
-    def ask(salvage: bool) -> int:
-        return show(options, lambda log: table(log, salvage), empty)
 
-    return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None, damage)
+def _meaningless(options: argparse.Namespace) -> str | None:
+    """Why what was asked for has no such filter."""
+    for name, kinds in (("topic", (*_OF_TOPICS, "configs")), ("partition", ("partitions",))):
+        if getattr(options, name) and options.what not in kinds:
+            return f"--{name} means nothing to --what {options.what}: it chooses among {', '.join(kinds)}"
+    return None
+
+
+def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
+    """Refuse topics that are not there as of the offset. Raises NotThere."""
+    from kafka_log.log_directory import LogDirectory
+
+    if missing := set(options.topic) - found:
+        everything = LogDirectory(options.paths)
+        told = everything.metadata("topics", as_of=options.as_of, salvage=options.salvage, on_damage=lambda _: None)  # fmt: skip
+        if missing := missing - set(told.column("topic").to_pylist()):
+            raise no_such("topic", missing, told.column("topic").to_pylist())
 
 
 def _offsets(text: str) -> tuple[int | None, int | None]:

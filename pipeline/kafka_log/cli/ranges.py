@@ -1,79 +1,20 @@
-"""Times and ranges as people write them."""
+"""Ranges as people write them."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from kafka_log.segment.ranges import Range
+from kafka_log.segment.times import TIMES, RangeError, milliseconds, present
 
 T = TypeVar("T")
 
-_AGO = re.compile(r"-(\d{1,6})(s|m|h|d|w)\Z")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _NEGATIVE = re.compile(r"-\d")
 _OPTION = re.compile(r"--[a-z-]+\Z")
-_MILLISECONDS = re.compile(r"-?\d{1,19}\Z", re.ASCII)
-_MOST = (1 << 63) - 2
-"""The largest time that has a later one."""
-
-TIMES = "2026-11-22, 2026-11-22T10:15, 2026-11-22T10:15:00.250+01:00, -2h (ago), now, or milliseconds since 1970"
-
-
-class RangeError(ValueError):
-    """What is wrong with a text that is made of times, or offsets."""
-
-
-def milliseconds(text: str, now: int | None = None) -> int:
-    """A time in milliseconds since 1970. Without a zone it is in UTC. ``now`` is the present, by the clock when None.
-
-    Raises ValueError.
-    """
-    text = text.strip()
-    if _MILLISECONDS.match(text):
-        if what := _other_meaning(text):
-            meant = datetime.fromtimestamp(int(text) / 1000, UTC).isoformat(timespec="milliseconds")
-            raise RangeError(
-                f"{text} may be {what}, or milliseconds since 1970: write 2026-11-22T10:15, or {meant}"
-            )
-        return _in_range(int(text), text)
-    ago = _AGO.match(text)
-    if ago or text == "now":
-        base = present() if now is None else now
-        span = timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else timedelta()
-        return base - span // timedelta(milliseconds=1)
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no time; write {TIMES}") from None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-
-
-def _other_meaning(digits: str) -> str | None:
-    """What else people mean by a number that would be a time in 1970."""
-    if len(digits) == 4 and digits[:2] in ("19", "20"):
-        return "a year"
-    if len(digits) == 10 and digits.isdecimal():
-        return "seconds"
-    if len(digits) == 8 and digits[:2] in ("19", "20"):
-        try:
-            datetime.strptime(digits, "%Y%m%d")
-        except ValueError:
-            return None
-        return "a date"
-    return None
-
-
-def _in_range(found: int, text: str) -> int:
-    if not -_MOST <= found <= _MOST:
-        raise ValueError(f"{text} is out of range")
-    return found
 
 
 def time_range(text: str, now: int | None = None) -> Range:
@@ -119,11 +60,6 @@ class Times:
             return self.range(self.now) != self.range(self.now + 1)
         except ValueError:  # they become empty
             return True
-
-
-def present() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def offset_range(text: str) -> Range:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import base64
 import binascii
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kafka_log.cli.ranges import TIMES, argument, offset_range, time_range
+from kafka_log.cli.ranges import argument, offset_range, time_range
 from kafka_log.disk.names import STATES, states_of
 from kafka_log.segment.row_selection import Header
+from kafka_log.segment.times import TIMES
 from kafka_log.tables.selection import ISOLATIONS, MAX_PARTITION, Selection
 
 T = TypeVar("T")
@@ -39,6 +41,10 @@ RECORDS = (
     "replicas",
 )
 """Options of commands that read records."""
+
+
+_OTHERS = (*PLACES, "control_records", "deleted_records")
+"""Options that add something, or whose values are known to be there."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,15 @@ def selection_of(options: argparse.Namespace) -> Selection:
     if (policy := getattr(options, "policy", None)) is not None:
         found["policy"] = policy
     return Selection(**found)
+
+
+def say_unmatched(options: argparse.Namespace, *more: str) -> None:
+    """One line on stderr that says which filters nothing agrees with, where there is nothing; ``more`` are others that were given."""
+    names: Sequence[str] = getattr(options, "filters", ())
+    given = [name for name in names if name not in _OTHERS and getattr(options, name) not in (None, ())]  # fmt: skip
+    flags = [*map(_flag, given), *more]
+    if flags:
+        print(f"kafka-log: nothing matches {', '.join(flags)}", file=sys.stderr)
 
 
 def refusal(options: argparse.Namespace, left: Sequence[str]) -> str:

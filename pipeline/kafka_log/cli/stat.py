@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.cli.common import PROBLEMS, add_reading, progress_of
-from kafka_log.cli.ranges import TIMES, argument, milliseconds
-from kafka_log.cli.selection import BATCHES, selection_of
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_reading, progress_of
+from kafka_log.cli.ranges import argument
+from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.disk.directory import NotThere
 from kafka_log.report.printing import printable
+from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +30,7 @@ EXAMPLES = """\
   kafka-log stat /var/lib/kafka --by codec --deep
   kafka-log stat /var/lib/kafka/orders-0 --by hour --output csv
   kafka-log stat /var/lib/kafka --largest 10
+  kafka-log stat /var/lib/kafka --largest 3 --by topic --deep
 """
 
 
@@ -39,7 +41,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--by",
         action="append",
         metavar="THING,...",
-        help="a row for each: topic, partition, producer, codec, hour, or several of these (default partition)",
+        help="a row for each: topic, partition, producer, codec, hour, or several of these (default partition);"
+        " with --largest so many rows for each (default: of all)",
     )
     command.add_argument(
         "--top", type=_count, metavar="N", help="the N rows with the most bytes only"
@@ -66,6 +69,10 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
+    if options.largest is not None and options.top is not None:
+        reason = "--top means nothing to --largest, which says how many: --largest N --by ... has N of each"
+        print(f"kafka-log: {reason}", file=sys.stderr)
+        return COULD_NOT_RUN
     problems = 0
     total: pa.Table | None = None
 
@@ -81,15 +88,18 @@ def run(options: argparse.Namespace) -> int:
 
         try:
             by = checked_by([word for by in options.by or ["partition"] for word in by.split(",")])
+            of_whom = by if options.by else ()
         except ValueError as error:
             raise NotThere(str(error)) from None
         size = size_of(log)
         with progress_of("reading", size) as advance:
             asked = _asked(options, told, advance)
             if options.largest is not None:
-                return largest_table(log.found, options.largest, asked)
+                return largest_table(log.found, options.largest, of_whom, asked)
             stat = Stat(log.found, by, asked=asked)
         total = stat.total()
+        if not sum(total.column("batches").to_pylist()):
+            say_unmatched(options)
         return stat.table(options.top)
 
     def text(table: pa.Table, width: int | None) -> str:
@@ -97,12 +107,13 @@ def run(options: argparse.Namespace) -> int:
 
         return stat_text(table, total, width)
 
-    code = show(options, answer, "no batches", text, has_bar=True)
+    filtered = () if options.largest is not None else None
+    code = show(options, answer, "no batches", text, has_bar=True, filtered=filtered)
     return PROBLEMS if problems else code
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
     return int(text)
 

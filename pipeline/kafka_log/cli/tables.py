@@ -14,7 +14,7 @@ from kafka_log.cli.common import (
     say_passed_over,
     screen_width,
 )
-from kafka_log.cli.selection import PLACES, add_selection
+from kafka_log.cli.selection import PLACES, add_selection, say_unmatched
 from kafka_log.disk.directory import Segment
 
 if TYPE_CHECKING:
@@ -63,9 +63,11 @@ def show(
     text: Callable[[pa.Table, int | None], str] | None = None,
     *,
     has_bar: bool = False,
+    filtered: Sequence[str] | None = (),
 ) -> int:
     """Ask, and print the table. ``empty`` is what text says where there is no row; ``text`` makes the text of a table for a
-    width, where it is not to be in columns. ``answer`` may have a bar of its own (``has_bar``)."""
+    width, where it is not to be in columns. ``answer`` may have a bar of its own (``has_bar``). ``filtered`` are filters beside those of
+    all commands that were given; None: it is no filter's doing where there is no row."""
     from kafka_log.log_directory import LogDirectory
     from kafka_log.report.table_output import write
 
@@ -83,6 +85,8 @@ def show(
         say_passed_over(directory.passed_over)
     with progress_of("reading", None, shown=not has_bar):
         table = answer(directory)
+    if not table.num_rows and filtered is not None:
+        say_unmatched(options, *filtered)
     if options.output == "text" and not table.num_rows:
         print(empty)
         return GOOD

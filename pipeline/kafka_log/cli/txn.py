@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of, screen_width
 from kafka_log.cli.damage import say_damage
-from kafka_log.cli.ranges import TIMES, argument, milliseconds
+from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.report.printing import fold
+from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,7 +91,13 @@ def run(options: argparse.Namespace) -> int:
         notes.extend(_reasons(table))
         return table.select(OF_TEXT)
 
-    code = show(options, answer, "no transactions", has_bar=True)
+    code = show(
+        options,
+        answer,
+        "no transactions",
+        has_bar=True,
+        filtered=["--state"] if options.state else (),
+    )
     for note in notes:
         for line in fold(note, screen_width() or len(note), whole=True):
             print(line.rstrip())

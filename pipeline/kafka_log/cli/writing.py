@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of
 from kafka_log.cli.ranges import argument
-from kafka_log.cli.selection import PLACES
+from kafka_log.cli.selection import PLACES, say_unmatched
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.segment.places import local_path
 
@@ -55,6 +55,10 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
         total = size_of(log)
         with progress_of(what, total, made=whole) as advance:
             table = job(log, advance)
+        if getattr(options, "offsets", None) or getattr(options, "time", None):
+            cut_out = [n for n, what in zip(*(table.column(c).to_pylist() for c in ("records", "what")), strict=True) if what in ("kept", "rewritten")]  # fmt: skip
+            if not any(cut_out):
+                say_unmatched(options)
         bad = not {"lost", "refused"}.isdisjoint(table.column("what").to_pylist())
         return table
 

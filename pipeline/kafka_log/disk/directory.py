@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -230,24 +231,33 @@ def chosen(
     return out
 
 
-def listed(names: Iterable[str | int]) -> str:
-    """Names of topics, or numbers, for people: the first of many."""
-    found = sorted(names)
-    shown = [utf8(name) if isinstance(name, str) else str(name) for name in found[:_LISTED]]
-    plain = (name if name.isprintable() else repr(name) for name in shown)
-    return ", ".join(plain) + (", ..." if len(found) > _LISTED else "")
+def no_such(what: str, missing: Iterable[Any], there: Iterable[Any]) -> NotThere:
+    """The error for names or numbers that are not there: which there are, and those that are like them."""
+    names, wanted = sorted(there), sorted(missing)
+    listed = ", ".join(map(_shown, names[:20])) + (", ..." if len(names) > 20 else "")
+    texts = [name for name in names if isinstance(name, str)]
+    like = [
+        close
+        for name in wanted
+        if isinstance(name, str)
+        for close in get_close_matches(name, texts, 1)
+    ]
+    hint = f"; did you mean {', '.join(map(_shown, like))}?" if like else ""
+    said = ", ".join(map(_shown, wanted))
+    return NotThere(f"there is no {what} {said}; there are: {listed or 'none'}{hint}")
 
 
-_LISTED = 20
+def _shown(name: Any) -> str:
+    text = utf8(name) if isinstance(name, str) else str(name)
+    return text if text.isprintable() else repr(text)
 
 
 def _those(
     what: str, found: list[Partition], wanted: set[Any], key: Callable[[Partition], Any]
 ) -> list[Partition]:
     there = {key(partition) for partition in found}
-    missing = ", ".join(map(str, sorted(wanted - there)))
-    if missing:
-        raise NotThere(f"there is no {what} {missing}; there are: {listed(there)}")
+    if wanted - there:
+        raise no_such(what, wanted - there, there)
     return [partition for partition in found if key(partition) in wanted]
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from codecgen.runtime.errors import CodecError
-from kafka_log.segment.batch_headers import headers
-from kafka_log.segment.reader import SegmentReader
+from codecgen.runtime.errors import CodecError, TruncatedError, ValueRefused, Where
+from kafka_log.segment.model import Batch
+from kafka_log.segment.reader import SegmentReader, damage
 
 _NAME = re.compile(r"(?P<offset>\d{20})-(?P<epoch>\d{10})\.checkpoint\Z")
-_FOOTER = 4
-"""The control record that ends a snapshot."""
+_HEADER, _FOOTER = 3, 4
+"""The control records that begin and end a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +38,42 @@ def snapshots(directory: Path) -> list[Snapshot]:
     return sorted(there, key=lambda s: (s.end_offset, s.epoch), reverse=True)
 
 
-def is_whole(snapshot: Snapshot) -> bool:
-    """Whether a snapshot ends as one that was written to its end. Raises OSError."""
-    last: tuple[int, int, bool] | None = None
+def flaw(snapshot: Snapshot) -> CodecError | None:
+    """Why a snapshot is not whole: a batch that is damaged or does not follow on the one before, or a header or a footer that is not
+    there. None for one that was written to its end. What its records say is not read."""
+    place = Where(position=0, file=os.fspath(snapshot.path))
+    first = last = None
+    expected = 0
+    reader = SegmentReader(snapshot.path, records=False)
     try:
-        for position, size, is_control in headers(
-            snapshot.path, ("position", "size", "is_control")
-        ):
-            last = (position, size, is_control)
-        if last is None:
-            return False
-        position, size, is_control = last
-        if not is_control or position + size != snapshot.path.stat().st_size:
-            return False
-        for batch in SegmentReader(snapshot.path, start=position):
-            return any(
-                r.control is not None and r.control.type_id == _FOOTER for r in batch.records
-            )
-    except CodecError:
-        pass
-    return False
+        for batch in reader:
+            for error in damage(batch):
+                return error
+            place = Where(position=batch.position, file=place.file)
+            if batch.base_offset != expected:
+                reason = (
+                    f"offset {batch.base_offset} of the snapshot follows where {expected} should"
+                )
+                return ValueRefused(reason, place)
+            first, last, expected = first or batch, batch, batch.last_offset + 1
+        if first is None or last is None:
+            return TruncatedError("it holds no whole batch", place)
+        if reader.end is not None and not reader.end.is_normal:
+            place = Where(position=reader.end.iterated_bytes, file=place.file)
+            return reader.end.error or TruncatedError("it ends within a batch", place)
+        if not _has(snapshot, first, _HEADER):
+            return ValueRefused("it does not begin with the header of a snapshot", place)
+        if not _has(snapshot, last, _FOOTER):
+            return TruncatedError("it does not end with the footer of a snapshot", place)
+    except CodecError as error:
+        return error
+    return None
+
+
+def _has(snapshot: Snapshot, batch: Batch, kind: int) -> bool:
+    """Whether a batch has a control record of a kind."""
+    if not batch.is_control:
+        return False
+    reader = SegmentReader(snapshot.path, start=batch.position, stop=batch.position + 1)
+    controls = [record.control for found in reader for record in found.records]
+    return any(control is not None and control.type_id == kind for control in controls)

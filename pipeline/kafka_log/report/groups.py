@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import NotThere, Partition, listed, utf8
+from kafka_log.disk.directory import Partition, no_such, utf8
 from kafka_log.disk.replicas import LogEnd, furthest, log_end
 from kafka_log.disk.topic_ids import topic_id
 from kafka_log.report.plain_rows import plain_rows
@@ -76,8 +76,7 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
     """The partitions of ``__consumer_offsets``, of several replicas the one that goes furthest. Raises NotThere without any."""
     found = [partition for partition in partitions if partition.topic == CONSUMER_OFFSETS]
     if not found:
-        names = listed({partition.topic for partition in partitions})
-        raise NotThere(f"there is no topic {CONSUMER_OFFSETS}; there are: {names}")
+        raise no_such("topic", [CONSUMER_OFFSETS], {partition.topic for partition in partitions})
     return furthest(found)
 
 

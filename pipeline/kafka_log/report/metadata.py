@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from kafka_log.disk.directory import Partition
 from kafka_log.report import metadata_state as state
-from kafka_log.report.metadata_log import Event, metadata_log
+from kafka_log.report.metadata_answer import answer, metadata_replicas
+from kafka_log.report.metadata_log import Event
 from kafka_log.report.metadata_words import MECHANISMS, OF_ACLS, RESOURCES, listeners, word
+from kafka_log.report.partition_headers import OnDamage
 
 Row = dict[str, Any]
 
@@ -39,23 +41,42 @@ def state_table(
     topics: Collection[str] | None = None,
     numbers: Collection[int] | None = None,
     salvage: bool = False,
+    on_damage: OnDamage | None = None,
 ) -> pa.Table:
     """What there is of a kind (one of :data:`KINDS`) as of an offset, its record included (None: the end of the log), by what
-    identifies it. ``topics`` and ``numbers`` choose among topics, their partitions, and their settings. ``salvage``
-    passes over records that cannot be read, or are not known.
+    identifies it. ``topics`` and ``numbers`` choose among topics, their partitions, and their settings.
+
+    Where records cannot be read, are not known or are missing, the answer is as of the last offset before them, and ``on_damage`` is
+    told; None: that is raised. A snapshot that is not whole is told too where the log says the same, and then nothing is raised.
+    ``salvage`` passes over such records.
 
     Raises ValueError for a kind that is not known, and as :func:`~kafka_log.report.metadata_log.metadata_log`.
     """
     kind = kind_of(what)
-    events = metadata_log(partitions, as_of).events(kind.views, salvage=salvage)
-    rows = in_order(kind, kind.rows(events))
-    rows = [row for row in rows if _is_wanted(row, topics, numbers)]
-    return pa.Table.from_pylist(rows, kind.schema)
+    replicas = metadata_replicas(partitions, on_damage)
+    found = answer(replicas, kind.views, kind.rows, as_of, salvage=salvage)
+    if on_damage is not None:
+        for line in found.said():
+            on_damage(line)
+    elif not salvage:
+        found.raise_for_reason()
+    return table_of(kind, found.rows, topics, numbers)
+
+
+def table_of(
+    kind: Kind,
+    rows: Iterable[Row],
+    topics: Collection[str] | None,
+    numbers: Collection[int] | None,
+) -> pa.Table:
+    """Rows of a kind, those of some topics and partitions, by what identifies them."""
+    chosen = [row for row in in_order(kind, rows) if _is_wanted(row, topics, numbers)]
+    return pa.Table.from_pylist(chosen, kind.schema)
 
 
 def kind_of(what: str) -> Kind:
     """A kind by its name. Raises ValueError."""
-    if what not in KINDS:
+    if not isinstance(what, str) or what not in KINDS:
         raise ValueError(f"no kind is called {what!r}; known: {', '.join(KINDS)}")
     return KINDS[what]
 

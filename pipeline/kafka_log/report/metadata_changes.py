@@ -8,8 +8,10 @@ from collections.abc import Collection, Sequence
 import pyarrow as pa
 
 from kafka_log.disk.directory import Partition
-from kafka_log.report.metadata import Kind, Row, in_order, kind_of, state_table
+from kafka_log.report.metadata import Kind, Row, in_order, kind_of, table_of
+from kafka_log.report.metadata_answer import answer, metadata_replicas
 from kafka_log.report.metadata_log import earliest
+from kafka_log.report.partition_headers import OnDamage
 from kafka_log.report.table_output import json_lines
 
 CHANGE = pa.field("change", pa.string(), False)
@@ -30,18 +32,28 @@ def change_table(
     topics: Collection[str] | None = None,
     numbers: Collection[int] | None = None,
     salvage: bool = False,
+    on_damage: OnDamage | None = None,
 ) -> pa.Table:
     """What is not the same of a kind as of the offsets ``first`` (None: the earliest that can be told) and ``last`` (None: the end): a row for each thing that was added, removed or
-    changed. ``columns`` are those that differ; ``before`` and ``after`` what these say, as JSON. Raises as
-    :func:`~kafka_log.report.metadata.state_table`."""
+    changed. ``columns`` are those that differ; ``before`` and ``after`` what these say, as JSON.
+
+    Where one of the two cannot be told, the last offset before it that can be is compared in its place, and ``on_damage`` is told; None:
+    the reason is raised, as it is where nothing is left to compare. The rest is as of :func:`~kafka_log.report.metadata.state_table`.
+    """
     kind = kind_of(what)
-    was, now = (
-        _by_key(
-            kind,
-            state_table(partitions, what, as_of, topics=topics, numbers=numbers, salvage=salvage),
-        )
-        for as_of in (earliest(partitions) if first is None else first, last)
-    )
+    replicas = metadata_replicas(partitions, on_damage)
+    asked = earliest(replicas[0]) if first is None else first, last
+    ends = [answer(replicas, kind.views, kind.rows, as_of, salvage=salvage) for as_of in asked]
+    one_offset = last is not None and asked[0] >= last
+    if ends[0].as_of >= ends[1].as_of and not one_offset:
+        ends[1].raise_for_reason()
+    for end, name in zip(ends, ("before", "after"), strict=True):
+        if on_damage is not None:
+            for line in end.said():
+                on_damage(f"{name}: {line}")
+        elif not salvage:
+            end.raise_for_reason()
+    was, now = (_by_key(kind, table_of(kind, end.rows, topics, numbers)) for end in ends)
     rows = []
     for key, (identity, _) in {**was, **now}.items():
         found = _difference(

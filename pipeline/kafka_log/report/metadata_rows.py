@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -12,12 +12,19 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Segment
 from kafka_log.report.plain_rows import plain_rows
 from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.topic_views import topic_view
 
-Part = tuple[Segment, int]
-"""A file, and the byte before which the last batch of it begins that is to be read."""
+
+class Part(NamedTuple):
+    """A file, the byte at which the first batch of it begins that is to be read, and the one before which the last one does."""
+
+    segment: Segment
+    start: int
+    stop: int
+
 
 Offsets = tuple[int, int] | None
 """The first is in, the second is not."""
@@ -30,12 +37,12 @@ def rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> R
     """The rows of a view. Raises CodecError for damage and for records that are not known, or (``salvage``) passes over these."""
     columns = [field.name for field in topic_view(name, None).schema]
     view = topic_view(name, [*columns, "record_offset"])
-    size = sum(stop for _, stop in parts)
-    for segment, stop in parts:
-        records = _scanner(segment, view.needed, offsets, stop, salvage)
+    size = sum(part.stop - part.start for part in parts)
+    for part in parts:
+        records = _scanner(part, view.needed, offsets, salvage)
         for batch in view.batches(
             iter(records),
-            segment,
+            part.segment,
             view.schema,
             strict=False,
             keep=salvage,
@@ -57,14 +64,14 @@ def merged(streams: Mapping[str, Rows]) -> Iterator[tuple[int, str, dict[str, An
     return heapq.merge(*(named(*stream) for stream in streams.items()), key=lambda event: event[0])
 
 
-def _scanner(
-    segment: Segment, columns: Sequence[str], offsets: Offsets, stop: int, salvage: bool
-) -> Scanner:
+def _scanner(part: Part, columns: Sequence[str], offsets: Offsets, salvage: bool) -> Scanner:
     return Scanner(
-        segment.path,
+        part.segment.path,
         columns,
+        Policy.SALVAGE if salvage else Policy.KAFKA,
         selection=RowSelection(offsets or EVERYTHING, control_records=False),
         on_damage="keep" if salvage else "raise",
         limits=Limits(),
-        stop=stop,
+        start=part.start,
+        stop=part.stop,
     )

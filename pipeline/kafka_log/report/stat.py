@@ -16,6 +16,7 @@ from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
 from kafka_log.report.header_pass import Piece
 from kafka_log.report.stat_asked import Asked, OnProblem
 from kafka_log.report.stat_columns import (
+    BY,
     NEEDED,
     TIME,
     By,
@@ -24,6 +25,7 @@ from kafka_log.report.stat_columns import (
 )
 from kafka_log.report.stat_sums import Sums, codec_name
 from kafka_log.segment.model import End
+from kafka_log.tables.arguments import several
 
 
 @dataclass(slots=True)
@@ -212,14 +214,15 @@ def stat_table(
     return Stat(partitions, wanted, asked=asked or Asked()).table(top)
 
 
+def _kind(_: str, name: Any) -> Any:
+    if not (isinstance(name, str) and name in BY):
+        raise ValueError(f"there is no sum by {name!r}; known: {', '.join(BY)}")
+    return name
+
+
 def checked_by(by: By | Iterable[By]) -> tuple[By, ...]:
     """What to sum up by, each once. Raises ValueError."""
-    from kafka_log.report.stat_columns import BY
-
-    wanted = (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
-    for name in wanted:
-        if name not in BY:
-            raise ValueError(f"there is no sum by {name!r}; known: {', '.join(BY)}")
+    wanted: tuple[By, ...] = several(str, _kind)("by", by) or ()
     if not wanted:
         raise ValueError(f"by is empty; known: {', '.join(BY)}")
     return wanted

@@ -13,10 +13,11 @@ from kafka_log.disk.directory import Segment
 from kafka_log.report.header_pass import HeaderPass, Read, pays
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_columns import Arrays, Wanted
-from kafka_log.segment.kernels import Engine
+from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.segment.model import Batch, Policy, is_own_checksum
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.tables.arguments import one_of
 from kafka_log.tables.selection import Selection
 
 OnProblem = Callable[[str], None]
@@ -58,6 +59,7 @@ class Asked:
     def of(cls, now: int, **options: Unpack[StatOptions]) -> Asked:
         """What such keywords ask for. Raises ValueError for what cannot be."""
         rest: dict[str, Any] = dict(options)
+        one_of(ENGINES)("engine", rest.get("engine"))
         chosen = {name: rest.pop(name) for name in _CHOOSING if name in rest}
         return cls(now=now, selection=Selection(**chosen), **rest)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.report.stat_asked import Asked
-from kafka_log.report.stat_columns import TIME
+from kafka_log.report.stat_columns import HOUR, TIME, By
 from kafka_log.report.stat_sums import codec_name
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.model import Policy
@@ -48,6 +48,7 @@ LARGEST_RECORDS = pa.schema(
         pa.field("key_bytes", pa.int64(), metadata={"doc": "Null: it has no key."}),
         pa.field("value_bytes", pa.int64(), metadata={"doc": "Null: a tombstone."}),
         pa.field("header_bytes", pa.int64(), False),
+        pa.field("codec", pa.string(), False, metadata={"doc": "Of its batch."}),
         pa.field("producer_id", pa.int64(), metadata={"doc": "Null for none."}),
         pa.field("segment", pa.string(), False),
     ]
@@ -64,36 +65,71 @@ _BATCH = (
     "least_timestamp",
     "largest_timestamp",
 )
-_RECORD = ("offset", "timestamp", "key", "value", "headers", "producer_id")
+_RECORD = ("offset", "timestamp", "key", "value", "headers", "producer_id", "codec")
+
+_OF_WHOM: dict[By, str] = {"topic": "topic_number", "partition": "place", "producer": "producer_id", "codec": "codec_number", "hour": "hour"}  # fmt: skip
+"""The column that says of whom a row is; those that no table has stand beside it while rows are chosen."""
+_HIDDEN = pa.schema([(name, pa.int64()) for name in ("place", "topic_number", "codec_number", "hour")])  # fmt: skip
 
 
-def largest_table(partitions: Sequence[Partition], count: int, asked: Asked) -> pa.Table:
-    """The largest batches, or records if it is ``deep``: the largest first, those of one size as they lie. Raises ValueError."""
+def largest_table(
+    partitions: Sequence[Partition], count: int, by: Sequence[By], asked: Asked
+) -> pa.Table:
+    """The largest batches, or records if it is ``deep``: the largest first, those of one size as they lie. ``by``: so many of each topic,
+    partition, ... or of each of several of these together, in their order. Raises ValueError."""
     if count < 0:
         raise ValueError(f"{count} is no number of rows")
     for partition in partitions:
         if partition.error is not None:
             asked.on_problem(str(partition.error))
-    owners = [(partition, s) for partition in partitions for s in partition.segments]
+    topics = {topic: i for i, topic in enumerate(dict.fromkeys(p.topic for p in partitions))}
+    owners = [
+        _Owner(partition, segment, i, topics[partition.topic])
+        for i, partition in enumerate(partitions)
+        for segment in partition.segments
+    ]
     parts = (_records if asked.deep else _batches)(owners, asked)
     schema = LARGEST_RECORDS if asked.deep else LARGEST_BATCHES
-    found = schema.empty_table()
+    found = pa.schema([*schema, *_HIDDEN]).empty_table()
+    keys = [_OF_WHOM[name] for name in by]
     for part in parts:
-        found = _top(pa.concat_tables([found, _top(part, count)]), count)
-    return found
+        found = _top(pa.concat_tables([found, _top(part, keys, count)]), keys, count)
+    return found.select(schema.names)
 
 
-def _top(table: pa.Table, count: int) -> pa.Table:
+class _Owner(NamedTuple):
+    """A segment, whose it is, and the numbers of these."""
+
+    partition: Partition
+    segment: Segment
+    place: int
+    topic_number: int
+
+
+def _top(table: pa.Table, keys: Sequence[str], count: int) -> pa.Table:
+    """The largest rows, so many of each of the ``keys``, in their order; null comes first."""
     sizes = np.asarray(table.column("bytes"))
-    if len(sizes) > count:
-        least = np.partition(sizes, len(sizes) - count)[len(sizes) - count] if count else 0
-        table = table.filter(pa.array(sizes >= least))
-        sizes = sizes[sizes >= least]
-    return table.take(pa.array(np.argsort(-sizes, kind="stable")[:count]))
+    if not keys and len(sizes) > count:  # sorting all of them takes as long as reading them
+        smallest = np.partition(sizes, len(sizes) - count)[len(sizes) - count] if count else 0
+        table = table.filter(pa.array(sizes >= smallest))
+        sizes = sizes[sizes >= smallest]
+    least = np.iinfo(np.int64).min
+    of_whom = [np.asarray(pc.fill_null(table.column(name).combine_chunks(), least)) for name in keys]  # fmt: skip
+    # The last one is what is sorted by first.
+    order = np.lexsort((-sizes, *reversed(of_whom)))
+    if keys and len(order):
+        changes = np.zeros(len(order), np.bool_)
+        for values in of_whom:
+            changes[1:] |= values[order][1:] != values[order][:-1]
+        begins = np.maximum.accumulate(np.where(changes, np.arange(len(order)), 0))
+        order = order[np.arange(len(order)) - begins < count]
+    else:
+        order = order[:count]
+    return table.take(pa.array(order))
 
 
-def _batches(owners: Sequence[tuple[Partition, Segment]], asked: Asked) -> Iterator[pa.Table]:
-    segments = [segment for _, segment in owners]
+def _batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
+    segments = [owner.segment for owner in owners]
     places = iter(owners)
     begins = True
     owner = owners[0] if owners else None
@@ -114,19 +150,19 @@ def _batches(owners: Sequence[tuple[Partition, Segment]], asked: Asked) -> Itera
             "first_offset": a["first"],
             "last_offset": a["last"],
             "timestamp": pa.array(a["largest_timestamp"], mask=a["largest_timestamp"] < 0),
-            "codec": list(map(codec_name, a["codec"].tolist())),
             "producer_id": pa.array(a["producer_id"], mask=a["producer_id"] < 0),
             "position": a["position"],
         }
-        yield _table(LARGEST_BATCHES, columns, *owner, len(a["size"]))
+        yield _table(LARGEST_BATCHES, columns, owner, a["codec"])
 
 
-def _records(owners: Sequence[tuple[Partition, Segment]], asked: Asked) -> Iterator[pa.Table]:
+def _records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
     wanted = asked.selection
     rows = Selection(
         offsets=wanted.offsets, timestamps=wanted.timestamps, producers=wanted.producers
     ).rows()
-    for partition, segment in owners:
+    for owner in owners:
+        segment = owner.segment
         scanner = Scanner(
             segment.path,
             _RECORD,
@@ -153,7 +189,7 @@ def _records(owners: Sequence[tuple[Partition, Segment]], asked: Asked) -> Itera
                 "header_bytes": headers,
                 "producer_id": pc.if_else(pc.less(producers, 0), None, producers),
             }
-            yield _table(LARGEST_RECORDS, columns, partition, segment, batch.num_rows)
+            yield _table(LARGEST_RECORDS, columns, owner, np.asarray(batch.column("codec")))
         for lost in () if scanner.end is None else scanner.end.lost:
             what = f"bytes {lost.start} to {lost.end} are lost: {lost.reason}"
             asked.on_problem(f"{segment.path}: {what}")
@@ -172,15 +208,23 @@ def _header_bytes(headers: Any) -> Any:
     return total
 
 
-def _table(
-    schema: pa.Schema, columns: dict[str, Any], partition: Partition, segment: Segment, rows: int
-) -> pa.Table:
-    columns["topic"] = pa.repeat(utf8(partition.topic), rows)
-    columns["partition"] = pa.repeat(partition.partition, rows)
-    columns["segment"] = pa.repeat(utf8(os.fspath(segment.path)), rows)
-    arrays = []
-    for f in schema:
-        array = columns[f.name]
+def _table(schema: pa.Schema, columns: dict[str, Any], owner: _Owner, codecs: Any) -> pa.Table:
+    """Rows of one segment, with what is hidden. ``codecs`` are the numbers of theirs."""
+    rows = len(codecs)
+    columns["topic"] = pa.repeat(utf8(owner.partition.topic), rows)
+    columns["partition"] = pa.repeat(owner.partition.partition, rows)
+    columns["segment"] = pa.repeat(utf8(os.fspath(owner.segment.path)), rows)
+    columns["codec"] = pa.array(list(map(codec_name, codecs.tolist())), pa.string())
+    columns["codec_number"] = codecs
+    columns["place"] = pa.repeat(owner.place, rows)
+    columns["topic_number"] = pa.repeat(owner.topic_number, rows)
+    arrays: list[Any] = []
+    for f in [*schema, *_HIDDEN]:
+        if f.name == "hour":
+            times = arrays[schema.get_field_index("timestamp")].cast(pa.int64())
+            array = pa.array(np.asarray(times.fill_null(0)) // HOUR, mask=np.asarray(times.is_null()))  # fmt: skip
+        else:
+            array = columns[f.name]
         array = array if isinstance(array, pa.Array) else pa.array(array)
         arrays.append(array.cast(f.type))
-    return pa.table(arrays, schema)
+    return pa.table(arrays, pa.schema([*schema, *_HIDDEN]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -41,7 +43,7 @@ def stat_text(table: pa.Table, total: pa.Table | None, width: int | None) -> str
     if "ratio" in shown:
         at = table.column_names.index("ratio")
         table = table.set_column(at, "ratio", pc.round(table.column("ratio"), 2))
-    keys = sum(name in _KEYS for name in shown)
+    keys = len(list(takewhile(_KEYS.__contains__, shown)))
     columns = text_columns(table.select(shown), keys)
     if total is not None:
         for name, mark, parts in _JOINED:

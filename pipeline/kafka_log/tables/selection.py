@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from operator import index
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 
 from kafka_log.disk.directory import Include, Segment, State
@@ -13,6 +12,7 @@ from kafka_log.disk.replicas import Replicas
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.ranges import EVERYTHING, Range, checked_range
 from kafka_log.segment.row_selection import Aborted, Header, RowSelection
+from kafka_log.tables.arguments import number, one_of, several, text_of
 
 T = TypeVar("T")
 
@@ -148,7 +148,9 @@ class Selection:
 
 
 def changed(selection: Selection | None, policy: Policy | str | None, filters: Any) -> Selection:
-    """A selection with other values for some filters; None is all there is."""
+    """A selection with other values for some filters; None is all there is. Raises ValueError for what is no selection."""
+    if not isinstance(selection, Selection | None):
+        raise ValueError(f"selection is {selection!r}: a Selection is expected")
     given = filters if policy is None else {**filters, "policy": policy}
     return Selection(**given) if selection is None else selection.but(**given)
 
@@ -196,42 +198,6 @@ def within_offsets(segments: Sequence[Segment], offsets: Range) -> list[Segment]
 # ---------------------------------------------------------------- what can be
 
 
-def _several(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
-    """A check of one value of a kind, or of several."""
-
-    def checked(name: str, value: Any) -> tuple[T, ...] | None:
-        if value is None:
-            return None
-        if isinstance(value, kind):
-            return (check(name, value),)
-        try:
-            values = list(value)
-        except TypeError:
-            return (check(name, value),)  # which says what is wrong
-        return tuple(dict.fromkeys(check(name, one) for one in values))
-
-    return checked
-
-
-def _topic(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{name} is {value!r}: names of topics are expected")
-    return value
-
-
-def _number(least: int, most: int, what: str) -> Callable[[str, Any], int]:
-    def check(name: str, value: Any) -> int:
-        try:
-            number = index(value)
-        except TypeError:
-            raise ValueError(f"{name} is {value!r}: {what} are expected") from None
-        if isinstance(value, bool) or not least <= number <= most:
-            raise ValueError(f"{name} is {value!r}: {what} are expected")
-        return number
-
-    return check
-
-
 def _key(name: str, value: Any) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
@@ -255,16 +221,7 @@ def _header(name: str, value: Any) -> Header:
 def _headers(name: str, value: Any) -> tuple[Header, ...]:
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], bytes | None):
         return (_header(name, value),)
-    return _several(str, _header)(name, value) or ()
-
-
-def _one_of(known: tuple[str, ...]) -> Callable[[str, Any], Any]:
-    def check(name: str, value: Any) -> Any:
-        if value is not None and value not in known:
-            raise ValueError(f"{name} is {value!r}; known: {', '.join(known)}")
-        return value
-
-    return check
+    return several(str, _header)(name, value) or ()
 
 
 def _states(name: str, value: Any) -> tuple[State, ...]:
@@ -277,25 +234,25 @@ def _states(name: str, value: Any) -> tuple[State, ...]:
 
 
 def _policy(name: str, value: Any) -> Policy:
-    _one_of(tuple(Policy))(name, value)
+    one_of(tuple(Policy))(name, value)
     return Policy.KAFKA if value is None else Policy(value)
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "topics": _several(str, _topic),
-    "partitions": _several(int, _number(0, MAX_PARTITION, "numbers of partitions")),
+    "topics": several(str, text_of("names of topics")),
+    "partitions": several(int, number(0, MAX_PARTITION, "numbers of partitions")),
     "offsets": checked_range,
     "timestamps": checked_range,
-    "keys": _several((bytes, bytearray, memoryview), _key),
+    "keys": several((bytes, bytearray, memoryview), _key),
     "headers": _headers,
-    "producers": _several(int, _number(-1 << 63, (1 << 63) - 1, "producer ids")),
-    "isolation": _one_of(ISOLATIONS),
+    "producers": several(int, number(-1 << 63, (1 << 63) - 1, "producer ids")),
+    "isolation": one_of(ISOLATIONS),
     "control_records": lambda name, value: bool(value),
     "deleted_records": lambda name, value: bool(value),
     "include": _states,
-    "replicas": lambda name, value: _one_of(get_args(Replicas))(name, value or "error"),
+    "replicas": lambda name, value: one_of(get_args(Replicas))(name, value or "error"),
     "policy": _policy,
-    "on_damage": _one_of(get_args(OnDamage)),
+    "on_damage": one_of(get_args(OnDamage)),
 }
 
 __all__ = [

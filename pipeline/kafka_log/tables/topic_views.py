@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from codecgen.runtime.arrow.output_buffers import choose, schema_of
 from codecgen.runtime.arrow.payloads import Rejected, decode
 from codecgen.runtime.arrow.view import PayloadView
-from codecgen.runtime.errors import ValueRefused, Where
+from codecgen.runtime.errors import Where
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES
@@ -23,7 +23,7 @@ from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_masks import numbers_of
 from kafka_log.tables.columns import MS_MAX, Unit, check_columns
 from kafka_log.tables.own_topics import VIEWS
-from kafka_log.tables.unknown_records import refuse_unknown
+from kafka_log.tables.unknown_records import RecordRefused, refuse_unknown
 
 _OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
     "record_offset": (pa.int64(), None, "offset"),
@@ -179,13 +179,12 @@ def topic_view(name: str, columns: Sequence[str] | None) -> TopicView:
     return TopicView(name, tuple(columns), view)
 
 
-def _error(rejected: Rejected, batch: pa.RecordBatch, segment: Segment) -> ValueRefused:
+def _error(rejected: Rejected, batch: pa.RecordBatch, segment: Segment) -> RecordRefused:
     offset = batch.column("offset")[rejected.row].as_py()
     path = ".".join(word for word in (rejected.part, rejected.field) if word)
     reason = f"the record at offset {offset}: {rejected.message}"
-    return ValueRefused(
-        reason, Where(path=path, file=os.fspath(segment.path), schema=rejected.place)
-    )
+    where = Where(path=path, file=os.fspath(segment.path), schema=rejected.place)
+    return RecordRefused(reason, where, offset)
 
 
 __all__ = ["RECORD_COLUMNS", "TopicView", "topic_view"]

@@ -35,9 +35,17 @@ _NUMBERS = 3
 """Numbers of a frame: its version, the type of the record and its version."""
 
 
+class RecordRefused(ValueRefused):
+    """A record of one of Kafka's own topics that cannot be read, by its ``offset``."""
+
+    def __init__(self, reason: str, where: Where | None = None, offset: int = -1) -> None:
+        super().__init__(reason, where)
+        self.offset = offset
+
+
 def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
     """Refuse records of a topic of types and versions that are not known; those of other topics are all let through. ``batch`` has
-    the columns ``offset`` and ``value``. Raises ValueRefused."""
+    the columns ``offset`` and ``value``. Raises RecordRefused."""
     if topic not in _KNOWN:
         return
     values = batch.column("value")
@@ -49,7 +57,7 @@ def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
         reason = unknown(topic, value)
         if reason is not None:
             where = Where(path="value", file=os.fspath(segment.path))
-            raise ValueRefused(f"the record at offset {offset}: {reason}", where)
+            raise RecordRefused(f"the record at offset {offset}: {reason}", where, offset)
 
 
 def _is_known(topic: str, head: bytes | None) -> bool:

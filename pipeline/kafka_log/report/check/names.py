@@ -146,10 +146,10 @@ def check_broker_directory(directory: Path) -> Iterator[Finding]:
     wrong = unreadable(path, META_PROPERTIES) or _without_ids(path)
     if wrong is not None:
         yield Finding(
-            "warning",
+            "error",
             "meta_properties",
             path,
-            f"The file cannot be read: {wrong[0]}.",
+            f"The file cannot be read: {wrong[0]}. No broker starts with it.",
             "Take it from a backup, or write it with the ids of the node and the cluster, before you start the broker.",
             byte=wrong[1],
         )

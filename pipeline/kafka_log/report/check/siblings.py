@@ -71,7 +71,7 @@ def _ids(partitions: list[Partition]) -> Iterator[Finding]:
             "error",
             "topic_id",
             p.directory / _NAME,
-            f"The topic's id is {short_uuid(i)} here, but {names[rival]} {what}: a broker takes such a partition for another topic's.",
+            f"The topic's id is {short_uuid(i)} here, but {names[rival]} {what}: a broker does not serve such a partition, nor others that it comes to later when it starts.",
             "Copy the file from another replica of this partition before you start the broker.",
             topic=p.topic,
             partition=p.partition,

@@ -1,0 +1,154 @@
+"""What a log directory holds: its partitions, batches, records and keys, in numbers, and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import pyarrow as pa
+
+from kafka_log.log_directory.opened import Opened, Place, time_of
+from kafka_log.segment.model import Policy
+from kafka_log.segment.places import local_path
+from kafka_log.segment.times import Time
+from kafka_log.tables.arguments import (
+    OFFSET_BITS,
+    number,
+    one_of,
+    optional_number,
+    several,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from kafka_log.report.export import Exported, Format
+    from kafka_log.report.stat_asked import StatOptions
+    from kafka_log.report.stat_columns import By
+    from kafka_log.tables.selection import OtherFilters, RowFilters, Selection
+
+
+class Contents(Opened):
+    """Questions about what partitions hold."""
+
+    def ls(self, *, segments: bool = False) -> pa.Table:
+        """What lies there: a row for each partition, or (``segments``) for each segment. See :mod:`kafka_log.report.listing`."""
+        from kafka_log.report.listing import partition_table, segment_table
+
+        return segment_table(self.found) if segments else partition_table(self.found)
+
+    def stat(
+        self,
+        *,
+        by: By | Iterable[By] = "partition",
+        top: int | None = None,
+        now: Time | None = None,
+        **options: Unpack[StatOptions],
+    ) -> pa.Table:
+        """Numbers of batches and records: a row for each partition, or for each of what ``by`` says: ``topic``, ``partition``,
+        ``producer``, ``codec``, ``hour``, or several of these. See :func:`kafka_log.report.stat_columns.stat_schema` for the columns.
+
+        Headers and checksums are read, with ``deep`` every record: then counts and timestamps are those of the records that are
+        there, and ``ratio`` says how much compression saves. ``top``: the rows with the most bytes only, the largest first.
+        ``now`` (a time; None: the present) is what ``future`` counts from. ``offsets``, ``timestamps`` and
+        ``producers`` choose batches, as in :class:`~kafka_log.tables.selection.Selection`, and ``policy`` says what damage is (default
+        ``kafka``); ``engine`` and ``limits`` are as of :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is told of
+        each problem in a line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
+        """
+        from kafka_log.report.stat import stat_table
+        from kafka_log.report.stat_asked import Asked
+
+        most = optional_number("top", top, 0)
+        return stat_table(self.found, by, top=most, asked=Asked.of(time_of(now), **options))
+
+    def largest(
+        self,
+        count: int = 10,
+        *,
+        by: By | Iterable[By] | None = None,
+        **options: Unpack[StatOptions],
+    ) -> pa.Table:
+        """The largest batches (:data:`kafka_log.report.stat_largest.LARGEST_BATCHES`) or, with ``deep``, the largest records by the bytes of
+        their keys, values and headers (:data:`~kafka_log.report.stat_largest.LARGEST_RECORDS`): so many of all, or of each of what ``by``
+        says, as in :meth:`stat`, in the order of these. The rest, and what it raises, is as there.
+        """
+        from kafka_log.report.stat import checked_by
+        from kafka_log.report.stat_asked import Asked
+        from kafka_log.report.stat_largest import largest_table
+
+        wanted = () if by is None else checked_by(by)
+        rows = number(0, OFFSET_BITS, "numbers of rows")("count", count)
+        return largest_table(self.found, rows, wanted, Asked.of(time_of(None), **options))
+
+    def export(
+        self,
+        out: Place,
+        kind: Format = "parquet",
+        *,
+        columns: Sequence[str] | None = None,
+        view: str | None = None,
+        policy: Policy | str | None = None,
+        selection: Selection | None = None,
+        overwrite: bool = False,
+        **filters: Unpack[RowFilters],
+    ) -> Iterator[Exported]:
+        """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
+        ``csv``. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
+        from kafka_log.report.export import FORMATS, export
+        from kafka_log.write.beside import refuse_inside
+
+        place = local_path(out)
+        one_of(FORMATS)("kind", kind)
+        names = several(str, text_of("names of columns"))("columns", columns)
+        refuse_inside(place, [path for path in self._paths if isinstance(path, Path)])
+        return export(
+            self.found,
+            place,
+            kind,
+            columns=names,
+            view=None if view is None else text_of("the name of a view")("view", view),
+            policy=policy,
+            selection=selection,
+            overwrite=overwrite,
+            **filters,
+        )
+
+    def keys(
+        self,
+        *,
+        advance: Callable[[int], None] = lambda _: None,
+        selection: Selection | None = None,
+        **filters: Unpack[RowFilters],
+    ) -> pa.Table:
+        """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete
+        or live; bytes are those of keys and values, not compressed. ``problem`` is the first damage of a partition, whose other
+        records are counted, or says why its directory cannot be read. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`; ``advance`` is told of bytes of partitions that
+        are done. Memory: some 150 bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
+        from kafka_log.report.keys import key_table
+        from kafka_log.tables.selection import changed
+
+        return key_table(self._logs, of_rows(changed(selection, None, filters)), advance)
+
+    def records_of_key(
+        self,
+        keys: bytes | Iterable[bytes | None],
+        *,
+        note: Callable[[str], None] | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+        selection: Selection | None = None,
+        **filters: Unpack[OtherFilters],
+    ) -> pa.Table:
+        """All records of a key, or of several (None: those without one): offset, timestamp (milliseconds), bytes of the value, whether
+        it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, and
+        ``advance`` are as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
+        damage is read, and the other partitions where a directory cannot be read."""
+        from kafka_log.report.keys import records_of_keys
+        from kafka_log.tables.selection import changed
+
+        wanted = changed(selection, None, {**filters, "keys": keys})
+        return records_of_keys(self._logs, of_rows(wanted), note, advance)
+
+
+def of_rows(selection: Selection) -> Selection:
+    """A selection of rows in partitions that are chosen."""
+    return selection.but(topics=None, partitions=None, include=())

@@ -1,0 +1,143 @@
+"""The partitions that a log directory answers from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_log.disk.directory import (
+    Include,
+    Partition,
+    Segment,
+    Survey,
+    chosen,
+    is_partition,
+    survey,
+)
+from kafka_log.disk.files import PassedOver, of_topics
+from kafka_log.disk.replicas import Replicas, one_of_each
+from kafka_log.disk.tiers import with_tiers
+from kafka_log.segment.places import place_of
+from kafka_log.segment.times import Time, moment, present
+from kafka_log.tables.arguments import (
+    places,
+)
+
+if TYPE_CHECKING:
+    from kafka_log.report.partition_headers import OnDamage
+
+Place = str | os.PathLike[str]
+
+
+class Opened:
+    """The partitions below some paths, those that are chosen, and those that are left out."""
+
+    def __init__(
+        self,
+        path: Place | Iterable[Place],
+        *,
+        topics: str | Iterable[str] | None = None,
+        partitions: int | Iterable[int] | None = None,
+        include: Include = (),
+        replicas: Replicas = "keep",
+    ) -> None:
+        from kafka_log.tables.selection import Selection
+
+        self.path = places("path", path)
+        wanted = Selection(topics=topics, partitions=partitions, include=include, replicas=replicas)
+        self.include = wanted.include
+        self.replicas = wanted.replicas
+        self._topics = wanted.topics
+        self._numbers = wanted.partitions
+
+    @cached_property
+    def _there(self) -> Survey:
+        return survey(self.path, self.include, unreadable_raises=False)
+
+    @cached_property
+    def found(self) -> list[Partition]:
+        """The partitions, by topic and number, also those that cannot be read: these say so."""
+        return one_of_each(chosen(self._there.found, self._topics, self._numbers), self.replicas)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The partitions, by topic and number. Raises UnreadableError, an OSError, where one of them cannot be read."""
+        tell(self.found, None)
+        return self.found
+
+    @property
+    def _logs(self) -> list[Partition]:
+        """The partitions with what tiered storage has of them, each record once; also those that cannot be read."""
+        return with_tiers(self.found)
+
+    @cached_property
+    def left_out(self) -> list[Segment]:
+        """The segments that are there, but not live: deleted, stray and the like. ``include`` takes them in."""
+        segments = self._there.left_out
+        return [s for s in segments if self._topics is None or s.topic in self._topics]
+
+    @cached_property
+    def passed_over(self) -> list[PassedOver]:
+        """What is not read though it has the name of a segment and is no file (a link to nothing, a FIFO, ...), or has segments and the
+        name of no partition: each with why. A path of its own reads such a directory."""
+        return of_topics(self._there.passed_over, _with_own_topics(self._topics))
+
+    @property
+    def _paths(self) -> list[Path]:
+        return list(map(place_of, self.path))
+
+    def _chooses(self, partition: Partition) -> bool:
+        topics, numbers = as_set(self._topics), as_set(self._numbers)
+        return (topics is None or partition.topic in topics) and (
+            numbers is None or partition.partition in numbers
+        )
+
+    def _broker_directories(self) -> list[Path]:
+        """The paths that are brokers' log directories; none when partitions were chosen."""
+        if self._topics is not None or self._numbers is not None:
+            return []
+        paths = dict.fromkeys(self._paths)
+        return [path for path in paths if path.is_dir() and not is_partition(path)]
+
+
+def readable(found: Sequence[Partition], on_damage: OnDamage | None, topic: str) -> list[Partition]:
+    """The partitions, of which those of a topic hold the answer, without what cannot be read: ``on_damage`` is told of it. Raises
+    UnreadableError where nobody wants to be told, or nothing of the topic can be read."""
+    closed = [p for p in found if p.error is not None and not p.segments]
+    of_topic = [p for p in found if p.topic == topic]
+    if of_topic and all(p in closed for p in of_topic):
+        tell(of_topic, None)
+    tell(found, on_damage)
+    return [replace(p, error=None) for p in found if p.topic != topic or p not in closed]
+
+
+def tell(found: Iterable[Partition], on_damage: OnDamage | None) -> None:
+    """Tell of the partitions that cannot be read. Raises UnreadableError where nobody wants to be told."""
+    for partition in found:
+        if partition.error is None:
+            continue
+        if on_damage is None:
+            raise partition.error
+        on_damage(str(partition.error))
+
+
+def _with_own_topics(topics: Iterable[str] | None) -> list[str] | None:
+    """Topics, and those of Kafka's own from which answers about any topic come; None: all."""
+    from kafka_log.tables.own_topics import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE
+
+    own = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)
+    return None if topics is None else [*topics, *own]
+
+
+def time_of(now: Time | None) -> int:
+    given = moment("now", now)
+    return present() if given is None else given
+
+
+def as_set(chosen: Iterable[Any] | None) -> frozenset[Any] | None:
+    """What is chosen, None for all."""
+    return None if chosen is None else frozenset(chosen)
