@@ -2,8 +2,8 @@
 
 | option | values | default |
 | --- | --- | --- |
-| ``path``, ``paths`` | what ``load`` is given: broker directories, partition directories, segment files, ``*`` patterns | |
-| ``pathGlobFilter`` | a pattern, with ``*`` and ``?``, of the names of segment files that are read | all |
+| ``path``, ``paths`` | what ``load`` is given: broker directories, partition directories, segment files, patterns of these | |
+| ``pathGlobFilter`` | a pattern (:mod:`kafka_log.segment.globs`) of the names of segment files that are read | all |
 | ``recursiveFileLookup`` | ``true`` looks for partitions in all directories below the paths | ``false`` |
 | ``modifiedAfter``, ``modifiedBefore`` | segment files that were written after, or before, a time such as ``2026-11-22T10:15:00`` (UTC where it has no zone) | all |
 | ``ignoreMissingFiles`` | ``true`` leaves out, with a warning, files that are gone when a task reads them | ``false`` |

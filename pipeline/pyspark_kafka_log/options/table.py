@@ -32,7 +32,7 @@ _NO_PATHS: tuple[str, ...] = ()
 
 PATH = Option("path", values.path, _NO_PATHS)
 PATHS = Option("paths", values.paths, _NO_PATHS)
-PATH_GLOB_FILTER: Option[str | None] = Option("pathGlobFilter", values.text, None)
+PATH_GLOB_FILTER: Option[str | None] = Option("pathGlobFilter", values.name_pattern, None)
 RECURSIVE_FILE_LOOKUP = Option("recursiveFileLookup", values.boolean, False)
 MODIFIED_AFTER: Option[int | None] = Option("modifiedAfter", values.moment, None)
 MODIFIED_BEFORE: Option[int | None] = Option("modifiedBefore", values.moment, None)

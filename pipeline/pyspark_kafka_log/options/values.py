@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from kafka_log import Policy
 from kafka_log.disk.names import State, states_of
+from kafka_log.segment.globs import compiled
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password
 from kafka_log.tables.columns import COLUMNS
@@ -70,10 +71,14 @@ def one_of(*allowed: S) -> Callable[[str, str], S]:
     return read
 
 
-def text(name: str, value: str) -> str:
-    """Any text that says something."""
+def name_pattern(name: str, value: str) -> str:
+    """A pattern of names of files."""
     if not value:
         raise OptionError(name, "it is empty")
+    try:
+        compiled(value)
+    except ValueError as error:
+        raise OptionError(name, str(error)) from None
     return value
 
 
