@@ -121,8 +121,11 @@ def _splits(
 ) -> Iterator[Split]:
     first, end = offsets_of(log, options, starts)
     of_options = narrowed((first, end), EVERYTHING)
-    wanted = options.selection
-    if options.view is None:
+    wanted = options.planning
+    if options.view is None and options.ends_corrupt_files:
+        # Damage that a filter hides would end the file for another query: rows may not come and go with filters.
+        wanted = wanted.but(offsets=narrowed(of_options, (None, query.offsets[1])))
+    elif options.view is None:
         wanted = wanted.but(
             offsets=narrowed(of_options, query.offsets), timestamps=query.timestamps
         )
@@ -133,12 +136,20 @@ def _splits(
     # Headers of a store would be asked for one by one. Damage that lies outside of the range stays unseen, as in a scan.
     wants_rows = options.view is None and options.max_records is None
     narrows = wants_rows and wanted.raises and wanted.policy is Policy.KAFKA
-    for segment in of_log.segments(log):
+    segments = of_log.segments(log)
+    if options.view is None:
+        segments = within_offsets(segments, query.offsets)
+    for segment in segments:
         # Tasks carry only the transactions that have records in their segment.
         here = of_segment(of_log.of(log, segment.state), segment, following.get(segment))
         first, end = here.offsets
         if not within_offsets([segment], here.offsets):
             continue  # it lies behind the last stable offset
+        if options.ends_corrupt_files:
+            yield Split(
+                segment, 0, segment.size, here
+            )  # the rest of a file is no task's of its own
+            continue
         # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
         for part in split(
             segment,

@@ -98,6 +98,22 @@ def test_metrics_of_the_scan(session: SparkSession, directory: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("engine", ["construct", "arrow"])
+def test_what_counting_reads(
+    session: SparkSession, directory: Path, engine: str, request: pytest.FixtureRequest
+) -> None:
+    session.conf.set("spark.sql.adaptive.enabled", "false")  # whose plans show no scans
+    request.addfinalizer(lambda: session.conf.unset("spark.sql.adaptive.enabled"))
+    write(directory, "t", 0, 0, numbered(4, 40, pad=4096))
+    source = session.read.format("kafka-log").option("engine", engine).load(str(directory))
+    size = len(numbered(4, 40, pad=4096))
+    counted = metrics(source.groupBy().count())
+    assert counted == {"lostBytes": 0, "lostRanges": 0, "readBytes": size, "skippedBatches": 0}
+    # Times that producers set are not in headers: batches are read for them once more.
+    assert size <= metrics(source.groupBy().agg({"timestamp": "max"}))["readBytes"] <= 2 * size
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
 def test_batches_that_no_row_can_come_from(
     session: SparkSession, directory: Path, engine: str
 ) -> None:

@@ -134,9 +134,9 @@ def test_files_by_when_they_were_written(broker: Path) -> None:
     path = str(broker / "a-0")
     for second, file in enumerate(sorted((broker / "a-0").glob("*.log"))):
         os.utime(file, (second, second))
-    assert offsets(slices(path=path, modifiedAfter="1970-01-01T00:00:00")) == list(range(10, 30))
+    assert offsets(slices(path=path, modifiedAfter="1970-01-01T00:00:00Z")) == list(range(10, 30))
     assert offsets(slices(path=path, modifiedBefore="1970-01-01T00:00:02Z")) == list(range(20))
-    between = {"modifiedAfter": "1970-01-01T00:00:00", "modifiedBefore": "1970-01-01T00:00:02"}
+    between = {"modifiedAfter": "1970-01-01T00:00:00Z", "modifiedBefore": "1970-01-01T00:00:02Z"}
     assert offsets(slices(path=path, **between)) == list(range(10, 20))
     assert len(slices(path=path, modifiedAfter="1970-01-01T01:00:00+01:00")) == 2
     with pytest.raises(OptionError, match=r"modifiedAfter: a time such as .*, not 'yesterday'"):

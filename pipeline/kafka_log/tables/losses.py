@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codecgen.runtime.errors import CodecError
 from kafka_log.segment.model import Batch, Lost
+from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.segment.remote_errors import RemoteError
 
 if TYPE_CHECKING:
     from kafka_log.segment.columnar import Scanner
@@ -28,6 +32,38 @@ def tell_lost(records: Scanner, on_lost: OnLost | None) -> None:
     if end.error is not None and records.keep:
         start = end.iterated_bytes
         on_lost(records.reader.path, Lost(start, start + end.trailing_bytes, str(end.error)))
+
+
+def is_corrupt(error: CodecError) -> bool:
+    """Whether an error says that a file is damaged; not that it is gone, may not be read, or that its store does not answer."""
+    if not isinstance(error, UnreadableError):
+        return True
+    return error.errno in (None, errno.EIO) and not isinstance(error.__cause__, RemoteError)
+
+
+class RestOfFile:
+    """What a scanner that raises damage leaves of a file."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self._scanner = scanner
+        self._told: Batch | None = None
+        scanner.on_batch = self._tell
+
+    def _tell(self, batch: Batch) -> None:
+        self._told = batch
+
+    def lost(self, error: CodecError, stop: int) -> Lost:
+        """From the batch on that the error is of, or the place where none could be read."""
+        from kafka_log.segment.reader import damage
+
+        begin, end = self._scanner.reader.start, self._scanner.end
+        start = error.where.position
+        if self._told is not None and any(error is wrong for wrong in damage(self._told)):
+            start = self._told.position
+        elif end is not None and end.error is error:
+            start = end.iterated_bytes
+        start = begin if start is None else min(max(start, begin), stop)
+        return Lost(start, stop, f"the rest of a corrupt file: {error}")
 
 
 def tell_dropped(records: Scanner, on_lost: OnLost) -> None:

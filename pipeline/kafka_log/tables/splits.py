@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Segment
 from kafka_log.segment.kernels import ENGINES, Engine, use_kernels
@@ -25,7 +26,14 @@ from kafka_log.tables.columns import (
     Unit,
     schema,
 )
-from kafka_log.tables.losses import OnLost, OnRead, tell_dropped, tell_lost
+from kafka_log.tables.losses import (
+    OnLost,
+    OnRead,
+    RestOfFile,
+    is_corrupt,
+    tell_dropped,
+    tell_lost,
+)
 from kafka_log.tables.selection import RowFilters, Selection, changed
 from kafka_log.tables.steady import is_gone
 
@@ -88,6 +96,8 @@ class Scan:
     engine: Engine = "auto"
     timestamp_unit: Unit = "us"
     view: str | None = None
+    ends_corrupt_files: bool = False
+    """Whether damage that would be raised ends its file: the rows before it stay, and the rest is lost."""
 
     def __post_init__(self) -> None:
         if self.batch_rows < 1:
@@ -247,8 +257,16 @@ def read_split(
         batches = rows.of(scanner)
     if on_lost is not None and scan.on_damage == "drop":
         tell_dropped(scanner, on_lost)
+    rest = RestOfFile(scanner) if scan.ends_corrupt_files else None
     try:
         yield from batches
+    except CodecError as error:
+        if rest is None or not is_corrupt(error):
+            raise
+        if on_lost is not None:
+            stop = part.segment.size if part.stop is None else part.stop
+            on_lost(part.segment.path, rest.lost(error, stop))
+        return
     finally:
         if on_read is not None:
             on_read(scanner.bytes_read, scanner.batches_skipped)

@@ -7,7 +7,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pyspark_kafka_log.options import LATEST, Bound, Offsets, OptionError, Options, parse, values
+from pyspark_kafka_log.options import (
+    LATEST,
+    Bound,
+    Offsets,
+    OptionError,
+    Options,
+    Session,
+    parse,
+    values,
+)
 from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.stream.admission import Limits
 from pyspark_kafka_log.stream.offsets import EPOCHS
@@ -42,8 +51,9 @@ def without_limits(given: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in given.items() if name.lower() not in alone}
 
 
-def parse_stream(given: Mapping[str, str]) -> StreamOptions:
-    """The options, checked. Raises :class:`OptionError`."""
+def parse_stream(given: Mapping[str, str], session: Session = Session()) -> StreamOptions:  # noqa: B008
+    """The options, checked. Raises :class:`OptionError`. Of a ``session`` only the time zone is taken: ``failOnDataLoss`` says what becomes of
+    files that are gone."""
     texts = {name.lower(): str(value) for name, value in given.items()}
     for name in ENDS:
         if name.lower() in texts:
@@ -51,7 +61,13 @@ def parse_stream(given: Mapping[str, str]) -> StreamOptions:
     plain = without_limits(given)
     for name in [name for name in plain if name.lower() == "startingoffsets"]:
         plain[name] = _without_epochs(plain[name])
-    reading = parse(plain, batch=False)
+    reading = parse(plain, batch=False, session=Session(session.time_zone))
+    if reading.files.ignore_corrupt:
+        raise OptionError(
+            "ignoreCorruptFiles",
+            "a stream goes on in a file that it has read a part of, so that there is no rest of it to skip: set mode to DROPMALFORMED,"
+            " or to PERMISSIVE, which leave out what is damaged, and no more",
+        )
     if reading.report is not None:
         raise OptionError("view", f"a stream has no {reading.report}: read it in a batch query")
     if set(reading.selection.include) - {"remote"}:

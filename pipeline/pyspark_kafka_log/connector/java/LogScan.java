@@ -183,6 +183,7 @@ class LogScan
         for (int i = 0; i < filters.length; i++) told.add(told(filters[i]));
         request.put("ask", ask);
         request.put("options", options);
+        request.put("session", PythonWorker.session());
         request.put("table", table.fieldNames());
         request.put("columns", schema.fieldNames());
         request.put("metadata", FileMetadata.fields(schema));
