@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from kafka_log import Segment
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
@@ -140,15 +141,15 @@ def _splits(
     if options.view is None:
         segments = within_offsets(segments, query.offsets)
     for segment in segments:
+        next_offset = next_offset_of(segment, following)
         # Tasks carry only the transactions that have records in their segment.
         here = of_segment(of_log.of(log, segment.state), segment, following.get(segment))
         first, end = here.offsets
         if not within_offsets([segment], here.offsets):
             continue  # it lies behind the last stable offset
         if options.ends_corrupt_files:
-            yield Split(
-                segment, 0, segment.size, here
-            )  # the rest of a file is no task's of its own
+            # The rest of a file is no task's of its own.
+            yield Split(segment, 0, segment.size, here, next_offset)
             continue
         # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
         for part in split(
@@ -160,4 +161,10 @@ def _splits(
             records=options.max_records,
             narrow=narrows and isinstance(segment.path, Path),
         ):
-            yield replace(part, rows=here)
+            yield replace(part, rows=here, next_offset=next_offset)
+
+
+def next_offset_of(segment: Segment, following: Mapping[Segment, Segment]) -> int | None:
+    """The first offset of the segment that follows one, where its name says it."""
+    after = following.get(segment)
+    return after.base_offset if after is not None and after.is_named else None

@@ -135,7 +135,9 @@ class LogScan
     }
 
     public CustomMetric[] supportedCustomMetrics() {
-        return new CustomMetric[] {new LostBytes(), new LostRanges(), new ReadBytes(), new SkippedBatches()};
+        return new CustomMetric[] {
+            new LostBytes(), new LostRanges(), new LostRows(), new UncountedRanges(), new ReadBytes(), new SkippedBatches()
+        };
     }
 
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
