@@ -65,7 +65,8 @@ def find_places(options: Options) -> list[Path]:
 
 
 def _directories(place: Path) -> list[Path]:
-    """A place, or the directories below it that have segments. Links are not followed."""
+    """A place, or the directories below it that have segments. Links are not followed, and names that begin with a dot are passed over:
+    what is being written lies in such directories."""
     if not place.is_dir():
         return [place]
     found: list[Path] = []
@@ -75,7 +76,8 @@ def _directories(place: Path) -> list[Path]:
         inside = list(directory.iterdir())
         if any(child.suffix == ".log" for child in inside):
             found.append(directory)
-        left += [child for child in inside if child.is_dir() and not child.is_symlink()]
+        visible = (child for child in inside if not child.name.startswith("."))
+        left += [child for child in visible if child.is_dir() and not child.is_symlink()]
     return sorted(found) or [place]
 
 

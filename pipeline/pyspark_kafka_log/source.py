@@ -27,7 +27,7 @@ from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import Types, projection, spark_schema, types_of
-from pyspark_kafka_log.stream.options import without_limits
+from pyspark_kafka_log.stream.options import without
 from pyspark_kafka_log.worker_memory import memory_told
 from pyspark_kafka_log.writing import KafkaLogStreamWriter, KafkaLogWriter, job_of
 
@@ -87,7 +87,7 @@ class DefaultSource(DataSource):
 
     def _shown(self) -> Options:
         """What says how rows look. Whether they come as a stream nobody knows yet."""
-        return parse(without_limits(self.options), batch=False)
+        return parse(without(self.options, LIMITS), batch=False)
 
 
 def _types(options: Options) -> Types:

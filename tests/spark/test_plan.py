@@ -148,6 +148,7 @@ def test_directories_below_directories(broker: Path, tmp_path: Path) -> None:
     shutil.copytree(broker / "a-1", deep / "a-1")
     shutil.copytree(broker / "b.c-0", tmp_path / "deep" / "b.c-0")
     (deep / "link").symlink_to(tmp_path / "deep")
+    shutil.copytree(broker / "a-0", deep / ".kafka-log-0.writing" / "x-0")
     with pytest.raises(DirectoryError, match="no segments"):
         slices(path=str(tmp_path / "deep" / "disk"))
     path = str(tmp_path / "deep")

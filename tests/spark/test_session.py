@@ -256,3 +256,22 @@ def test_missing_files_by_the_session(
         rows_without_one()
     session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     assert rows_without_one() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"startingTimestamp": "2026-01-01T00:00:00"},
+        {"startingOffsetsByTimestamp": "now"},
+        {"startingOffsetsByTimestampStrategy": "none"},
+        {"pathGlobFilter": "{a"},
+        {"timeZone": "Mars"},
+        {"ignoreCorruptFiles": "maybe"},
+    ],
+)
+def test_a_wrong_value_fails_where_columns_are_asked_for(options: dict[str, str]) -> None:
+    """That is in load(), also for what batch queries and streams have in common."""
+    (name,) = options
+    with pytest.raises(OptionError, match=f"option {name}: "):
+        DefaultSource({"path": "/x", **options}).schema()
+    assert DefaultSource({"path": "/x", "maxOffsetsPerTrigger": "5"}).schema()

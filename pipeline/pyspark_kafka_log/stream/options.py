@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark_kafka_log.options import (
@@ -45,9 +45,9 @@ class StreamOptions:
     latest_if_none: bool = False
 
 
-def without_limits(given: Mapping[str, str]) -> dict[str, str]:
-    """Options without those that only streams have."""
-    alone = {name.lower() for name in (*LIMITS, *_TIMES)}
+def without(given: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Options without some, whose names are taken in any case."""
+    alone = {name.lower() for name in names}
     return {name: value for name, value in given.items() if name.lower() not in alone}
 
 
@@ -58,7 +58,7 @@ def parse_stream(given: Mapping[str, str], session: Session = Session()) -> Stre
     for name in ENDS:
         if name.lower() in texts:
             raise OptionError(name, "a stream has no end")
-    plain = without_limits(given)
+    plain = without(given, (*LIMITS, *_TIMES))
     for name in [name for name in plain if name.lower() == "startingoffsets"]:
         plain[name] = _without_epochs(plain[name])
     reading = parse(plain, batch=False, session=Session(session.time_zone))
