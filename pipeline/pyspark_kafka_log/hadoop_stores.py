@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kafka_log.segment.places import path_of_file_url
+from kafka_log.segment.places import FileUrlError, path_of_file_url
 from pyspark_kafka_log.options import OptionError
 
 _DEFAULT_ENDPOINT = "s3.amazonaws.com"
@@ -109,7 +109,7 @@ def _key_file(name: str, path: str) -> Any:
     """What is in it: tasks are given that, and need no file."""
     try:
         file = Path(path_of_file_url(path) or path)
-    except ValueError as error:
+    except FileUrlError as error:
         raise OptionError(name, str(error)) from None
     try:
         return json.loads(file.read_bytes())

@@ -12,8 +12,8 @@ from kafka_log import Partition, Segment, discover
 from kafka_log.disk.names import State
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.disk.tiers import Ends, with_tiers
-from kafka_log.segment.globs import is_pattern, matches, paths_of
-from kafka_log.segment.places import is_url, path_of_file_url, place_of
+from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of
+from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from kafka_log.tables.own_topics import (
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,
@@ -85,7 +85,7 @@ def expand(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
     """The paths that a path, URL or pattern stands for, absolute. What is there by that name is no pattern."""
     try:
         found = _matching(path, storage or {})
-    except ValueError as error:
+    except (PatternError, FileUrlError) as error:
         raise OptionError("path", str(error)) from None
     if not found:
         raise OptionError("path", f"{path}: nothing matches")

@@ -23,7 +23,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_log.segment.places import is_url, path_of_file_url
+from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url
 from kafka_log.write.encoding import CODECS, MAGICS
 from kafka_log.write.log_format import TIMESTAMP_TYPES, FormatError, LogFormat
 from pyspark_kafka_log.options import OptionError
@@ -96,7 +96,7 @@ def _local(path: str) -> str:
         raise OptionError("path", f"{path!r} is not on a file system of this machine")
     try:
         return path_of_file_url(path) or path
-    except ValueError as error:
+    except FileUrlError as error:
         raise OptionError("path", str(error)) from None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_log.cli import main
 from kafka_log.segment.places import is_url, local_path, path_of_file_url, place_of
 
 
@@ -68,3 +69,11 @@ def test_urls_that_are_of_no_path(url: str) -> None:
 def test_what_as_uri_makes_is_the_path(tmp_path: Path) -> None:
     for name in ("a b", "ä#?%41", "[x]{y}*", os.fsdecode(b"\xff")):
         assert place_of((tmp_path / name).as_uri()) == tmp_path / name
+
+
+@pytest.mark.parametrize("command", ["ls", "stat", "dump", "hexdump", "check"])
+def test_a_command_says_what_is_wrong_with_a_url(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "file://host/x"]) == 2
+    assert capsys.readouterr().err.startswith("kafka-log: file://host/x: it is no URL of a path")

@@ -78,7 +78,8 @@ def test_a_name_with_a_star_is_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("hdfs:/logs", "a URL begins with hdfs://"),
+        ("hdfs:/logs", "option path: hdfs:/logs: a URL begins with hdfs://"),
+        ("file://host/x", "option path: file://host/x: it is no URL of a path of this machine"),
         ("/nowhere/at/all-*", "nothing matches"),
     ],
 )

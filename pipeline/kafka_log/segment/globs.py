@@ -21,19 +21,23 @@ _SPECIAL = "*?[{" if os.name == "nt" else "*?[{\\"
 P = TypeVar("P", bound=Path)
 
 
+class PatternError(ValueError):
+    """A pattern that ends too early, or has a range that is none."""
+
+
 def is_pattern(path: str) -> bool:
     """Whether a path has characters of patterns."""
     return any(character in path for character in _SPECIAL)
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a name is one of a pattern. Raises ValueError for a pattern that ends too early."""
+    """Whether a name is one of a pattern. Raises PatternError for a pattern that ends too early."""
     return compiled(pattern).fullmatch(name) is not None
 
 
 @lru_cache(maxsize=64)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of names. Raises ValueError for one that ends too early."""
+    """A pattern of names. Raises PatternError for one that ends too early."""
     out: list[str] = []
     depth = at = 0
     while at < len(pattern):
@@ -60,13 +64,13 @@ def compiled(pattern: str) -> re.Pattern[str]:
         else:
             out.append(re.escape(character))
     if depth:
-        raise ValueError(f"{pattern}: a {{ has no }}")
+        raise PatternError(f"{pattern}: a {{ has no }}")
     return re.compile("".join(out), re.DOTALL)
 
 
 def _escaped(pattern: str, at: int) -> str:
     if at == len(pattern):
-        raise ValueError(f"{pattern}: nothing follows the last \\")
+        raise PatternError(f"{pattern}: nothing follows the last \\")
     return pattern[at]
 
 
@@ -82,14 +86,14 @@ def _class(pattern: str, start: int) -> tuple[str, int]:
         if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("]", ""):
             high, at = _of_class(pattern, at + 1)
         if high < low:
-            raise ValueError(f"{pattern}: {low}-{high} is no range")
+            raise PatternError(f"{pattern}: {low}-{high} is no range")
         parts.append(f"{re.escape(low)}-{re.escape(high)}")
     return f"[{'^' if negated else ''}{''.join(parts)}]", at + 1
 
 
 def _of_class(pattern: str, at: int) -> tuple[str, int]:
     if at >= len(pattern):
-        raise ValueError(f"{pattern}: a [ has no ]")
+        raise PatternError(f"{pattern}: a [ has no ]")
     if pattern[at] == "\\":
         return _escaped(pattern, at + 1), at + 2
     return pattern[at], at + 1
@@ -97,7 +101,7 @@ def _of_class(pattern: str, at: int) -> tuple[str, int]:
 
 def paths_of(top: P, pattern: str) -> list[P]:
     """The paths below a directory that a pattern of paths stands for, with ``/`` between its parts, in their order. Names that begin with a dot
-    are found by parts that do. Directories that this user may not list are passed over with a warning. Raises ValueError for a pattern that ends
+    are found by parts that do. Directories that this user may not list are passed over with a warning. Raises PatternError for a pattern that ends
     too early."""
     found: dict[P, None] = {}
     for one in _without_slashes_in_braces(pattern):

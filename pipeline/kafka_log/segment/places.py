@@ -15,6 +15,10 @@ _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)(?:::[^/]*)?://", re.ASCI
 _FILE_URL = re.compile(r"file:(?://(?P<host>[^/]*))?(?P<path>/.*)?", re.ASCII | re.DOTALL | re.I)
 
 
+class FileUrlError(OSError, ValueError):
+    """A URL with ``file:`` that is none of a path of this machine."""
+
+
 def is_url(path: str | os.PathLike[str]) -> bool:
     """Whether it is the URL of a store: of any but ``file://``, which is a path of this machine."""
     found = _URL.match(os.fspath(path))
@@ -27,7 +31,7 @@ def path_of_file_url(
     """The path that a URL with ``file:`` stands for, as Spark, Hadoop and browsers write them: ``file:/a``, ``file:///a``,
     ``file://localhost/a``, with ``%20`` for a blank. None for what is no such URL.
 
-    ``#`` and ``?`` are parts of names, as in Hadoop; they begin no fragment and no query. Raises ValueError for a URL of another machine, and for
+    ``#`` and ``?`` are parts of names, as in Hadoop; they begin no fragment and no query. Raises FileUrlError for a URL of another machine, and for
     one without an absolute path.
     """
     text = os.fspath(text)
@@ -36,9 +40,8 @@ def path_of_file_url(
         return None
     path = found["path"] if found.end() == len(text) else None
     if path is None or (found["host"] or "").lower() not in ("", "localhost"):
-        raise ValueError(
-            f"{text}: it is no URL of a path of this machine; one begins with file:///"
-        )
+        reason = "it is no URL of a path of this machine; one begins with file:///"
+        raise FileUrlError(f"{text}: {reason}")
     plain = os.fsdecode(urllib.parse.unquote_to_bytes(path))
     return plain[1:] if windows and re.match(r"/[A-Za-z]:(/|$)", plain, re.ASCII) else plain
 
@@ -63,7 +66,7 @@ def place_of(
     """A path as it is; of a URL what reads there, with the options of fsspec's class for it.
 
     That is a :class:`~kafka_log.segment.remote_paths.RemotePath`: it has of a Path what reading needs. Raises
-    ModuleNotFoundError without fsspec, ValueError for a URL of a file of another machine.
+    ModuleNotFoundError without fsspec, OSError for a URL of a file of another machine.
     """
     if isinstance(path, Path) or getattr(path, "is_remote", False):
         return cast(Path, path)

@@ -189,7 +189,7 @@ class RemotePath(os.PathLike[str]):
         return (child for child in self.iterdir() if wanted.fullmatch(child.name))
 
     def matches(self) -> list[RemotePath]:
-        """The paths that it stands for as a pattern (:mod:`kafka_log.segment.globs`), in order; itself where it is none. Raises ValueError for a
+        """The paths that it stands for as a pattern (:mod:`kafka_log.segment.globs`), in order; itself where it is none. Raises PatternError for a
         pattern that ends too early."""
         top, _, rest = self._rest.partition("/")
         return (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from kafka_log.segment.places import is_url, path_of_file_url, place_of
+from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from kafka_log.segment.remote_errors import told
 from pyspark_kafka_log.export.state import ExportError
 
@@ -122,7 +122,7 @@ def place_of_table(
         return Place(text.rstrip("/"), dict(options or {}))
     try:
         text = path_of_file_url(text) or text
-    except ValueError as error:
+    except FileUrlError as error:
         raise ExportError(table, str(error)) from None
     return Place(os.path.abspath(text))  # noqa: PTH100 (no links are followed)
 

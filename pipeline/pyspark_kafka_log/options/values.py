@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kafka_log import Policy
 from kafka_log.disk.names import State, states_of
-from kafka_log.segment.globs import compiled
+from kafka_log.segment.globs import PatternError, compiled
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password
 from kafka_log.tables.columns import COLUMNS
@@ -77,7 +77,7 @@ def name_pattern(name: str, value: str) -> str:
         raise OptionError(name, "it is empty")
     try:
         compiled(value)
-    except ValueError as error:
+    except PatternError as error:
         raise OptionError(name, str(error)) from None
     return value
 
