@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.disk.directory import utf8
+from kafka_log.tables.losses import OnRead
 from kafka_log.tables.splits import Scan, Split
 from kafka_log.tables.totals import EXTREMES, TIMESTAMP, Totals, can_total, totals_of
 
@@ -48,10 +49,12 @@ class Aggregates:
             fields.append(pa.field(f"{name}({column})", _TIME if is_time else pa.int64()))
         return pa.schema(fields)
 
-    def rows(self, parts: Iterable[Split], scan: Scan) -> pa.RecordBatch:
-        """Their values over the rows of a task. Raises CodecError for damage."""
+    def rows(
+        self, parts: Iterable[Split], scan: Scan, on_read: OnRead | None = None
+    ) -> pa.RecordBatch:
+        """Their values over the rows of a task. ``on_read`` is called with what was read of each file. Raises CodecError for damage."""
         columns = {column for name, column in self.functions if name != "count"}
-        by_log = totals_of(parts, scan, columns)
+        by_log = totals_of(parts, scan, columns, on_read)
         found: dict[tuple[Any, ...], Totals] = {} if self.groups else {(): Totals()}
         for (topic, partition), of_log in by_log.items():
             if of_log.rows or not self.groups:

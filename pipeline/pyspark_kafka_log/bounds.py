@@ -49,7 +49,7 @@ def _at(times: Bound, log: Log, options: Options, starts: LogStarts) -> int | No
 
     begin = None if options.selection.deleted_records else starts.of(log)
     time = times[log.key] if isinstance(times, Mapping) else times
-    return offset_at(log, time, options.selection, options.engine, begin)
+    return offset_at(log, time, options.planning, options.engine, begin)
 
 
 def _check_there(option: str, offset: int, log: Log, options: Options, starts: LogStarts) -> None:

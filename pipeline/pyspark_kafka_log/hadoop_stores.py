@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from kafka_log.segment.places import FileUrlError, path_of_file_url
 from pyspark_kafka_log.options import OptionError
 
 _DEFAULT_ENDPOINT = "s3.amazonaws.com"
@@ -107,7 +108,11 @@ def _of_google(given: Mapping[str, str]) -> dict[str, Any]:
 def _key_file(name: str, path: str) -> Any:
     """What is in it: tasks are given that, and need no file."""
     try:
-        return json.loads(Path(path.removeprefix("file://")).read_bytes())
+        file = Path(path_of_file_url(path) or path)
+    except FileUrlError as error:
+        raise OptionError(name, str(error)) from None
+    try:
+        return json.loads(file.read_bytes())
     except OSError as error:
         raise OptionError(name, f"{path}: {error.strerror}") from None
     except ValueError:

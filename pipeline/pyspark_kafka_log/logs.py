@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import glob
+import os
 import re
-import urllib.parse
-import urllib.request
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kafka_log import Partition, Segment
@@ -18,7 +15,8 @@ from kafka_log.disk.files import line_of, of_topics
 from kafka_log.disk.names import State
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.disk.tiers import Ends, with_tiers
-from kafka_log.segment.places import is_url, place_of
+from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of
+from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from kafka_log.tables.own_topics import (
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,
@@ -74,7 +72,8 @@ def find_places(options: Options) -> list[Path]:
 
 
 def _directories(place: Path) -> list[Path]:
-    """A place, or the directories below it that have segments. Links are not followed."""
+    """A place, or the directories below it that have segments. Links are not followed, and names that begin with a dot are passed over:
+    what is being written lies in such directories."""
     if not place.is_dir():
         return [place]
     found: list[Path] = []
@@ -84,28 +83,37 @@ def _directories(place: Path) -> list[Path]:
         inside = list(directory.iterdir())
         if any(child.suffix == ".log" for child in inside):
             found.append(directory)
-        left += [child for child in inside if child.is_dir() and not child.is_symlink()]
+        visible = (child for child in inside if not child.name.startswith("."))
+        left += [child for child in visible if child.is_dir() and not child.is_symlink()]
     return sorted(found) or [place]
 
 
 def expand(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
-    """The paths that a path, URL or pattern stands for, absolute."""
+    """The paths that a path, URL or pattern stands for, absolute. What is there by that name is no pattern."""
+    try:
+        found = _matching(path, storage or {})
+    except (PatternError, FileUrlError) as error:
+        raise OptionError("path", str(error)) from None
+    if not found:
+        raise OptionError("path", f"{path}: nothing matches")
+    return found
+
+
+def _matching(path: str, storage: Mapping[str, str]) -> list[Path]:
     if is_url(path):
-        there: list[Path] = place_of(path, storage_options(path, storage or {})).matches()  # type: ignore[attr-defined]
-        if not there:
-            raise OptionError("path", f"{path}: nothing matches")
-        return there
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)  # two letters or more: C:\ is a path
-    if scheme is not None and not Path(path).exists():
-        if scheme[1].lower() != "file":
+        return place_of(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined,no-any-return]
+    of_url = path_of_file_url(path)
+    if of_url is not None:
+        path = of_url
+    elif not Path(path).exists():
+        scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)  # two letters or more: C:\ is a path
+        if scheme is not None:
             raise OptionError("path", f"{path}: a URL begins with {scheme[1]}://")
-        path = urllib.request.url2pathname(urllib.parse.urlsplit(path).path)
-    if not Path(path).exists() and glob.has_magic(path):
-        found = sorted(glob.glob(path))  # noqa: PTH207 (absolute patterns too)
-        if not found:
-            raise OptionError("path", f"{path}: nothing matches")
-        return [Path(p).absolute() for p in found]
-    return [Path(path).absolute()]
+    if Path(path).exists() or not is_pattern(path):
+        return [Path(path).absolute()]
+    anchor = Path(path).anchor
+    rest = path[len(anchor) :] if os.name != "nt" else path[len(anchor) :].replace("\\", "/")
+    return paths_of(Path(anchor or ".").absolute(), rest)
 
 
 def _is_empty_log_directory(path: Path) -> bool:
@@ -187,7 +195,7 @@ def _with_files(log: Log, files: Files) -> Log | None:
 
 
 def _is_wanted(segment: Segment, files: Files) -> bool:
-    if files.pattern is not None and not fnmatchcase(segment.path.name, files.pattern):
+    if files.pattern is not None and not matches(segment.path.name, files.pattern):
         return False
     if files.after is None and files.before is None:
         return True

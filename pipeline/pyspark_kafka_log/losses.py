@@ -16,23 +16,38 @@ SAID = 10
 @dataclass
 class Losses:
     """What one task has lost: how many bytes, in how many places, and the first of these; beside it how many bytes of segments it has
-    read, and how many batches it did not decompress."""
+    read, and how many batches it did not decompress.
+
+    How many records were there the offsets before and after a place tell, at most: compaction, markers and aborted transactions take offsets too.
+    ``uncounted`` are places without such offsets."""
 
     byte_count: int = 0
     places: int = 0
+    uncounted: int = 0
     first: list[str] = field(default_factory=list)
     bytes_read: int = 0
     batches_skipped: int = 0
-    _seen: set[tuple[Path, int, int]] = field(default_factory=set)
+    _seen: set[tuple[Path, int, int, int | None]] = field(default_factory=set)
+    _offsets: dict[Path, list[tuple[int, int]]] = field(default_factory=dict)
+    """The first lost offset and the one after the last, for each place."""
+    _read: int = 0
+    """Records of these places that could be read."""
 
     def add(self, path: Path, lost: Lost) -> None:
         """Count one place, once: a batch that is left out may have lost records before."""
-        place = path, lost.start, lost.end
+        at_record = lost.after_offset if lost.start == lost.end else None
+        place = path, lost.start, lost.end, at_record
         if place in self._seen:
             return
         self._seen.add(place)
         self.byte_count += lost.end - lost.start
         self.places += 1
+        after, before = lost.after_offset, lost.before_offset
+        if after is None or before is None or after >= before:
+            self.uncounted += 1
+        else:
+            self._offsets.setdefault(path, []).append((after + 1, before))
+            self._read += lost.read
         if len(self.first) < SAID:
             self.first.append(f"{os.fspath(path)}: bytes {lost.start} to {lost.end}: {lost.reason}")
 
@@ -42,11 +57,18 @@ class Losses:
         self.batches_skipped += batches_skipped
 
     @property
+    def record_count(self) -> int:
+        """How many records are lost, at most, in the places whose offsets tell it. Damage that lies together has the same offsets around it."""
+        return max(0, sum(map(_covered, self._offsets.values())) - self._read)
+
+    @property
     def metrics(self) -> dict[str, int]:
         """The numbers, as Spark's UI shows them."""
         return {
             "lostBytes": self.byte_count,
             "lostRanges": self.places,
+            "lostRows": self.record_count,
+            "uncountedRanges": self.uncounted,
             "readBytes": self.bytes_read,
             "skippedBatches": self.batches_skipped,
         }
@@ -56,6 +78,27 @@ class Losses:
         if self.places:
             more = f"; and {self.places - SAID} places more" if self.places > SAID else ""
             warnings.warn(
-                f"kafka-log: {self.byte_count} bytes in {self.places} places could not be read whole, or are left out: {'; '.join(self.first)}{more}",
+                f"kafka-log: {self.byte_count} bytes in {self.places} places could not be read whole, or are left out, with"
+                f" {self._records}: {'; '.join(self.first)}{more}",
                 stacklevel=2,
             )
+
+    @property
+    def _records(self) -> str:
+        """How many records are lost, in words."""
+        if self.uncounted == self.places:
+            return "nobody knows how many records"
+        known = f"at most {self.record_count} records"
+        if not self.uncounted:
+            return known
+        return f"{known} in {self.places - self.uncounted} of them, and nobody knows how many in the others"
+
+
+def _covered(spans: list[tuple[int, int]]) -> int:
+    """How many numbers lie in spans, each counted once."""
+    total = reached = 0
+    for first, end in sorted(spans):
+        if end > max(first, reached):
+            total += end - max(first, reached)
+            reached = end
+    return total

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from kafka_log import Segment
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
@@ -121,8 +122,11 @@ def _splits(
 ) -> Iterator[Split]:
     first, end = offsets_of(log, options, starts)
     of_options = narrowed((first, end), EVERYTHING)
-    wanted = options.selection
-    if options.view is None:
+    wanted = options.planning
+    if options.view is None and options.ends_corrupt_files:
+        # Damage that a filter hides would end the file for another query: rows may not come and go with filters.
+        wanted = wanted.but(offsets=narrowed(of_options, (None, query.offsets[1])))
+    elif options.view is None:
         wanted = wanted.but(
             offsets=narrowed(of_options, query.offsets), timestamps=query.timestamps
         )
@@ -133,12 +137,20 @@ def _splits(
     # Headers of a store would be asked for one by one. Damage that lies outside of the range stays unseen, as in a scan.
     wants_rows = options.view is None and options.max_records is None
     narrows = wants_rows and wanted.raises and wanted.policy is Policy.KAFKA
-    for segment in of_log.segments(log):
+    segments = of_log.segments(log)
+    if options.view is None:
+        segments = within_offsets(segments, query.offsets)
+    for segment in segments:
+        next_offset = next_offset_of(segment, following)
         # Tasks carry only the transactions that have records in their segment.
         here = of_segment(of_log.of(log, segment.state), segment, following.get(segment))
         first, end = here.offsets
         if not within_offsets([segment], here.offsets):
             continue  # it lies behind the last stable offset
+        if options.ends_corrupt_files:
+            # The rest of a file is no task's of its own.
+            yield Split(segment, 0, segment.size, here, next_offset)
+            continue
         # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
         for part in split(
             segment,
@@ -149,4 +161,10 @@ def _splits(
             records=options.max_records,
             narrow=narrows and isinstance(segment.path, Path),
         ):
-            yield replace(part, rows=here)
+            yield replace(part, rows=here, next_offset=next_offset)
+
+
+def next_offset_of(segment: Segment, following: Mapping[Segment, Segment]) -> int | None:
+    """The first offset of the segment that follows one, where its name says it."""
+    after = following.get(segment)
+    return after.base_offset if after is not None and after.is_named else None

@@ -28,7 +28,7 @@ from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import Types, projection, spark_schema, types_of
-from pyspark_kafka_log.stream.options import without_limits
+from pyspark_kafka_log.stream.options import without
 from pyspark_kafka_log.worker_memory import memory_told
 from pyspark_kafka_log.writing import KafkaLogStreamWriter, KafkaLogWriter, job_of
 
@@ -62,6 +62,7 @@ class DefaultSource(DataSource):
         options = parse(self.options)
         limits = {name.lower() for name in LIMITS}
         _warn_of([name for name in options.ignored if name in limits], "this is no stream")
+        _warn_of_zone(options)
         if options.report is not None:
             return reader_of(options, self.projection(schema))
         kind = FilteredReader if PUSHES in sys.modules else KafkaLogReader
@@ -70,7 +71,9 @@ class DefaultSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from pyspark_kafka_log.stream.reader import KafkaLogStreamReader  # stands on this module
 
-        return KafkaLogStreamReader(self.options, self.projection(schema))
+        reader = KafkaLogStreamReader(self.options, self.projection(schema))
+        _warn_of_zone(reader.reading)
+        return reader
 
     def writer(self, schema: StructType, overwrite: bool) -> KafkaLogWriter:
         return KafkaLogWriter(job_of(self.options, schema, overwrite))
@@ -85,7 +88,7 @@ class DefaultSource(DataSource):
 
     def _shown(self) -> Options:
         """What says how rows look. Whether they come as a stream nobody knows yet."""
-        return parse(without_limits(self.options), batch=False)
+        return parse(without(self.options, LIMITS), batch=False)
 
 
 def _types(options: Options) -> Types:
@@ -115,6 +118,15 @@ def _warn_of(ignored: Sequence[str], why: str) -> None:
     if ignored:
         told = ", ".join(ignored)
         warnings.warn(f"kafka-log: {why}, these options mean nothing: {told}", stacklevel=3)
+
+
+def _warn_of_zone(options: Options) -> None:
+    if options.without_zone:
+        warnings.warn(
+            f"kafka-log: {', '.join(options.without_zone)} has no time zone and is taken in that of this machine: a Python source is not told"
+            " spark.sql.session.timeZone; the option timeZone says it, or the time itself, as in 2026-11-22T10:15:00+01:00",
+            stacklevel=3,
+        )
 
 
 class Task(InputPartition):
@@ -147,6 +159,7 @@ class KafkaLogReader(DataSourceReader):
             limits=Limits(decompressed=options.max_decompressed),
             engine=options.engine,
             view=options.view,
+            ends_corrupt_files=options.ends_corrupt_files,
         )
 
     def partitions(self) -> list[InputPartition]:

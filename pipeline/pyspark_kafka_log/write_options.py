@@ -20,11 +20,10 @@ Options of Spark's Kafka sink that mean nothing where no broker is asked (``kafk
 from __future__ import annotations
 
 import difflib
-import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url
 from kafka_log.write.encoding import CODECS, MAGICS
 from kafka_log.write.log_format import TIMESTAMP_TYPES, FormatError, LogFormat
 from pyspark_kafka_log.options import OptionError
@@ -92,17 +91,13 @@ def parse_write(given: Mapping[str, str]) -> WriteOptions:
 
 
 def _local(path: str) -> str:
-    """A path of this machine, as Spark may write it too: ``file:/a``, ``file:///a``, with ``%20`` for a blank as where logs are read."""
-    url = urllib.parse.urlsplit(path)
-    if url.scheme == "file":  # in small letters, however it is written
-        if url.netloc not in ("", "localhost") or not url.path.startswith("/"):
-            raise OptionError(
-                "path", f"{path}: it is no URL of a directory; one begins with file:///"
-            )
-        return urllib.request.url2pathname(url.path)
-    if "://" in path:
+    """A path of this machine."""
+    if is_url(path):
         raise OptionError("path", f"{path!r} is not on a file system of this machine")
-    return path
+    try:
+        return path_of_file_url(path) or path
+    except FileUrlError as error:
+        raise OptionError("path", str(error)) from None
 
 
 def _value(option: str, value: str) -> str | int:

@@ -163,6 +163,10 @@ def test_patterns() -> None:
             f"counted://a/{name}/codecs-{number}" for name in ("one", "two") for number in (1, 2)
         ]
         assert RemotePath("counted://a/*/nothing").matches() == []
+        one_of = [str(p) for p in RemotePath("counted://a/one/codecs-{2,none,1}").matches()]
+        assert one_of == ["counted://a/one/codecs-1", "counted://a/one/codecs-2"]
+        with pytest.raises(ValueError, match="has no }"):
+            RemotePath("counted://a/one/codecs-{2").matches()
 
 
 def test_secrets_are_in_no_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,9 +139,9 @@ def test_batches_that_headers_answer_are_not_read(monkeypatch: pytest.MonkeyPatc
     read: list[int] = []
     real = read_split
 
-    def watched(part: Split, scan: Scan) -> Any:
+    def watched(part: Split, scan: Scan, **told: Any) -> Any:
         read.append(part.start)
-        return real(part, scan)
+        return real(part, scan, **told)
 
     monkeypatch.setattr(totals, "read_split", watched)
     for name in ("codecs-0", "codecs-4", "transactions-0", "compacted-0"):

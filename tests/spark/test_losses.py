@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import shutil
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,10 @@ from pyspark.sql import SparkSession
 from pyspark_kafka_log.losses import SAID, Losses
 from pyspark_kafka_log.options import default_columns, parse
 from pyspark_kafka_log.source import KafkaLogReader
+from tests.paths import SAMPLES
 
-from .logs import TIME, flipped, numbered, write
+from .logs import TIME, batch, build, flipped, numbered, write
+from .test_corrupt_files import DAMAGES, ENGINES, checksum, damaged, segment, too_late
 
 
 def three(directory: Path) -> tuple[int, int]:
@@ -37,7 +42,7 @@ def test_a_batch_that_is_left_out(directory: Path) -> None:
     start, end = three(directory)
     (told,) = said(directory, "DROPMALFORMED")
     assert told.startswith(
-        f"kafka-log: {end - start} bytes in 1 places could not be read whole, or are left out: "
+        f"kafka-log: {end - start} bytes in 1 places could not be read whole, or are left out, with at most 4 records: "
     )
     assert f": bytes {start} to {end}: a batch that is left out: stored checksum" in told
 
@@ -49,7 +54,7 @@ def test_bytes_that_are_no_batch(directory: Path) -> None:
     for mode in ("PERMISSIVE", "DROPMALFORMED"):
         (told,) = said(directory, mode)
         assert told.startswith(
-            "kafka-log: 100 bytes in 1 places could not be read whole, or are left out: "
+            "kafka-log: 100 bytes in 1 places could not be read whole, or are left out, with at most 0 records: "
         )
         assert f": bytes {middle} to {middle + 100}: " in told
 
@@ -72,6 +77,178 @@ def test_many_places_are_counted() -> None:
         losses.warn()
 
 
+# ---------------------------------------------------------------- how many records
+
+
+WAYS: tuple[dict[str, str], ...] = (
+    {"mode": "PERMISSIVE"},
+    {"mode": "DROPMALFORMED"},
+    {"mode": "PERMISSIVE", "policy": "kafka"},
+    {"mode": "DROPMALFORMED", "policy": "kafka"},
+    {"ignoreCorruptFiles": "true"},
+)
+
+
+def lost(directory: Path, **options: str) -> tuple[list[int], Losses]:
+    """The offsets that come, and what is said to be lost."""
+    reader = KafkaLogReader(parse({"path": str(directory), **options}), ("offset", "timestamp"))
+    losses = Losses()
+    rows = [
+        offset
+        for task in reader.partitions()
+        for part in reader.rows(task, losses)
+        for offset in part["offset"].to_pylist()
+    ]
+    return rows, losses
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("bad", [0, 1, 3])
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_as_many_records_as_are_not_there(
+    directory: Path, damage: Callable[[bytes, int], bytes], bad: int, engine: str
+) -> None:
+    """In a log without gaps, between segments whose names tell offsets."""
+    damaged(directory, damage, bad)
+    counted = 0
+    for way in WAYS:
+        rows, losses = lost(directory, subscribe="t", engine=engine, **way)
+        missing = 60 - len(rows)
+        if losses.uncounted:
+            assert losses.record_count <= missing, way
+        else:
+            assert losses.record_count == missing, way
+            counted += 1
+    assert counted >= 3
+
+
+def test_of_a_record_whose_time_does_not_fit(directory: Path) -> None:
+    damaged(directory, too_late, 1)
+    rows, losses = lost(directory, subscribe="t", mode="DROPMALFORMED")
+    assert (len(rows), losses.places, losses.record_count, losses.byte_count) == (55, 5, 5, 0)
+    assert "a record that is left out: " in losses.first[0]
+    rows, losses = lost(directory, subscribe="t", mode="PERMISSIVE")
+    assert (len(rows), losses.places) == (60, 0)
+
+
+def test_compaction_makes_it_at_most(directory: Path) -> None:
+    """Offsets 0, 10, 20 and 30 are there, in a batch each."""
+    batches = [build(batch(offset, [b"v"], pad=40)) for offset in (0, 10, 20, 30)]
+    write(directory, "t", 0, 0, b"".join([batches[0], flipped(batches[1], 90), *batches[2:]]))
+    rows, losses = lost(directory, mode="DROPMALFORMED")
+    assert rows == [0, 20, 30]
+    assert (losses.record_count, losses.uncounted) == (19, 0)
+
+
+def test_at_the_end_of_a_log_nobody_knows(directory: Path) -> None:
+    data = numbered(4, 3)
+    write(directory, "t", 0, 0, flipped(data, len(data) - 3))
+    for way in WAYS:
+        rows, losses = lost(directory, **way)
+        assert losses.record_count == 0
+        if len(rows) < 12:
+            assert losses.uncounted == losses.places == 1
+            with pytest.warns(UserWarning, match="left out, with nobody knows how many records: "):
+                losses.warn()
+    # One place that is known, and one that is not.
+    at = len(numbered(4, 1))
+    write(directory, "t", 0, 0, flipped(flipped(data, len(data) - 3), at - 3))
+    rows, losses = lost(directory, mode="DROPMALFORMED")
+    assert (rows, losses.record_count, losses.uncounted) == ([4, 5, 6, 7], 4, 1)
+    told = "with at most 4 records in 1 of them, and nobody knows how many in the others: "
+    with pytest.warns(UserWarning, match=told):
+        losses.warn()
+
+
+def test_only_of_what_is_asked_for(directory: Path) -> None:
+    damaged(directory, checksum, 1)  # offsets 25 to 29
+    for starting, ending, count in ((0, 27, 2), (27, 60, 3), (26, 28, 2), (31, 60, 0)):
+        rows, losses = lost(
+            directory,
+            subscribe="t",
+            mode="DROPMALFORMED",
+            startingOffsets=f'{{"t":{{"0":{starting}}}}}',
+            endingOffsets=f'{{"t":{{"0":{ending}}}}}',
+        )
+        assert rows == [n for n in range(starting, ending) if not 25 <= n < 30]
+        assert losses.record_count == count
+
+
+def garbled(data: bytes, draw: random.Random) -> bytes:
+    """The bytes with damage in some places. None are cut out: where that makes whole batches of the halves of two, nothing tells it."""
+    out = bytearray(data)
+    for _ in range(draw.randint(1, 3)):
+        at, size = draw.randrange(len(out)), draw.choice([1, 1, 4, 50, 400])
+        size = min(size, len(out) - at)
+        out[at : at + size] = draw.randbytes(size + draw.choice([0, 0, 30]))
+    return bytes(out)
+
+
+def has_its_offsets(made: bytes, data: bytes) -> bool:
+    """Whether the entries that are whole have the offsets that they had. No checksum covers these."""
+    begins: dict[bytes, set[bytes]] = {}
+    at = 0
+    while at < len(data):
+        end = at + 12 + int.from_bytes(data[at + 8 : at + 12], "big")
+        begins.setdefault(data[at + 8 : end], set()).add(data[at : at + 8])
+        at = end
+    for rest, offsets in begins.items():
+        at = made.find(rest)
+        while at >= 0:
+            if made[max(0, at - 8) : at] not in offsets:
+                return False
+            at = made.find(rest, at + 1)
+    return True
+
+
+def never_fewer_than_are_not_there(path: Path, draw: random.Random, times: int) -> int:
+    """Garble a segment of a log again and again. How often it is said how many records that made missing."""
+    data = path.read_bytes()
+    told = 0
+    for _ in range(times):
+        # Of PERMISSIVE nobody can say it: of a batch with a wrong checksum rows stay, as many as its header says by now.
+        way = {"engine": draw.choice(ENGINES)}
+        way |= draw.choice([{"mode": "DROPMALFORMED"}, {"ignoreCorruptFiles": "true"}])
+        way["splitBytes"] = draw.choice(["100000", "300"])
+        path.write_bytes(data)
+        whole = len(lost(path.parent, **way)[0])
+        made = garbled(data, draw)
+        while not has_its_offsets(made, data):
+            made = garbled(data, draw)
+        path.write_bytes(made)
+        rows, losses = lost(path.parent, **way)
+        missing = whole - len(rows)
+        if "mode" not in way and not losses.places:
+            # What is left by a broker that was killed is no damage: nothing fails the query either.
+            assert rows == lost(path.parent, engine=way["engine"])[0]
+            continue
+        assert losses.uncounted or losses.record_count >= missing, (way, made, losses)
+        told += not losses.uncounted
+    path.write_bytes(data)
+    return told
+
+
+@pytest.mark.parametrize("times", [12, pytest.param(300, marks=pytest.mark.slow)])
+def test_never_fewer_than_are_not_there(directory: Path, times: int) -> None:
+    for n in range(3):
+        path = write(directory, "t", 0, n * 20, segment(n * 20))
+    middle = path.with_name(f"{20:020}.log")
+    assert never_fewer_than_are_not_there(middle, random.Random(5), times) > times / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broker", ["kafka-2.8", "kafka-4.x"])
+def test_never_fewer_of_what_brokers_wrote(tmp_path: Path, broker: str) -> None:
+    """Old formats, compaction, transactions and every codec."""
+    draw = random.Random(broker)
+    told = 0
+    shutil.copytree(SAMPLES / broker, tmp_path / broker)
+    for path in sorted((tmp_path / broker).glob("*-*/*.log")):
+        if path.stat().st_size and not path.parent.name.startswith("__"):
+            told += never_fewer_than_are_not_there(path, draw, 8)
+    assert told
+
+
 def metrics(frame: Any) -> dict[str, int]:
     """Those of the scan that a query has run."""
     execution = frame._jdf.queryExecution()
@@ -80,7 +257,7 @@ def metrics(frame: Any) -> dict[str, int]:
     while not plan.children().isEmpty():
         plan = plan.children().head()
     found = plan.metrics()
-    names = ("lostBytes", "lostRanges", "readBytes", "skippedBatches")
+    names = [*Losses().metrics]
     return {name: found.apply(name).value() for name in names}
 
 
@@ -90,10 +267,26 @@ def test_metrics_of_the_scan(session: SparkSession, directory: Path) -> None:
     source = session.read.format("kafka-log").option("mode", "DROPMALFORMED")
     size = len(numbered(4, 3))
     for frame in (source.load(str(directory)), source.load(str(directory)).select("value")):
-        lost = {"lostBytes": end - start, "lostRanges": 1}
+        lost = {"lostBytes": end - start, "lostRanges": 1, "lostRows": 4, "uncountedRanges": 0}
         assert metrics(frame) == {**lost, "readBytes": size, "skippedBatches": 0}
     good = session.read.format("kafka-log").option("mode", "PERMISSIVE").load(str(directory))
     assert metrics(good)["lostRanges"] in (0, 1)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+def test_what_counting_reads(
+    session: SparkSession, directory: Path, engine: str, request: pytest.FixtureRequest
+) -> None:
+    session.conf.set("spark.sql.adaptive.enabled", "false")  # whose plans show no scans
+    request.addfinalizer(lambda: session.conf.unset("spark.sql.adaptive.enabled"))
+    write(directory, "t", 0, 0, numbered(4, 40, pad=4096))
+    source = session.read.format("kafka-log").option("engine", engine).load(str(directory))
+    size = len(numbered(4, 40, pad=4096))
+    counted = metrics(source.groupBy().count())
+    assert counted == {**Losses().metrics, "readBytes": size}
+    # Times that producers set are not in headers: batches are read for them once more.
+    assert size <= metrics(source.groupBy().agg({"timestamp": "max"}))["readBytes"] <= 2 * size
 
 
 @pytest.mark.spark

@@ -18,7 +18,6 @@ from pyspark_kafka_log.options import (
     KAFKA_COLUMNS,
     KNOWN,
     LATEST,
-    REFUSED,
     OptionError,
     Options,
     default_columns,
@@ -53,7 +52,8 @@ def test_names_are_taken_in_any_case() -> None:
         ({"pathGlobFilter": "*.log"}, {"files": options.Files(pattern="*.log")}),
         ({"recursiveFileLookup": "true"}, {"files": options.Files(recursive=True)}),
         ({"ignoreMissingFiles": "true"}, {"files": options.Files(ignore_missing=True)}),
-        ({"modifiedAfter": "1970-01-01T00:00:01"}, {"files": options.Files(after=10**9)}),
+        ({"ignoreCorruptFiles": "true"}, {"files": options.Files(ignore_corrupt=True)}),
+        ({"modifiedAfter": "1970-01-01T00:00:01Z"}, {"files": options.Files(after=10**9)}),
         ({"modifiedBefore": "1970-01-01T01:00:01+01:00"}, {"files": options.Files(before=10**9)}),
         ({"startingTimestamp": "5"}, {"starting_times": 5}),
         ({"startingTimestamp": "5", "startingOffsets": "latest"}, {"starting_times": 5}),
@@ -160,7 +160,7 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
         ({"failOnDataLoss": "maybe"}, "failOnDataLoss: true or false is expected"),
         ({"minPartitions": "0"}, "minPartitions: a number from 1 on"),
         ({"paths": '["/a", 1]'}, "paths: a JSON list of paths"),
-        *[({name: "1"}, f"{name}: not supported") for name in REFUSED],
+        ({"ignoreCorruptFiles": "1"}, "ignoreCorruptFiles: true or false is expected"),
     ],
 )
 def test_what_is_refused(given_options: dict[str, str], message: str) -> None:

@@ -78,7 +78,8 @@ def test_a_name_with_a_star_is_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("hdfs:/logs", "a URL begins with hdfs://"),
+        ("hdfs:/logs", "option path: hdfs:/logs: a URL begins with hdfs://"),
+        ("file://host/x", "option path: file://host/x: it is no URL of a path of this machine"),
         ("/nowhere/at/all-*", "nothing matches"),
     ],
 )
@@ -134,9 +135,9 @@ def test_files_by_when_they_were_written(broker: Path) -> None:
     path = str(broker / "a-0")
     for second, file in enumerate(sorted((broker / "a-0").glob("*.log"))):
         os.utime(file, (second, second))
-    assert offsets(slices(path=path, modifiedAfter="1970-01-01T00:00:00")) == list(range(10, 30))
+    assert offsets(slices(path=path, modifiedAfter="1970-01-01T00:00:00Z")) == list(range(10, 30))
     assert offsets(slices(path=path, modifiedBefore="1970-01-01T00:00:02Z")) == list(range(20))
-    between = {"modifiedAfter": "1970-01-01T00:00:00", "modifiedBefore": "1970-01-01T00:00:02"}
+    between = {"modifiedAfter": "1970-01-01T00:00:00Z", "modifiedBefore": "1970-01-01T00:00:02Z"}
     assert offsets(slices(path=path, **between)) == list(range(10, 20))
     assert len(slices(path=path, modifiedAfter="1970-01-01T01:00:00+01:00")) == 2
     with pytest.raises(OptionError, match=r"modifiedAfter: a time such as .*, not 'yesterday'"):
@@ -148,6 +149,7 @@ def test_directories_below_directories(broker: Path, tmp_path: Path) -> None:
     shutil.copytree(broker / "a-1", deep / "a-1")
     shutil.copytree(broker / "b.c-0", tmp_path / "deep" / "b.c-0")
     (deep / "link").symlink_to(tmp_path / "deep")
+    shutil.copytree(broker / "a-0", deep / ".kafka-log-0.writing" / "x-0")
     with pytest.raises(DirectoryError, match="no segments"):
         slices(path=str(tmp_path / "deep" / "disk"))
     path = str(tmp_path / "deep")

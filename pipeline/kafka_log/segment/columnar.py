@@ -36,6 +36,7 @@ from kafka_log.segment.skipping import SkippingDecoder, SkippingReader
 
 # What a first record does not need is imported where it is: the codecs take 50 ms, Arrow's functions 30.
 if TYPE_CHECKING:
+    from kafka_log.segment.passes import Run
     from kafka_log.segment.row_values import Values
 
 ROWS = 1 << 16
@@ -135,6 +136,7 @@ class Scanner:
         self.cursor = Cursor(self.reader, self._source, self._load)
         self._skipping: SkippingDecoder | None = None
         self._plain_bytes = 0
+        self._run: Run | None = None
         self.on_batch: OnBatch | None = None
         """Is told of each batch of which there is something to say, before its rows come and after those before it."""
 
@@ -156,6 +158,15 @@ class Scanner:
         """Batches that were not decompressed, as their headers say that no record of theirs is wanted."""
         by_reader = self.reader.skipped if isinstance(self.reader, SkippingReader) else 0
         return by_reader + (0 if self._skipping is None else self._skipping.skipped)
+
+    def offsets_around(self, batch: Batch) -> tuple[int | None, int | None]:
+        """The last offset before the damaged batch that ``on_batch`` is being told of, and the first one after it; None where nobody can
+        know, as its header may be damaged too."""
+        if batch.is_valid:
+            first = batch.base_offset
+            return None if first is None else first - 1, batch.last_offset + 1
+        salvage = self.policy is Policy.SALVAGE and self._run is not None
+        return self._run.around if salvage and self._run is not None else (None, None)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream."""
@@ -211,6 +222,7 @@ class Scanner:
         Ranges and damage are left to the caller; only a strict reader raises.
         """
         with self.reader.opened() as run:
+            self._run = run
             if run is None:
                 return
             plain = run.batches()

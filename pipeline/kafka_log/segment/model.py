@@ -244,6 +244,10 @@ class Lost:
     reason: str
     after_offset: int | None = None
     before_offset: int | None = None
+    around: tuple[int | None, int | None] | None = field(default=None, compare=False)
+    """Of a batch with a wrong checksum of which records could be read, whose offsets may be wrong too: those before and after it."""
+    read: int = field(default=0, compare=False)
+    """How many these records are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from io import FileIO
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,8 @@ class Run:
         self.skipped: int | None = None
         """The end of the last bytes that were skipped."""
         self.ahead = ReadAhead(file, size)
+        self.around: tuple[int | None, int | None] = (None, None)
+        """Of the last batch with a wrong checksum: the last offset before it, and the first of the next good entry; None: unknown."""
         self.found: tuple[int, int | None, tuple[int, int] | None] | None = None
         """The last search for an entry: from where, after which offset, and what it found."""
 
@@ -201,6 +204,8 @@ class Run:
             says = min(says, place) if frame is not None else place
         end = says
         following = offset if end == place else None
+        # An entry inside of the batch is one of its messages.
+        self.around = self.offset_before(), offset if place >= end else None
         unwritten = self.reader.tail is Tail.ACTIVE and following is None
         if unwritten and tails.is_unwritten(self.readable(UNKNOWN), self.position, self.size):
             # Zeros that nobody wrote are not of it, but for the one that a record without headers ends in.
@@ -278,7 +283,7 @@ class Run:
 
     def note_lost_records(self, batch: Batch, following: int | None) -> None:
         """Note that some records of a batch are lost. ``following`` is the first offset after it."""
-        after = batch.records[-1].offset if batch.records else None
+        after = batch.records[-1].offset if batch.records else self.offset_before()
         torn = bool(batch.problems) and batch.problems[0].at == "size"
         why = (
             batch.problems[0 if torn else -1].error
@@ -287,7 +292,10 @@ class Run:
         )
         reason = f"{len(batch.records)} records could be read: {why}"
         end = batch.position + batch.size
-        self.lost.append(Lost(batch.position, end, reason, after, following))
+        lost = Lost(batch.position, end, reason, after, following)
+        if not batch.is_valid:
+            lost = replace(lost, around=self.around, read=len(batch.records))
+        self.lost.append(lost)
 
     def skip(self, reason: str, end: int, following: int | None) -> None:
         """Go on at ``end``; what lies before it is lost, but for zeros at the end of an active file. ``following`` is the first offset

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -13,11 +12,38 @@ from typing import Any, cast
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)(?:::[^/]*)?://", re.ASCII)
 """Two letters or more: ``C:`` is a drive."""
 
+_FILE_URL = re.compile(r"file:(?://(?P<host>[^/]*))?(?P<path>/.*)?", re.ASCII | re.DOTALL | re.I)
+
+
+class FileUrlError(OSError, ValueError):
+    """A URL with ``file:`` that is none of a path of this machine."""
+
 
 def is_url(path: str | os.PathLike[str]) -> bool:
     """Whether it is the URL of a store: of any but ``file://``, which is a path of this machine."""
     found = _URL.match(os.fspath(path))
     return found is not None and found["scheme"].lower() != "file"
+
+
+def path_of_file_url(
+    text: str | os.PathLike[str], *, windows: bool = os.name == "nt"
+) -> str | None:
+    """The path that a URL with ``file:`` stands for, as Spark, Hadoop and browsers write them: ``file:/a``, ``file:///a``,
+    ``file://localhost/a``, with ``%20`` for a blank. None for what is no such URL.
+
+    ``#`` and ``?`` are parts of names, as in Hadoop; they begin no fragment and no query. Raises FileUrlError for a URL of another machine, and for
+    one without an absolute path.
+    """
+    text = os.fspath(text)
+    found = _FILE_URL.match(text)
+    if found is None:
+        return None
+    path = found["path"] if found.end() == len(text) else None
+    if path is None or (found["host"] or "").lower() not in ("", "localhost"):
+        reason = "it is no URL of a path of this machine; one begins with file:///"
+        raise FileUrlError(f"{text}: {reason}")
+    plain = os.fsdecode(urllib.parse.unquote_to_bytes(path))
+    return plain[1:] if windows and re.match(r"/[A-Za-z]:(/|$)", plain, re.ASCII) else plain
 
 
 def has_password(path: str) -> bool:
@@ -40,15 +66,14 @@ def place_of(
     """A path as it is; of a URL what reads there, with the options of fsspec's class for it.
 
     That is a :class:`~kafka_log.segment.remote_paths.RemotePath`: it has of a Path what reading needs. Raises
-    ModuleNotFoundError without fsspec.
+    ModuleNotFoundError without fsspec, OSError for a URL of a file of another machine.
     """
     if isinstance(path, Path) or getattr(path, "is_remote", False):
         return cast(Path, path)
     text = os.fspath(path)
     if not is_url(text):
-        if _URL.match(text):
-            text = urllib.request.url2pathname(urllib.parse.urlsplit(text).path)
-        return Path(text)
+        of_url = path_of_file_url(text)
+        return Path(text if of_url is None else of_url)
     try:
         from kafka_log.segment.remote_paths import RemotePath
     except ModuleNotFoundError as error:

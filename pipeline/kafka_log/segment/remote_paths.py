@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import errno
-import fnmatch
 import io
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import total_ordering
-from glob import has_magic
 from typing import Any, BinaryIO, NamedTuple, Self, cast
 
 import fsspec
 from fsspec.registry import known_implementations
 
+from kafka_log.segment.globs import compiled, is_pattern, paths_of
 from kafka_log.segment.places import has_password
 from kafka_log.segment.remote_errors import RemoteError, told
 from kafka_log.segment.remote_files import RemoteFile
@@ -186,19 +185,18 @@ class RemotePath(os.PathLike[str]):
 
     def glob(self, pattern: str) -> Iterator[RemotePath]:
         """What is in it with a name of a pattern."""
-        return (child for child in self.iterdir() if fnmatch.fnmatchcase(child.name, pattern))
+        wanted = compiled(pattern)
+        return (child for child in self.iterdir() if wanted.fullmatch(child.name))
 
     def matches(self) -> list[RemotePath]:
-        """The paths that it stands for as a pattern, in order; itself where it is none."""
-        top, *parts = self._rest.split("/")
-        found = [self._at(top)]
-        for part in parts:
-            if has_magic(part):
-                found = [child for path in found if path.is_dir() for child in path.glob(part)]
-            else:
-                found = [path / part for path in found]
-        there = found if not has_magic(self._rest) else [path for path in found if path.exists()]
-        return sorted(there)
+        """The paths that it stands for as a pattern (:mod:`kafka_log.segment.globs`), in order; itself where it is none. Raises PatternError for a
+        pattern that ends too early."""
+        top, _, rest = self._rest.partition("/")
+        return (
+            cast(list[RemotePath], paths_of(cast(Any, self._at(top)), rest))
+            if is_pattern(rest)
+            else [self]
+        )
 
     def stat(self) -> Info:
         """Its size and time."""

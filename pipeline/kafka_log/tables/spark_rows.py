@@ -14,10 +14,11 @@ from codecgen.runtime.errors import ValueRefused, Where
 from kafka_log.disk.directory import Segment
 from kafka_log.segment.columnar import Scanner, Unread
 from kafka_log.segment.control import read_control
-from kafka_log.segment.model import codec_label
+from kafka_log.segment.model import Lost, codec_label
 from kafka_log.segment.row_masks import numbers
 from kafka_log.tables.batch_sizes import held_bytes
 from kafka_log.tables.columns import COLUMNS, HEADERS_TYPE, MS_MAX, TIMESTAMP, unread_row
+from kafka_log.tables.losses import OnLost
 
 if TYPE_CHECKING:
     from kafka_log.tables.splits import Scan
@@ -42,9 +43,9 @@ class SparkRows:
         self.needed = tuple(sorted(needed or {"position"}))
         self._constant: dict[str, Any] = {}
 
-    def of(self, scanner: Scanner) -> Iterator[pa.RecordBatch]:
+    def of(self, scanner: Scanner, on_lost: OnLost) -> Iterator[pa.RecordBatch]:
         """The rows, in batches that are not too large. Raises ValueRefused for a timestamp that has no place in its column, if damage is
-        an error, after the rows before it; else it is null, or its record is left out."""
+        an error, after the rows before it; else it is null, or its record is left out, which ``on_lost`` is told."""
         for part in scanner.parts():
             if isinstance(part, Unread):
                 if self.explains:
@@ -56,11 +57,19 @@ class SparkRows:
             elif self.scan.on_damage == "keep":
                 yield from self._pieces(part)  # null
             elif self.scan.on_damage == "drop":
+                for row in beyond.nonzero()[0].tolist():
+                    self._lose(part.slice(row, 1), on_lost)
                 yield from self._pieces(part.filter(pa.array(~beyond)))
             else:
                 first = int(beyond.argmax())
                 yield from self._pieces(part.slice(0, first))
                 raise self._too_large(part.slice(first, 1))
+
+    def _lose(self, row: pa.RecordBatch, on_lost: OnLost) -> None:
+        error = self._too_large(row)
+        offset, position = (int(numbers(row, name)[0]) for name in ("offset", "position"))
+        reason = f"a record that is left out: {error}"
+        on_lost(self.segment.path, Lost(position, position, reason, offset - 1, offset + 1))
 
     def _too_large(self, row: pa.RecordBatch) -> ValueRefused:
         time, offset, position = (

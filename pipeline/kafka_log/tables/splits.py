@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Segment
 from kafka_log.segment.kernels import ENGINES, Engine, use_kernels
-from kafka_log.segment.model import OnDamage, Policy
+from kafka_log.segment.model import Lost, OnDamage, Policy
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.columns import (
@@ -25,7 +27,15 @@ from kafka_log.tables.columns import (
     Unit,
     schema,
 )
-from kafka_log.tables.losses import OnLost, OnRead, tell_dropped, tell_lost
+from kafka_log.tables.losses import (
+    OnLost,
+    OnRead,
+    RestOfFile,
+    is_corrupt,
+    tell_dropped,
+    tell_lost,
+    within_split,
+)
 from kafka_log.tables.selection import RowFilters, Selection, changed
 from kafka_log.tables.steady import is_gone
 
@@ -64,6 +74,8 @@ class Split:
     start: int = 0
     stop: int | None = None
     rows: RowSelection = field(default_factory=lambda: RowSelection(control_records=False))
+    next_offset: int | None = None
+    """The first offset of the next segment; None where nobody says it."""
 
     @property
     def size(self) -> int:
@@ -88,6 +100,8 @@ class Scan:
     engine: Engine = "auto"
     timestamp_unit: Unit = "us"
     view: str | None = None
+    ends_corrupt_files: bool = False
+    """Whether damage that would be raised ends its file: the rows before it stay, and the rest is lost."""
 
     def __post_init__(self) -> None:
         if self.batch_rows < 1:
@@ -226,6 +240,11 @@ def read_split(
     part: Split, scan: Scan, on_lost: OnLost | None = None, on_read: OnRead | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one split. ``on_lost`` and ``on_read`` are as of :func:`read_splits`."""
+
+    def lose(path: Path, lost: Lost) -> None:
+        if on_lost is not None:
+            on_lost(path, within_split(lost, part))
+
     if scan.view is not None:
         view = scan.topic_view
         scanner = _scanner(part, scan, view.needed)
@@ -244,15 +263,21 @@ def read_split(
 
         rows = SparkRows(part.segment, scan)
         scanner = _scanner(part, scan, rows.needed)
-        batches = rows.of(scanner)
+        batches = rows.of(scanner, lose)
     if on_lost is not None and scan.on_damage == "drop":
-        tell_dropped(scanner, on_lost)
+        tell_dropped(scanner, lose)
+    rest = RestOfFile(scanner) if scan.ends_corrupt_files else None
     try:
         yield from batches
+    except CodecError as error:
+        if rest is None or not is_corrupt(error):
+            raise
+        lose(part.segment.path, rest.lost(error, part.start + part.size))
+        return
     finally:
         if on_read is not None:
             on_read(scanner.bytes_read, scanner.batches_skipped)
-    tell_lost(scanner, on_lost)
+    tell_lost(scanner, lose)
 
 
 def _scanner(part: Split, scan: Scan, columns: tuple[str, ...]) -> Scanner:

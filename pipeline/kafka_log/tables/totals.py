@@ -7,9 +7,9 @@ has set it. Checksums are verified, and what is compressed stays so. Every other
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,11 @@ from kafka_log.segment.reader import damage
 from kafka_log.segment.row_masks import numbers, numbers_of
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.columns import MS_MAX
+from kafka_log.tables.losses import OnRead
 from kafka_log.tables.splits import Scan, Split, read_split
+
+if TYPE_CHECKING:
+    from kafka_log.segment.columnar import Scanner
 
 OFFSET, TIMESTAMP = "offset", "timestamp"
 EXTREMES = (OFFSET, TIMESTAMP)
@@ -61,14 +65,15 @@ def _both(a: tuple[int, int] | None, b: tuple[int, int] | None) -> tuple[int, in
 
 def can_total(scan: Scan) -> bool:
     """Whether rows are counted so: damage must be an error, and what the formats allow is not to be looked at more closely."""
-    return scan.view is None and scan.on_damage == "raise" and scan.policy is Policy.KAFKA
+    fails = scan.on_damage == "raise" and not scan.ends_corrupt_files
+    return scan.view is None and fails and scan.policy is Policy.KAFKA
 
 
 def totals_of(
-    parts: Iterable[Split], scan: Scan, columns: Iterable[str]
+    parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
 ) -> dict[tuple[str, int], Totals]:
     """The totals of splits by topics and partitions, with the least and largest values of ``columns`` (of :data:`EXTREMES`). The ``scan`` has the
-    columns that decide which rows there are. Raises CodecError as reading all rows does; but what a producer wrote wrongly under a right checksum is
+    columns that decide which rows there are. ``on_read`` is as of :func:`~kafka_log.tables.splits.read_splits`. Raises CodecError as reading all rows does; but what a producer wrote wrongly under a right checksum is
     seen only where a batch has to be read."""
     parts = tuple(parts)
     wanted = frozenset(columns)
@@ -78,14 +83,17 @@ def totals_of(
     found: dict[tuple[str, int], Totals] = {}
     for part in parts:
         key = part.segment.topic, part.segment.partition
-        read = _by_headers(part, settled, wanted) if kernels else _by_rows(part, settled, wanted)
+        by = _by_headers if kernels else _by_rows
+        read = by(part, settled, wanted, on_read)
         for one in read:
             found[key] = found.get(key, Totals()) + one
     return found
 
 
-def _by_rows(part: Split, scan: Scan, wanted: frozenset[str]) -> Iterator[Totals]:
-    for batch in read_split(part, scan):
+def _by_rows(
+    part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
+) -> Iterator[Totals]:
+    for batch in read_split(part, scan, on_read=on_read):
         if batch.num_rows:
             yield Totals(
                 batch.num_rows,
@@ -101,7 +109,9 @@ def _extremes(values: Any) -> tuple[int, int] | None:
     return None if found["min"] is None else (found["min"], found["max"])
 
 
-def _by_headers(part: Split, scan: Scan, wanted: frozenset[str]) -> Iterator[Totals]:
+def _by_headers(
+    part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
+) -> Iterator[Totals]:
     from kafka_log.segment.block_reader import BlockScanner
     from kafka_log.segment.blocks import COUNTED, Block
 
@@ -120,23 +130,36 @@ def _by_headers(part: Split, scan: Scan, wanted: frozenset[str]) -> Iterator[Tot
     )
     end = part.start
     high = part.rows.offsets[1]
-    with closing(scanner.items()) as items:
+    with _told(scanner, on_read), closing(scanner.items()) as items:
         for item in items:
             if isinstance(item, Block):
-                yield from _of_block(item, part, scan, wanted)
+                yield from _of_block(item, part, scan, wanted, on_read)
                 end = item.end
             else:
                 first = item.base_offset
                 if high is not None and first is not None and first >= high and damage(item):
                     return  # nor is what follows it read for rows
                 end = item.position + item.size
-                yield from _by_rows(replace(part, start=item.position, stop=end), scan, wanted)
+                of_item = replace(part, start=item.position, stop=end)
+                yield from _by_rows(of_item, scan, wanted, on_read)
     if end < (part.segment.size if part.stop is None else part.stop):
         # Whoever reads the rows says what is wrong with the rest.
-        yield from _by_rows(replace(part, start=end), scan, wanted)
+        yield from _by_rows(replace(part, start=end), scan, wanted, on_read)
 
 
-def _of_block(block: Any, part: Split, scan: Scan, wanted: frozenset[str]) -> Iterator[Totals]:
+@contextmanager
+def _told(scanner: Scanner, on_read: OnRead | None) -> Iterator[None]:
+    """Tell in the end what a scanner has read."""
+    try:
+        yield
+    finally:
+        if on_read is not None:
+            on_read(scanner.bytes_read, 0)
+
+
+def _of_block(
+    block: Any, part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
+) -> Iterator[Totals]:
     """The totals of a run of batches whose checksums are right."""
     headers = block.batch_headers
     said = _said(headers, part.rows, scan, wanted)
@@ -155,7 +178,8 @@ def _of_block(block: Any, part: Split, scan: Scan, wanted: frozenset[str]) -> It
     edges = np.append(starts, block.end)
     for low, high in _runs(~said):
         stop = int(edges[high])
-        yield from _by_rows(replace(part, start=int(edges[low]), stop=stop), scan, wanted)
+        of_run = replace(part, start=int(edges[low]), stop=stop)
+        yield from _by_rows(of_run, scan, wanted, on_read)
 
 
 def _said(headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: frozenset[str]) -> Any:

@@ -27,7 +27,7 @@ from pyspark_kafka_log.connector import file_metadata
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.moved_files import there_still
-from pyspark_kafka_log.options import default_columns, parse
+from pyspark_kafka_log.options import Session, default_columns, parse
 from pyspark_kafka_log.reports import ReportReader
 from pyspark_kafka_log.source import PROBLEM, DefaultSource, KafkaLogReader, Task, reader_of
 from pyspark_kafka_log.stream.options import parse_stream
@@ -123,6 +123,11 @@ def _given(request: Mapping[str, Any]) -> dict[str, str]:
     return {**request.get("stores", {}), **request["options"]}
 
 
+def _session(request: Mapping[str, Any]) -> Session:
+    """What the JVM's session says where options do not."""
+    return Session.of(request["session"])
+
+
 def _hello(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     """Nothing: that there is an answer says that this Python has what it needs."""
 
@@ -165,11 +170,13 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     losses = Losses()
     splits = pickle.loads(task)
     if "stream" in request:
-        stream = parse_stream(request["options"])
+        stream = parse_stream(request["options"], _session(request))
         splits = there_still(splits, stream.reading, fails=stream.fails)
     asked = Aggregates.of(request)
     if asked is not None and isinstance(reader, KafkaLogReader):
-        _send_rows([asked.rows(reader.there(splits), reader.scan)], asked.schema, out)
+        rows = asked.rows(reader.there(splits), reader.scan, losses.read)
+        _send_rows([rows], asked.schema, out)
+        out.tell(losses)
         return
     batches: Iterable[pa.RecordBatch]
     fields = request.get("metadata")
@@ -238,7 +245,9 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader | ReportReader:
     is a column to say so."""
     given = _given(request)
     asks_rows = request.get("aggregates") is None
-    options = parse_stream(given).reading if "stream" in request else parse(given)
+    session = _session(request)
+    is_stream = "stream" in request
+    options = parse_stream(given, session).reading if is_stream else parse(given, session=session)
     deciding = {"timestamp"}
     if options.selection.damage == "keep":
         deciding |= {PROBLEM, options.corrupt_record}
@@ -264,7 +273,7 @@ class StreamAnswers:
     def __call__(self, request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
         """Answer with JSON, or with tasks."""
         if self._stream is None:
-            options = parse_stream(_given(request))
+            options = parse_stream(_given(request), _session(request))
             self._stream = LogStream(options, request["parallelism"])
         stream = self._stream
         start, end = (

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from kafka_log.segment.places import place_of
 from kafka_log.tables.parquet import Compression
 from pyspark_kafka_log.export.job import Exported, run
 from pyspark_kafka_log.export.places import place_of_table
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
 from pyspark_kafka_log.export.state import DataLossError, ExportError, TaskError
 from pyspark_kafka_log.export.targets import Target
-from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.options import Session, parse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +65,8 @@ def export(
     """
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     given = dict(options or {})
-    parsed = parse(given | {"path": os.fspath(paths[0])} if len(paths) == 1 else given)
+    given |= {"path": os.fspath(paths[0])} if len(paths) == 1 else {}
+    parsed = parse(given, session=Session(Session.of_conf(spark.conf.get).time_zone))
     if len(paths) > 1:
         parsed = replace(parsed, paths=tuple(os.fspath(one) for one in paths))
     runner = SparkRunner(spark, progress)
@@ -80,9 +80,6 @@ def export(
         fail_on_data_loss=fail_on_data_loss,
         compression=compression,
     )
-
-
-_FILE_URL = re.compile("file:", re.IGNORECASE)
 
 
 def target_of(
@@ -101,7 +98,7 @@ def target_of(
                 os.fspath(to),
                 "a store renames nothing, so that readers of plain Parquet files would see a part of an export: give it the format delta or iceberg",
             )
-        return ParquetTarget(Path(place.root) if _FILE_URL.match(os.fspath(to)) else Path(to))
+        return ParquetTarget(place_of(to))
     if kind == "delta":
         from pyspark_kafka_log.export.delta import DeltaTarget
 

@@ -168,6 +168,11 @@ def _check(
         raise ExportError(
             target.name, "it goes on where the last export ended: startingOffsets is not taken"
         )
+    if options.files.ignore_corrupt:
+        raise ExportError(
+            target.name,
+            "it goes on where the last export ended, so that there is no rest of a file to skip: ignoreCorruptFiles is not taken; mode is",
+        )
     if target.in_files:
         absent = [n for n in partition_by if (n if n != "date" else "timestamp") not in columns]
         if absent:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import urllib.parse
-import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from kafka_log.segment.places import is_url, place_of
+from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from kafka_log.segment.remote_errors import told
 from pyspark_kafka_log.export.state import ExportError
 
@@ -115,15 +114,16 @@ def place_of_table(
 ) -> Place:
     """The place of a table, by its path or URI. Raises :class:`ExportError` for one where nothing is written."""
     text = os.fspath(root)
-    scheme = urllib.parse.urlsplit(text).scheme.lower()
     if is_url(text):
-        if scheme not in SCHEMES:
+        if urllib.parse.urlsplit(text).scheme.lower() not in SCHEMES:
             raise ExportError(
                 table, "tables are written to directories and to s3://, no other store"
             )
         return Place(text.rstrip("/"), dict(options or {}))
-    if scheme == "file":
-        text = urllib.request.url2pathname(urllib.parse.urlsplit(text).path)
+    try:
+        text = path_of_file_url(text) or text
+    except FileUrlError as error:
+        raise ExportError(table, str(error)) from None
     return Place(os.path.abspath(text))  # noqa: PTH100 (no links are followed)
 
 

@@ -2,11 +2,13 @@
 
 | option | values | default |
 | --- | --- | --- |
-| ``path``, ``paths`` | what ``load`` is given: broker directories, partition directories, segment files, ``*`` patterns | |
-| ``pathGlobFilter`` | a pattern, with ``*`` and ``?``, of the names of segment files that are read | all |
+| ``path``, ``paths`` | what ``load`` is given: broker directories, partition directories, segment files, patterns of these | |
+| ``pathGlobFilter`` | a pattern (:mod:`kafka_log.segment.globs`) of the names of segment files that are read | all |
 | ``recursiveFileLookup`` | ``true`` looks for partitions in all directories below the paths | ``false`` |
-| ``modifiedAfter``, ``modifiedBefore`` | segment files that were written after, or before, a time such as ``2026-11-22T10:15:00`` (UTC where it has no zone) | all |
-| ``ignoreMissingFiles`` | ``true`` leaves out, with a warning, files that are gone when a task reads them | ``false`` |
+| ``modifiedAfter``, ``modifiedBefore`` | segment files that were written after, or before, a time such as ``2026-11-22T10:15:00`` | all |
+| ``timeZone`` | the zone of times that are written without one: ``Europe/Paris``, ``+01:00`` | that of the session; the Python source takes that of the driver's machine |
+| ``ignoreCorruptFiles`` | ``true`` skips, with a warning, the rest of a file at damage that would fail the query; what was read of it before stays | ``spark.sql.files.ignoreCorruptFiles`` with the connector, else ``false`` |
+| ``ignoreMissingFiles`` | ``true`` leaves out, with a warning, files that are gone when a task reads them | ``spark.sql.files.ignoreMissingFiles`` with the connector, else ``false`` |
 | ``subscribe`` | topics, with commas between | all topics |
 | ``subscribePattern`` | a regular expression (Python's) that is found in the name of a topic; Kafka's own topics are left out | |
 | ``assign`` | ``{"topicA":[0,1],"topicB":[2]}`` | |
@@ -54,7 +56,8 @@ reader stops.
 """
 
 from pyspark_kafka_log.options.checked import KAFKA_COLUMNS, Files, Options, default_columns, parse
-from pyspark_kafka_log.options.table import IGNORED, KNOWN, REFUSED
+from pyspark_kafka_log.options.session import Session
+from pyspark_kafka_log.options.table import IGNORED, KNOWN
 from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
 
 __all__ = [
@@ -63,12 +66,12 @@ __all__ = [
     "KAFKA_COLUMNS",
     "KNOWN",
     "LATEST",
-    "REFUSED",
     "Bound",
     "Files",
     "Offsets",
     "OptionError",
     "Options",
+    "Session",
     "default_columns",
     "parse",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import tzinfo
 
 from kafka_log import Policy
 from kafka_log.segment.kernels import Engine
@@ -12,7 +13,8 @@ from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.selection import Isolation, Selection
 from kafka_log.tables.splits import METADATA_COLUMNS
 from pyspark_kafka_log.options import reports, table
-from pyspark_kafka_log.options.table import Given
+from pyspark_kafka_log.options.session import Session, nanoseconds, time_zone
+from pyspark_kafka_log.options.table import Given, Moment, Option
 from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
 
 KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
@@ -29,6 +31,8 @@ class Files:
     before: int | None = None
     recursive: bool = False
     ignore_missing: bool = False
+    ignore_corrupt: bool = False
+    """Whether damage that would fail the query ends a file, and not the query."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +74,27 @@ class Options:
     """What stores are opened with (:mod:`pyspark_kafka_log.storage`). There are secrets among it."""
     ignored: tuple[str, ...] = ()
     """Options that mean nothing here."""
+    without_zone: tuple[str, ...] = ()
+    """Options with a time that has no zone, where nobody says the session's."""
+
+    @property
+    def ends_corrupt_files(self) -> bool:
+        """Whether what is damage ends the file that it is in."""
+        return self.files.ignore_corrupt and self.selection.raises
+
+    @property
+    def planning(self) -> Selection:
+        """What is wanted, for whoever looks ahead: damage that ends a file when it is read is passed over, and what a damaged batch says
+        is not believed."""
+        if not self.ends_corrupt_files:
+            return self.selection
+        return self.selection.but(policy=Policy.SALVAGE, on_damage="drop")
 
 
-def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
+def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Session()) -> Options:  # noqa: B008
     """The options, checked. Raises :class:`OptionError` for the first that cannot be taken, also for unknown ones.
 
-    ``batch``: as a batch query has them, which has offsets to begin and to end with.
+    ``batch``: as a batch query has them, which has offsets to begin and to end with. ``session`` is what holds where they say nothing.
     """
     of = Given(given)
     view = of[table.VIEW]
@@ -99,13 +118,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         _check_bound(table.ENDING_OFFSETS.name, "end", ending, EARLIEST)
     return Options(
         paths=of[table.PATH] + of[table.PATHS],
-        files=Files(
-            of[table.PATH_GLOB_FILTER],
-            of[table.MODIFIED_AFTER],
-            of[table.MODIFIED_BEFORE],
-            of[table.RECURSIVE_FILE_LOOKUP],
-            of[table.IGNORE_MISSING_FILES],
-        ),
+        files=_files(of, session),
         subscribe=subscribe,
         subscribe_pattern=pattern,
         assign=assign,
@@ -139,6 +152,43 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         deep=of[table.DEEP],
         storage=of.storage,
         ignored=of.ignored,
+        without_zone=_without_zone(of, session),
+    )
+
+
+def _files(of: Given, session: Session) -> Files:
+    missing, corrupt = of[table.IGNORE_MISSING_FILES], of[table.IGNORE_CORRUPT_FILES]
+    return Files(
+        of[table.PATH_GLOB_FILTER],
+        _time(of, table.MODIFIED_AFTER, session),
+        _time(of, table.MODIFIED_BEFORE, session),
+        of[table.RECURSIVE_FILE_LOOKUP],
+        session.ignore_missing if missing is None else missing,
+        session.ignore_corrupt if corrupt is None else corrupt,
+    )
+
+
+def _time(of: Given, option: Option[Moment | None], session: Session) -> int | None:
+    """Nanoseconds since 1970."""
+    given = of[option]
+    if given is None:
+        return None
+    when, name = given
+    if name is not None:
+        zone: tzinfo | None = time_zone(option.name, name)
+    elif (zone := of[table.TIME_ZONE]) is None and session.time_zone is not None:
+        zone = time_zone("spark.sql.session.timeZone", session.time_zone)
+    return nanoseconds(option.name, when, zone)
+
+
+def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
+    if session.time_zone is not None or of[table.TIME_ZONE] is not None:
+        return ()
+    times = {option.name: of[option] for option in (table.MODIFIED_AFTER, table.MODIFIED_BEFORE)}
+    return tuple(
+        name
+        for name, given in times.items()
+        if given is not None and given[1] is None and given[0].tzinfo is None
     )
 
 

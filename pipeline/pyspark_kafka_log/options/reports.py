@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from pyspark_kafka_log.options.values import OptionError
 
-_FILES = ("pathGlobFilter", "modifiedAfter", "modifiedBefore", "include")
+_FILES = ("pathGlobFilter", "modifiedAfter", "modifiedBefore", "timeZone", "include")
 _OFFSETS = (
     "startingOffsets",
     "endingOffsets",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from typing import Any, Generic, TypeVar, get_args
 
 from kafka_log.disk.names import State
@@ -14,9 +15,13 @@ from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.selection import ISOLATIONS, Isolation
 from pyspark_kafka_log.options import values
 from pyspark_kafka_log.options.reports import REPORTS
+from pyspark_kafka_log.options.session import time_zone
 from pyspark_kafka_log.options.values import MODES, Bound, Offsets, OptionError
 
 T = TypeVar("T", covariant=True)
+
+Moment = tuple[datetime, str | None]
+"""A time, and the name of a zone that stands behind it."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +37,13 @@ _NO_PATHS: tuple[str, ...] = ()
 
 PATH = Option("path", values.path, _NO_PATHS)
 PATHS = Option("paths", values.paths, _NO_PATHS)
-PATH_GLOB_FILTER: Option[str | None] = Option("pathGlobFilter", values.text, None)
+PATH_GLOB_FILTER: Option[str | None] = Option("pathGlobFilter", values.name_pattern, None)
 RECURSIVE_FILE_LOOKUP = Option("recursiveFileLookup", values.boolean, False)
-MODIFIED_AFTER: Option[int | None] = Option("modifiedAfter", values.moment, None)
-MODIFIED_BEFORE: Option[int | None] = Option("modifiedBefore", values.moment, None)
-IGNORE_MISSING_FILES = Option("ignoreMissingFiles", values.boolean, False)
+MODIFIED_AFTER: Option[Moment | None] = Option("modifiedAfter", values.moment, None)
+MODIFIED_BEFORE: Option[Moment | None] = Option("modifiedBefore", values.moment, None)
+TIME_ZONE: Option[tzinfo | None] = Option("timeZone", time_zone, None)
+IGNORE_CORRUPT_FILES: Option[bool | None] = Option("ignoreCorruptFiles", values.boolean, None)
+IGNORE_MISSING_FILES: Option[bool | None] = Option("ignoreMissingFiles", values.boolean, None)
 SUBSCRIBE: Option[tuple[str, ...] | None] = Option("subscribe", values.topics, None)
 SUBSCRIBE_PATTERN: Option[str | None] = Option("subscribePattern", values.pattern, None)
 ASSIGN: Option[frozenset[tuple[str, int]] | None] = Option("assign", values.assign, None)
@@ -78,6 +85,8 @@ READING: tuple[Option[Any], ...] = (
     RECURSIVE_FILE_LOOKUP,
     MODIFIED_AFTER,
     MODIFIED_BEFORE,
+    TIME_ZONE,
+    IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
     SUBSCRIBE,
     SUBSCRIBE_PATTERN,
@@ -128,11 +137,6 @@ IGNORED = (
 )
 """Options of Spark's Kafka source that mean nothing where no broker is asked, as do all that begin with ``kafka.``."""
 
-REFUSED = {
-    "ignoreCorruptFiles": "set mode to DROPMALFORMED, or to PERMISSIVE: they leave out what is damaged, and no more",
-}
-
-
 OF_HADOOP = ("fs.s3a.", "fs.azure.", "fs.gs.", "google.cloud.auth.")
 """How the names of Hadoop's settings begin that stores are opened with. The connector in Java sends those of Spark's configuration."""
 
@@ -171,9 +175,6 @@ class Given:
 
 def _unknown(name: str, names: Mapping[str, str]) -> tuple[str, str]:
     """The name of an option that there is not, and what is to be said of it."""
-    refused = {one.lower(): one for one in REFUSED}
-    if name in refused:
-        return refused[name], f"not supported: {REFUSED[refused[name]]}"
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {names[near[0]]}? " if near else ""
     return name, f"there is no such option; {hint}known: {', '.join(names.values())}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TypeVar
 
 from kafka_log import Policy
 from kafka_log.disk.names import State, states_of
+from kafka_log.segment.globs import PatternError, compiled
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password
 from kafka_log.tables.columns import COLUMNS
@@ -70,10 +71,14 @@ def one_of(*allowed: S) -> Callable[[str, str], S]:
     return read
 
 
-def text(name: str, value: str) -> str:
-    """Any text that says something."""
+def name_pattern(name: str, value: str) -> str:
+    """A pattern of names of files."""
     if not value:
         raise OptionError(name, "it is empty")
+    try:
+        compiled(value)
+    except PatternError as error:
+        raise OptionError(name, str(error)) from None
     return value
 
 
@@ -198,16 +203,17 @@ def milliseconds(name: str, value: str) -> int:
     return int(value)
 
 
-def moment(name: str, value: str) -> int:
-    """A time in ISO 8601, in UTC where it has no zone, as nanoseconds since 1970."""
+def moment(name: str, value: str) -> tuple[datetime, str | None]:
+    """A time in ISO 8601, perhaps with an offset, and the name of a zone that follows it."""
+    named = re.fullmatch(r"(.*?[0-9])\s*([A-Za-z]{2}.*)", value.strip(), re.ASCII)
+    text, zone = named.groups() if named is not None else (value.strip(), None)
     try:
-        when = datetime.fromisoformat(value)
+        when = datetime.fromisoformat(text)
     except ValueError:
-        raise OptionError(
-            name, f"a time such as 2026-11-22T10:15:00 is expected, not {value!r}"
-        ) from None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
+        when = None
+    if when is None or (zone is not None and when.tzinfo is not None):
+        raise OptionError(name, f"a time such as 2026-11-22T10:15:00 is expected, not {value!r}")
+    return when, zone
 
 
 def times(name: str, value: str) -> Offsets:

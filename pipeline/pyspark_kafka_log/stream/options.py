@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from pyspark_kafka_log.options import LATEST, Bound, Offsets, OptionError, Options, parse, values
+from pyspark_kafka_log.options import (
+    LATEST,
+    Bound,
+    Offsets,
+    OptionError,
+    Options,
+    Session,
+    parse,
+    values,
+)
 from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.stream.admission import Limits
 from pyspark_kafka_log.stream.offsets import EPOCHS
@@ -36,22 +45,29 @@ class StreamOptions:
     latest_if_none: bool = False
 
 
-def without_limits(given: Mapping[str, str]) -> dict[str, str]:
-    """Options without those that only streams have."""
-    alone = {name.lower() for name in (*LIMITS, *_TIMES)}
+def without(given: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Options without some, whose names are taken in any case."""
+    alone = {name.lower() for name in names}
     return {name: value for name, value in given.items() if name.lower() not in alone}
 
 
-def parse_stream(given: Mapping[str, str]) -> StreamOptions:
-    """The options, checked. Raises :class:`OptionError`."""
+def parse_stream(given: Mapping[str, str], session: Session = Session()) -> StreamOptions:  # noqa: B008
+    """The options, checked. Raises :class:`OptionError`. Of a ``session`` only the time zone is taken: ``failOnDataLoss`` says what becomes of
+    files that are gone."""
     texts = {name.lower(): str(value) for name, value in given.items()}
     for name in ENDS:
         if name.lower() in texts:
             raise OptionError(name, "a stream has no end")
-    plain = without_limits(given)
+    plain = without(given, (*LIMITS, *_TIMES))
     for name in [name for name in plain if name.lower() == "startingoffsets"]:
         plain[name] = _without_epochs(plain[name])
-    reading = parse(plain, batch=False)
+    reading = parse(plain, batch=False, session=Session(session.time_zone))
+    if reading.files.ignore_corrupt:
+        raise OptionError(
+            "ignoreCorruptFiles",
+            "a stream goes on in a file that it has read a part of, so that there is no rest of it to skip: set mode to DROPMALFORMED,"
+            " or to PERMISSIVE, which leave out what is damaged, and no more",
+        )
     if reading.report is not None:
         raise OptionError("view", f"a stream has no {reading.report}: read it in a batch query")
     if set(reading.selection.include) - {"remote"}:

@@ -15,7 +15,7 @@ from kafka_log.tables.steady import steady
 from pyspark_kafka_log.cuts import split
 from pyspark_kafka_log.logs import Log
 from pyspark_kafka_log.options import Options
-from pyspark_kafka_log.plan import packed, task_bytes
+from pyspark_kafka_log.plan import next_offset_of, packed, task_bytes
 
 Ranges = Mapping[Key, tuple[int, int]]
 """For each partition the first offset that is read, and the one after the last."""
@@ -57,7 +57,7 @@ def _parts(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
             stop = place(segment, end, wanted)[1]
         if first < stop:
             here = of_segment(rows, segment, following.get(segment))
-            yield Split(segment, first, stop, here)
+            yield Split(segment, first, stop, here, next_offset_of(segment, following))
 
 
 def _cut(part: Split, enough: int, options: Options) -> Iterator[Split]:

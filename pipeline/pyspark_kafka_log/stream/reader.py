@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.moved_files import there_still
+from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.source import KafkaLogReader, Task
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import LogStream
@@ -37,6 +38,11 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         self._reads = KafkaLogReader(self._options.reading, columns)
         self._made: LogStream | None = None
         self._start: dict[str, Any] | None = None
+
+    @property
+    def reading(self) -> Options:
+        """The options that say which rows there are."""
+        return self._options.reading
 
     @property
     def _stream(self) -> LogStream:

@@ -80,7 +80,12 @@ class LogReader implements PartitionReader {
 
     public CustomTaskMetric[] currentMetricsValues() {
         return new CustomTaskMetric[] {
-            told(LostBytes.NAME), told(LostRanges.NAME), told(ReadBytes.NAME), told(SkippedBatches.NAME)
+            told(LostBytes.NAME),
+            told(LostRanges.NAME),
+            told(LostRows.NAME),
+            told(UncountedRanges.NAME),
+            told(ReadBytes.NAME),
+            told(SkippedBatches.NAME)
         };
     }
 

@@ -135,7 +135,9 @@ class LogScan
     }
 
     public CustomMetric[] supportedCustomMetrics() {
-        return new CustomMetric[] {new LostBytes(), new LostRanges(), new ReadBytes(), new SkippedBatches()};
+        return new CustomMetric[] {
+            new LostBytes(), new LostRanges(), new LostRows(), new UncountedRanges(), new ReadBytes(), new SkippedBatches()
+        };
     }
 
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
@@ -183,6 +185,7 @@ class LogScan
         for (int i = 0; i < filters.length; i++) told.add(told(filters[i]));
         request.put("ask", ask);
         request.put("options", options);
+        request.put("session", PythonWorker.session());
         request.put("table", table.fieldNames());
         request.put("columns", schema.fieldNames());
         request.put("metadata", FileMetadata.fields(schema));

@@ -16,6 +16,7 @@ import java.nio.channels.Channels;
 import java.nio.channels.SocketChannel;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Tuple2;
 
@@ -66,6 +67,16 @@ class PythonWorker {
                 if (((String) one._1()).startsWith(STORES[i])) out.put(one._1(), one._2());
             }
         }
+        return out;
+    }
+
+    /** What the session's configuration says where options do not, by the names of these. Only the driver has it. */
+    static Map session() {
+        SQLConf conf = SQLConf.get();
+        Map out = new HashMap();
+        out.put("timeZone", DateTimeUtils.getZoneId(conf.sessionLocalTimeZone()).getId()); // PST and the like by their whole names
+        out.put("ignoreCorruptFiles", Boolean.valueOf(conf.ignoreCorruptFiles()));
+        out.put("ignoreMissingFiles", Boolean.valueOf(conf.ignoreMissingFiles()));
         return out;
     }
 

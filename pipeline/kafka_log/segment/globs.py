@@ -1,0 +1,165 @@
+r"""Patterns of names and paths, as Hadoop's file systems and so Spark's file sources have them.
+
+``*`` is any characters, ``?`` one, ``[abc]`` and ``[a-c]`` one of these, ``[^a]`` and ``[!a]`` one that is none of these, ``{a,b}`` either; ``\``
+takes its meaning from the next character. A name matches as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+
+_SPECIAL = "*?[{" if os.name == "nt" else "*?[{\\"
+"""With one of these a path is a pattern. On Windows ``\\`` stands between the parts of a path."""
+
+P = TypeVar("P", bound=Path)
+
+
+class PatternError(ValueError):
+    """A pattern that ends too early, or has a range that is none."""
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path has characters of patterns."""
+    return any(character in path for character in _SPECIAL)
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a name is one of a pattern. Raises PatternError for a pattern that ends too early."""
+    return compiled(pattern).fullmatch(name) is not None
+
+
+@lru_cache(maxsize=64)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of names. Raises PatternError for one that ends too early."""
+    out: list[str] = []
+    depth = at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        at += 1
+        if character == "\\":
+            out.append(re.escape(_escaped(pattern, at)))
+            at += 1
+        elif character == "*":
+            out.append(".*")
+        elif character == "?":
+            out.append(".")
+        elif character == "[":
+            text, at = _class(pattern, at)
+            out.append(text)
+        elif character == "{":
+            depth += 1
+            out.append("(?:")
+        elif character == "," and depth:
+            out.append("|")
+        elif character == "}" and depth:
+            depth -= 1
+            out.append(")")
+        else:
+            out.append(re.escape(character))
+    if depth:
+        raise PatternError(f"{pattern}: a {{ has no }}")
+    return re.compile("".join(out), re.DOTALL)
+
+
+def _escaped(pattern: str, at: int) -> str:
+    if at == len(pattern):
+        raise PatternError(f"{pattern}: nothing follows the last \\")
+    return pattern[at]
+
+
+def _class(pattern: str, start: int) -> tuple[str, int]:
+    """What is in brackets as a regular expression, and where the pattern goes on."""
+    at = start
+    negated = pattern[at : at + 1] in ("^", "!")
+    at += negated
+    first, parts = at, []
+    while pattern[at : at + 1] != "]" or at == first:
+        low, at = _of_class(pattern, at)
+        high = low
+        if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("]", ""):
+            high, at = _of_class(pattern, at + 1)
+        if high < low:
+            raise PatternError(f"{pattern}: {low}-{high} is no range")
+        parts.append(f"{re.escape(low)}-{re.escape(high)}")
+    return f"[{'^' if negated else ''}{''.join(parts)}]", at + 1
+
+
+def _of_class(pattern: str, at: int) -> tuple[str, int]:
+    if at >= len(pattern):
+        raise PatternError(f"{pattern}: a [ has no ]")
+    if pattern[at] == "\\":
+        return _escaped(pattern, at + 1), at + 2
+    return pattern[at], at + 1
+
+
+def paths_of(top: P, pattern: str) -> list[P]:
+    """The paths below a directory that a pattern of paths stands for, with ``/`` between its parts, in their order. Names that begin with a dot
+    are found by parts that do. Directories that this user may not list are passed over with a warning. Raises PatternError for a pattern that ends
+    too early."""
+    found: dict[P, None] = {}
+    for one in _without_slashes_in_braces(pattern):
+        here = [top]
+        for part in filter(None, one.split("/")):
+            if is_pattern(part):
+                here = [child for path in here for child in _children(path, part)]
+            else:
+                here = [path / part for path in here]
+        found.update(dict.fromkeys(path for path in here if path.exists()))
+    return sorted(found)
+
+
+def _children(path: P, pattern: str) -> Iterator[P]:
+    """What is in a directory with a name of a pattern."""
+    wanted = compiled(pattern)
+    shows_hidden = pattern.startswith((".", "\\."))
+    try:
+        children = list(path.iterdir()) if path.is_dir() else []
+    except FileNotFoundError:
+        return  # it was there when the directory above it was listed
+    except PermissionError as error:
+        if getattr(path, "is_remote", False):
+            raise
+        warnings.warn(f"{path} is passed over: {error.strerror}", stacklevel=2)
+        return
+    for child in children:
+        if wanted.fullmatch(child.name) and (shows_hidden or not child.name.startswith(".")):
+            yield child
+
+
+def _without_slashes_in_braces(pattern: str) -> list[str]:
+    """The patterns that one stands for whose braces have parts of several directories: ``{a/b,c}/d`` are ``a/b/d`` and ``c/d``."""
+    opened: list[int] = []
+    commas: dict[int, list[int]] = {}
+    slashes: set[int] = set()
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\" and os.name != "nt":
+            at += 1
+        elif character == "{":
+            opened.append(at)
+            commas[at] = []
+        elif character == "," and opened:
+            commas[opened[-1]].append(at)
+        elif character == "/":
+            slashes.update(opened)
+        elif character == "}" and opened:
+            start = opened.pop()
+            if start in slashes and not opened:
+                edges = [start, *commas[start], at]
+                return [
+                    whole
+                    for low, high in pairwise(edges)
+                    for whole in _without_slashes_in_braces(
+                        pattern[:start] + pattern[low + 1 : high] + pattern[at + 1 :]
+                    )
+                ]
+        at += 1
+    return [pattern]
