@@ -9,7 +9,8 @@ from pyspark_kafka_log.worker_memory import keep_limit
 keep_limit()  # a worker does so before it loads what takes most
 
 from pyspark_kafka_log.connector import ConnectorError, enable  # noqa: E402
+from pyspark_kafka_log.ends import ending_offsets  # noqa: E402
 from pyspark_kafka_log.options import OptionError  # noqa: E402
 from pyspark_kafka_log.source import DefaultSource  # noqa: E402
 
-__all__ = ["ConnectorError", "DefaultSource", "OptionError", "enable"]
+__all__ = ["ConnectorError", "DefaultSource", "OptionError", "enable", "ending_offsets"]

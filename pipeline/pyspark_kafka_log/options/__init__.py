@@ -53,7 +53,15 @@ FAILFAST goes with ``kafka``, the other modes with ``salvage``; with ``kafka`` t
 reader stops.
 """
 
-from pyspark_kafka_log.options.checked import KAFKA_COLUMNS, Files, Options, default_columns, parse
+from pyspark_kafka_log.options.checked import (
+    KAFKA_COLUMNS,
+    Files,
+    Options,
+    Paths,
+    default_columns,
+    parse,
+    parse_paths,
+)
 from pyspark_kafka_log.options.table import IGNORED, KNOWN, REFUSED
 from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
 
@@ -69,6 +77,8 @@ __all__ = [
     "Offsets",
     "OptionError",
     "Options",
+    "Paths",
     "default_columns",
     "parse",
+    "parse_paths",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from kafka_log import Policy
 from kafka_log.segment.kernels import Engine
@@ -70,6 +71,18 @@ class Options:
     """What stores are opened with (:mod:`pyspark_kafka_log.storage`). There are secrets among it."""
     ignored: tuple[str, ...] = ()
     """Options that mean nothing here."""
+
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""What ``load`` is given."""
+
+
+def parse_paths(path: Paths, given: Mapping[str, str] | None = None) -> Options:
+    """The options of a query, and what its ``load`` is given. Raises as :func:`parse`."""
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if len(paths) == 1:
+        return parse({**(given or {}), "path": os.fspath(paths[0])})
+    return replace(parse(given or {}), paths=tuple(os.fspath(one) for one in paths))
 
 
 def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
