@@ -10,6 +10,7 @@ keep_limit()  # a worker does so before it loads what takes most
 
 try:
     from pyspark_kafka_log.connector import ConnectorError, enable
+    from pyspark_kafka_log.ends import ending_offsets
     from pyspark_kafka_log.options import OptionError
     from pyspark_kafka_log.source import DefaultSource
 except ModuleNotFoundError as error:
@@ -20,4 +21,4 @@ except ModuleNotFoundError as error:
         raise
     raise ModuleNotFoundError(advice, name=error.name) from None
 
-__all__ = ["ConnectorError", "DefaultSource", "OptionError", "enable"]
+__all__ = ["ConnectorError", "DefaultSource", "OptionError", "enable", "ending_offsets"]

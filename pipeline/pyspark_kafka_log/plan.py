@@ -14,15 +14,16 @@ from kafka_log import Segment
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
-from kafka_log.tables.committed import PartitionRows
+from kafka_log.tables.committed import Known, PartitionRows
 from kafka_log.tables.selection import of_segment, within_offsets
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.bounds import offsets_of
 from pyspark_kafka_log.cuts import split
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed, narrowed
-from pyspark_kafka_log.logs import Log, chosen, find_logs
+from pyspark_kafka_log.logs import Log, chosen
 from pyspark_kafka_log.options import Options
-from pyspark_kafka_log.plans import Plans, Tasks, key_of
+from pyspark_kafka_log.plans import Planned, Plans, Tasks, key_of
+from pyspark_kafka_log.query_logs import QueryLogs
 
 LEAST_TASK_BYTES = 4 << 20
 """A task has at least so many bytes to read, if there are as many: starting one costs as much as reading some of them."""
@@ -48,24 +49,30 @@ S = TypeVar("S", bound=Sized)
 
 
 def plan(
-    options: Options, query: Pushed = EVERY_ROW, parallelism: int | None = None
-) -> list[tuple[Split, ...]]:
+    options: Options,
+    query: Pushed = EVERY_ROW,
+    parallelism: int | None = None,
+    seen: QueryLogs | None = None,
+) -> Tasks:
     """The splits of each task, in the order of topics, partitions and offsets.
 
     ``query`` says which rows are wanted of those that the options choose. There are about ``parallelism`` tasks or more (by default one for each
     processor), as long as none is too small, and none has more than ``splitBytes`` unless a single batch has.
 
-    All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same.
+    All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same. ``seen`` is what
+    other scans of the same query have found, which is read in this one too; what this one finds is added.
     A plan is kept, and given again as long as the files have the same sizes and times.
     """
-    logs = chosen(find_logs(options), options)
+    seen = seen or QueryLogs()
+    logs = chosen(seen.find(options), options)
     # The columns of a view may have the names of those by which partitions are chosen.
     wanted = [log for log in logs if options.view is not None or query.takes(*log.key)]
-    starts = LogStarts()
-    asked = options, query, parallelism, [starts.of(log) for log in wanted]
-    return PLANS.get(
-        key_of(wanted, asked), lambda: _planned(wanted, options, query, parallelism, starts)
+    asked = options, query, parallelism, [seen.starts.of(log) for log in wanted]
+    planned = PLANS.get(
+        key_of(wanted, asked), lambda: _planned(wanted, options, query, parallelism, seen)
     )
+    seen.transactions.update(planned.transactions)
+    return list(planned.tasks)
 
 
 def _planned(
@@ -73,13 +80,15 @@ def _planned(
     options: Options,
     query: Pushed,
     parallelism: int | None,
-    starts: LogStarts,
-) -> Tasks:
+    seen: QueryLogs,
+) -> Planned:
     total = sum(segment.size for log in logs for segment in log.segments)
     enough = task_bytes(total, options, parallelism)
 
+    known = dict(seen.transactions)
+
     def of(log: Log) -> list[Split]:
-        return list(_splits(log, options, query, enough, starts))
+        return list(_splits(log, options, query, enough, seen.starts, known))
 
     if len(logs) < 2:
         splits = [part for log in logs for part in of(log)]
@@ -87,8 +96,8 @@ def _planned(
         with ThreadPoolExecutor(min(THREADS, len(logs))) as threads:
             splits = [part for parts in threads.map(of, logs) for part in parts]
     if options.max_records is not None:
-        return [(part,) for part in splits]
-    return list(packed(splits, enough))
+        return Planned([(part,) for part in splits], known)
+    return Planned(list(packed(splits, enough)), known)
 
 
 def task_bytes(total: int, options: Options, parallelism: int | None) -> int:
@@ -118,7 +127,7 @@ def packed(splits: Iterable[S], enough: int) -> Iterator[tuple[S, ...]]:
 
 
 def _splits(
-    log: Log, options: Options, query: Pushed, split_bytes: int, starts: LogStarts
+    log: Log, options: Options, query: Pushed, split_bytes: int, starts: LogStarts, known: Known
 ) -> Iterator[Split]:
     first, end = offsets_of(log, options, starts)
     of_options = narrowed((first, end), EVERYTHING)
@@ -132,7 +141,8 @@ def _splits(
         )
     else:
         wanted = wanted.but(offsets=of_options)  # columns of a view have these names too
-    of_log = PartitionRows(wanted, options.engine, of_view=options.view is not None, starts=starts)
+    of_view = options.view is not None
+    of_log = PartitionRows(wanted, options.engine, of_view=of_view, starts=starts, known=known)
     following = dict(pairwise(log.segments))
     # Headers of a store would be asked for one by one. Damage that lies outside of the range stays unseen, as in a scan.
     wants_rows = options.view is None and options.max_records is None

@@ -7,11 +7,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from kafka_log.tables.committed import Known
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.logs import Log
 
 Tasks = list[tuple[Split, ...]]
+
+
+class Planned(NamedTuple):
+    """A plan: its tasks, and the transactions by which they were made."""
+
+    tasks: Tasks
+    transactions: Known
+
 
 KEPT = 16
 KEPT_SPLITS = 200_000
@@ -25,7 +35,7 @@ def key_of(logs: Sequence[Log], asked: object) -> str:
         (
             str(log.directory),
             _time(log.directory),
-            [(s.path.name, s.size, s.state, _time(s.path)) for s in log.segments],
+            [(s.path.name, s.size, s.state, s.offsets, _time(s.path)) for s in log.segments],
         )
         for log in logs
     ]
@@ -45,23 +55,23 @@ class Plans:
     def __init__(self, kept: int = KEPT, splits: int = KEPT_SPLITS) -> None:
         self._kept = kept
         self._most = splits
-        self._plans: OrderedDict[str, Tasks] = OrderedDict()
+        self._plans: OrderedDict[str, Planned] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: str, make: Callable[[], Tasks]) -> Tasks:
+    def get(self, key: str, make: Callable[[], Planned]) -> Planned:
         """The plan of a key, made where it is not kept. What ``make`` raises is raised."""
         with self._lock:
             found = self._plans.get(key)
             if found is not None:
                 self._plans.move_to_end(key)
-                return list(found)
+                return found
         made = make()
         with self._lock:
             self._plans[key] = made
             self._plans.move_to_end(key)
             while len(self._plans) > self._kept or self._splits() > self._most:
                 self._plans.popitem(last=False)
-        return list(made)
+        return made
 
     def clear(self) -> None:
         """Forget all."""
@@ -69,4 +79,4 @@ class Plans:
             self._plans.clear()
 
     def _splits(self) -> int:
-        return sum(len(task) for tasks in self._plans.values() for task in tasks)
+        return sum(len(task) for plan in self._plans.values() for task in plan.tasks)

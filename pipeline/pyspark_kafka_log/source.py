@@ -35,6 +35,7 @@ from pyspark_kafka_log.writing import KafkaLogStreamWriter, KafkaLogWriter, job_
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pyspark_kafka_log.query_logs import QueryLogs
     from pyspark_kafka_log.reports import ReportReader
 
 PUSHES = "pyspark.sql.worker.data_source_pushdown_filters"
@@ -162,8 +163,10 @@ class KafkaLogReader(DataSourceReader):
             ends_corrupt_files=options.ends_corrupt_files,
         )
 
-    def partitions(self) -> list[InputPartition]:
-        return [Task(splits) for splits in plan(self.options, self.query, self.parallelism)]
+    def partitions(self, seen: QueryLogs | None = None) -> list[InputPartition]:
+        """The tasks. ``seen`` is what other scans of the same query have found."""
+        planned = plan(self.options, self.query, self.parallelism, seen)
+        return [Task(splits) for splits in planned]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         losses = Losses()

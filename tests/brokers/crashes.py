@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 from kafka_log import LogDirectory
 from tests.brokers.brokers import KraftBroker
@@ -77,20 +74,6 @@ def rows(broker: KraftBroker) -> int:
     """Records of the plain topic that have arrived."""
     table = LogDirectory(broker.log_dir, topics="plain").stat()
     return int(sum(table.column("records").to_pylist()))
-
-
-@contextlib.contextmanager
-def small_disk(path: Path, size_mb: int) -> Iterator[bool]:
-    """A file system in memory of a size; False where nobody lets us mount one."""
-    path.mkdir(parents=True)
-    mount = shutil.which("mount")
-    command = [str(mount), "-t", "tmpfs", "-o", f"size={size_mb}m", "tmpfs", str(path)]
-    allowed = mount is not None and subprocess.run(command, check=False).returncode == 0
-    try:
-        yield allowed
-    finally:
-        if allowed:
-            subprocess.run(["umount", "-l", str(path)], check=True)
 
 
 def fill_the_disk(broker: KraftBroker) -> None:

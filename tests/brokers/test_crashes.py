@@ -14,8 +14,9 @@ import pytest
 from kafka_log import LogDirectory
 from tests.brokers.answers import Place, assert_same_records, complaints, consumed
 from tests.brokers.brokers import KraftBroker
-from tests.brokers.crashes import PLACES, TIME, fill_the_disk, kill_in_a_storm, small_disk, write
+from tests.brokers.crashes import PLACES, TIME, fill_the_disk, kill_in_a_storm, write
 from tests.brokers.filler import Filler
+from tests.small_disks import small_disk
 
 pytestmark = pytest.mark.broker
 SEGMENT = 2 << 20

@@ -10,7 +10,7 @@ import pytest
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import PLANS, plan
-from pyspark_kafka_log.plans import Plans
+from pyspark_kafka_log.plans import Planned, Plans
 
 from .logs import numbered, write
 
@@ -63,11 +63,11 @@ def test_no_more_are_kept_than_there_is_room_for(path: Path, directory: Path) ->
     asked: list[str] = []
 
     def get(key: str, times: int) -> None:
-        def make() -> list[tuple[Split, ...]]:
+        def make() -> Planned:
             asked.append(key)
-            return [task] * times
+            return Planned([task] * times, {})
 
-        assert plans.get(key, make) == [task] * times
+        assert plans.get(key, make).tasks == [task] * times
 
     for key, times in (("a", 1), ("b", 1), ("a", 1), ("c", 1), ("a", 1), ("b", 1)):
         get(key, times)
@@ -80,7 +80,7 @@ def test_no_more_are_kept_than_there_is_room_for(path: Path, directory: Path) ->
 def test_a_plan_that_fails_is_not_kept(path: Path) -> None:
     plans = Plans()
 
-    def fails() -> list[tuple[Split, ...]]:
+    def fails() -> Planned:
         raise ValueError("no")
 
     for _ in range(2):

@@ -283,6 +283,23 @@ def test_a_file_that_is_gone_when_its_task_runs(spark: SparkSession, directory: 
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize("kept", ["batches", "half of one", "nothing"])
+def test_a_file_that_is_cut_before_its_task_runs(
+    spark: SparkSession, directory: Path, kept: str
+) -> None:
+    """Not even where whole batches are left is there a result without the others."""
+    data = numbered(2, 10)
+    path = write(directory, "t", 0, 0, data)
+    planned = load(spark, directory, columns="offset").rdd
+    assert planned.getNumPartitions() == 1
+    size = {"batches": len(numbered(2, 5)), "half of one": len(data) - 30, "nothing": 0}[kept]
+    path.write_bytes(data[:size])
+    said = f"it had {len(data)} bytes when the query was planned, and has {size} now"
+    with pytest.raises(Exception, match=said) as caught:
+        planned.count()
+    assert str(path) in str(caught.value)
+
+
 def test_what_its_broker_moves_before_its_task_is_read_where_it_is(
     spark: SparkSession, directory: Path
 ) -> None:

@@ -18,6 +18,7 @@ from .downloads import downloaded, with_packages
 OLDER = ("4.1", "4.2")
 PARTS = (
     "test_schema.py",
+    "test_one_log.py",
     "test_source.py",
     "test_sql.py",
     "test_stream.py",

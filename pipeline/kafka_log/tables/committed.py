@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_log.disk.directory import MAX_OFFSET, Segment, State
 from kafka_log.disk.log_start import Log, LogStarts
+from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.selection import Selection, within_offsets
@@ -16,13 +18,17 @@ if TYPE_CHECKING:
     from kafka_log.segment.kernels import Engine
 
 
+Known = MutableMapping[tuple[Log, Policy, bool], "Transactions"]
+"""Transactions that were found, by partitions and by what is damage and an error."""
+
+
 class PartitionRows:
     """The rows that a selection wants of partitions, of one at a time: with ``read_committed`` their transactions are looked for,
     from batch headers and markers. Records before the log start offset are wanted only with ``deleted_records``; of segments that are
     not live, and were asked for by their state, as any others.
 
     ``of_view``: where isolation is not said, of Kafka's own topics comes what brokers take of them: nothing of transactions that
-    have not ended, but all that others wrote after they began.
+    have not ended, but all that others wrote after they began. ``known`` are transactions that are not looked for again; what is found is added.
     """
 
     def __init__(
@@ -32,12 +38,14 @@ class PartitionRows:
         *,
         of_view: bool = False,
         starts: LogStarts | None = None,
+        known: Known | None = None,
     ) -> None:
         self._selection = selection
         self._whole = of_view and selection.isolation is None
         self._committed = self._whole or selection.isolation == "read_committed"
         self._engine = engine
         self._starts = None if selection.deleted_records else starts or LogStarts()
+        self._known: Known = {} if known is None else known
         self._partition: Log | None = None
         self._rows = self._live = selection.rows()
 
@@ -63,7 +71,10 @@ class PartitionRows:
         return None if self._starts is None else self._starts.of(partition)
 
     def _find(self, partition: Log) -> RowSelection:
-        found = self._transactions(partition)
+        asked = partition, self._selection.policy, self._selection.raises
+        found = self._known.get(asked)
+        if found is None:
+            found = self._known[asked] = self._transactions(partition)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
         if self._whole:
             aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]

@@ -28,6 +28,7 @@ from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.options import Session, default_columns, parse
+from pyspark_kafka_log.query_logs import QueryLogs
 from pyspark_kafka_log.reports import ReportReader
 from pyspark_kafka_log.source import PROBLEM, DefaultSource, KafkaLogReader, Task, reader_of
 from pyspark_kafka_log.stream.options import parse_stream
@@ -142,8 +143,16 @@ def _schema(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     out.write(schema.json().encode())
 
 
-def _plan(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
-    tasks = _reader(request).partitions()
+def _plan(request: Mapping[str, Any], found: bytes, out: Pieces) -> None:
+    """The tasks of a scan, after what is known then of the logs that its query reads; ``found`` is what was before."""
+    reader = _reader(request)
+    seen = QueryLogs.of_bytes(found)
+    if isinstance(reader, KafkaLogReader):
+        tasks = reader.partitions(seen)
+    else:
+        tasks = reader.partitions()  # answers are of the moment when tasks run
+    found = seen.to_bytes()
+    out.write(_INT.pack(len(found)) + found)
     splits = [task.splits for task in tasks if isinstance(task, Task)]
     if Aggregates.of(request) is not None:
         splits = splits or [()]  # the values of no rows

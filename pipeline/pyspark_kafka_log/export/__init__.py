@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_log.segment.places import place_of
@@ -14,7 +13,7 @@ from pyspark_kafka_log.export.places import place_of_table
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
 from pyspark_kafka_log.export.state import DataLossError, ExportError, TaskError
 from pyspark_kafka_log.export.targets import Target
-from pyspark_kafka_log.options import Session, parse
+from pyspark_kafka_log.options import Paths, Session, parse_paths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +34,7 @@ FORMATS: tuple[Format, ...] = ("parquet", "delta", "iceberg")
 
 def export(
     spark: SparkSession,
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    path: Paths,
     to: str | os.PathLike[str],
     kind: Format = "parquet",
     *,
@@ -63,17 +62,12 @@ def export(
 
     Raises :class:`ExportError`, of which :class:`DataLossError` and :class:`TaskError` are, :class:`~pyspark_kafka_log.OptionError`, and errors of Spark.
     """
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-    given = dict(options or {})
-    given |= {"path": os.fspath(paths[0])} if len(paths) == 1 else {}
-    parsed = parse(given, session=Session(Session.of_conf(spark.conf.get).time_zone))
-    if len(paths) > 1:
-        parsed = replace(parsed, paths=tuple(os.fspath(one) for one in paths))
+    wanted = parse_paths(path, options, Session(Session.of_conf(spark.conf.get).time_zone))
     runner = SparkRunner(spark, progress)
     target = target_of(to, kind, catalog, storage_options)
     return run(
         runner,
-        parsed,
+        wanted,
         target,
         partition_by,
         parallelism=runner.parallelism,

@@ -21,9 +21,10 @@ from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, Sta
 from pyspark_kafka_log.export.targets import Target
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, Job, Told, read_columns
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed
-from pyspark_kafka_log.logs import Log, chosen, find_logs
+from pyspark_kafka_log.logs import Log, chosen
 from pyspark_kafka_log.options import EARLIEST, Options, default_columns
 from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.query_logs import QueryLogs
 
 BATCH_ROWS = 65_536
 
@@ -72,14 +73,15 @@ def run(
             target.name,
             f"it was made with another {', '.join(wrong)}: choose another place, or {_said(before.made, wrong)}",
         )
-    logs = chosen(find_logs(options), options)
+    seen = QueryLogs()
+    logs = chosen(seen.find(options), options)
     known = {} if before is None else before.ends
     starts, missed = _starts(logs, known, options)
     if missed and fail_on_data_loss:
         raise DataLossError(target.name, missed)
     first = {key: at for key, at in starts.items() if at != EARLIEST}
     asked = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked above
-    tasks = plan(asked, query, parallelism)
+    tasks = plan(asked, query, parallelism, seen)
     scan = Scan(
         columns=read_columns(columns, options.selection.damage),
         policy=options.selection.policy,

@@ -55,7 +55,15 @@ FAILFAST goes with ``kafka``, the other modes with ``salvage``; with ``kafka`` t
 reader stops.
 """
 
-from pyspark_kafka_log.options.checked import KAFKA_COLUMNS, Files, Options, default_columns, parse
+from pyspark_kafka_log.options.checked import (
+    KAFKA_COLUMNS,
+    Files,
+    Options,
+    Paths,
+    default_columns,
+    parse,
+    parse_paths,
+)
 from pyspark_kafka_log.options.session import Session
 from pyspark_kafka_log.options.table import IGNORED, KNOWN
 from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
@@ -71,7 +79,9 @@ __all__ = [
     "Offsets",
     "OptionError",
     "Options",
+    "Paths",
     "Session",
     "default_columns",
     "parse",
+    "parse_paths",
 ]

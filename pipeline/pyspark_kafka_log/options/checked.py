@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 
 from kafka_log import Policy
@@ -89,6 +90,23 @@ class Options:
         if not self.ends_corrupt_files:
             return self.selection
         return self.selection.but(policy=Policy.SALVAGE, on_damage="drop")
+
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""What ``load`` is given."""
+
+
+def parse_paths(
+    path: Paths,
+    given: Mapping[str, str] | None = None,
+    session: Session = Session(),  # noqa: B008
+) -> Options:
+    """The options of a query, and what its ``load`` is given. Raises as :func:`parse`."""
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if len(paths) == 1:
+        return parse({**(given or {}), "path": os.fspath(paths[0])}, session=session)
+    options = parse(given or {}, session=session)
+    return replace(options, paths=tuple(os.fspath(one) for one in paths))
 
 
 def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Session()) -> Options:  # noqa: B008

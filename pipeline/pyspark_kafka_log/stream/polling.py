@@ -21,6 +21,7 @@ from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError
 from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
 from pyspark_kafka_log.stream.offsets import Positions, from_json, name, to_json
 from pyspark_kafka_log.stream.options import StreamOptions
+from pyspark_kafka_log.stream.passed import Passed
 from pyspark_kafka_log.stream.planning import plan_between
 
 TRIES = 5
@@ -63,6 +64,7 @@ class LogStream:
         self._starts = LogStarts()
         self._tiers: dict[Segment, int] = {}
         self._copies_first = False
+        self._passed = Passed()
 
     def initial(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins. Raises :class:`OptionError`."""
@@ -179,6 +181,7 @@ class LogStream:
             if there is None or parted is not None:
                 losses.append(_truncated(key, position, parted, there))
             ranges[key] = first, position.offset if parted is None else parted
+            self._passed.read(key, log, first)
         self._lose(losses)
         return plan_between(logs, ranges, self._reading, self._parallelism)
 
@@ -241,6 +244,7 @@ class LogStream:
                     continue
                 if (first := self._log_start(log)) > begins.offset:
                     losses.append(_deleted(key, begins, first))
+                losses += [_late(key, one) for one in self._passed.late(key, log, begins.offset)]
             if self._target is None or key in self._target:
                 end = self._ends.readable(key, log, end)
                 target = end if self._target is None else self._target[key]
@@ -305,6 +309,13 @@ def _gone(key: Key, read: Position) -> str:
 
 def _deleted(key: Key, read: Position, first: int) -> str:
     return f"partition {name(key)}: the log begins at offset {first}, offsets {read.offset} to {first - 1} are gone"
+
+
+def _late(key: Key, what: str) -> str:
+    return (
+        f"partition {name(key)} was read beyond the segment, and after that {what}: what is new there"
+        " was not read by this stream, and a batch query reads it"
+    )
 
 
 def _truncated(key: Key, read: Position, parted: int | None, end: Position | None) -> str:

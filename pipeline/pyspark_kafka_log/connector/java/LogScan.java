@@ -38,6 +38,7 @@ class LogScan
     int limit = -1;
     private List aggregates;
     private List groups;
+    private final QueryLogs logs = QueryLogs.ofThisQuery();
     private InputPartition[] planned;
 
     LogScan(StructType schema, Map options) {
@@ -146,22 +147,12 @@ class LogScan
 
     /** The tasks. They are planned once: all that runs of this scan reads the same. */
     public synchronized InputPartition[] planInputPartitions() {
-        if (planned == null) planned = tasks();
+        if (planned == null) planned = logs.planned(request("plan"));
         return planned;
     }
 
-    private InputPartition[] tasks() {
-        PythonWorker worker = PythonWorker.onDriver();
-        try {
-            return tasks(worker, request("plan"));
-        } finally {
-            worker.release();
-        }
-    }
-
-    /** The tasks that a worker plans. */
-    static InputPartition[] tasks(PythonWorker worker, Map request) {
-        ByteBuffer answer = worker.bytes(request, null);
+    /** The tasks that a worker has planned. */
+    static InputPartition[] tasks(ByteBuffer answer) {
         InputPartition[] tasks = new InputPartition[answer.getInt()];
         for (int i = 0; i < tasks.length; i++) {
             byte[] task = new byte[answer.getInt()];

@@ -72,7 +72,7 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
     }
 
     public synchronized InputPartition[] planInputPartitions(Offset start, Offset end) {
-        return LogScan.tasks(worker(), request("tasks", start, end, false));
+        return LogScan.tasks(worker().bytes(request("tasks", start, end, false), null));
     }
 
     public PartitionReaderFactory createReaderFactory() {
