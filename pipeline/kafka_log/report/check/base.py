@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka_log.disk.broker_files import BrokerFiles
 from kafka_log.disk.directory import Partition, Segment
+from kafka_log.report.check.cluster import Cluster
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked
 
@@ -22,6 +23,7 @@ class Context:
     bases: tuple[int, ...]
     is_whole: bool
     broker: BrokerFiles
+    cluster: Cluster
 
     @property
     def key(self) -> tuple[str, int]:

@@ -119,7 +119,39 @@ class LeaderEpochCheck(Check):
             return self.epochs[0][1] if self.epochs else 0
         return max(broker.offset(LOG_START, self.context.key) or 0, 0)
 
+    def _begins_too_late(self) -> Iterator[Finding]:
+        """The broker cuts off what the file says of offsets before the start of the log. Where segments are copied to a tier it does so
+        from that start on, which the checkpoint of such partitions says."""
+        context = self.context
+        segments = context.partition.segments
+        if not self.epochs or not self.is_sorted or not segments or not context.bases:
+            return
+        first, base = self.epochs[0][1], context.bases[0]
+        if not context.is_whole or not 0 <= first < base or context.partition.state != "live":
+            return
+        broker = context.broker
+        is_certain = broker.was_stopped and LOG_START in broker.checkpoints
+        is_certain &= broker.offset(LOG_START, context.key) is None and context.key[0] != METADATA
+        if is_certain:
+            what = "and the broker that was stopped in order knew of no later start of the log"
+            remedy = "Copy the partition from another replica, or look for the file in a backup."
+        else:
+            what = "which the broker cuts to the start of the log: retention has just deleted segments, they are in tiered storage, or they are lost"
+            remedy = "Nothing if segments were deleted or are in a tier; else copy the partition from another replica."
+        yield context.finding(
+            "error" if is_certain else "note",
+            "segment_missing",
+            segments[0].path,
+            f"The first segment begins with offset {base}, but {NAME} with offset {first}, {what}.",
+            remedy,
+            byte=0,
+            first_offset=first,
+            last_offset=base - 1,
+            records=base - first,
+        )
+
     def end(self) -> Iterable[Finding]:
+        yield from self._begins_too_late()
         if self.error is not None:
             reason = self.error.reason if isinstance(self.error, CodecError) else str(self.error)
             byte = self.error.where.position if isinstance(self.error, CodecError) else None
