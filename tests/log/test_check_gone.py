@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -129,3 +130,59 @@ def test_the_metadata_of_another_place(root: Path, old: str, new: str) -> None:
     (root / CLEAN_SHUTDOWN).unlink()
     replaced(root / "meta.properties", old, new)
     assert told(root) == NOTES
+
+
+def without_end(directory: Path) -> None:
+    for path in directory.glob(f"{126:020d}.*"):
+        path.unlink()
+
+
+def test_a_log_that_ends_before_its_snapshots_and_epochs(root: Path) -> None:
+    lost = (126, 143, 18)
+    without_end(root / PLAIN)
+    assert {code for _, code, _ in told(root)} == {
+        "recovery_point_beyond_end",
+        "high_watermark_beyond_end",
+    }
+    for name in (RECOVERY_POINT, HIGH_WATERMARK):
+        (root / name).unlink()
+    codes = ["leader_epoch_beyond_end", "snapshot_beyond_end"]
+    expected = [("warning", code, lost) for code in codes]
+    assert sorted(told(root)) == sorted(told(root / PLAIN)) == expected
+    (root / PLAIN / f"{144:020d}.snapshot").unlink()
+    assert told(root) == expected[:1]
+    replaced(root / PLAIN / "leader-epoch-checkpoint", "2 144", "2 126")
+    assert told(root) == []
+
+
+def test_only_snapshots_are_left(root: Path) -> None:
+    for name in (RECOVERY_POINT, HIGH_WATERMARK):
+        (root / name).unlink()
+    for path in (root / PLAIN).iterdir():
+        if path.suffix != ".snapshot":
+            path.unlink()
+    assert told(root) == [("warning", "snapshot_beyond_end", WHOLE)]
+
+
+@pytest.mark.parametrize("start", [64, 65, 66])
+def test_an_epoch_that_begins_at_the_end(root: Path, start: int) -> None:
+    """A leader that has written nothing yet has an epoch all the same."""
+    replaced(root / "codecs-4" / "leader-epoch-checkpoint", "2 64", f"2 {start}")
+    rows = LogDirectory(root / "codecs-4").check().to_pylist()
+    assert [(r["code"], r["records"]) for r in rows] == [
+        ("leader_epoch_beyond_end", start - 64)
+    ] * (start > 64)
+
+
+def test_the_id_of_a_topic_by_the_metadata(root: Path) -> None:
+    """A topic of one partition has nothing else that it can be compared with."""
+    path = root / "trimmed-0" / "partition.metadata"
+    before = path.read_text()
+    path.write_text(re.sub("topic_id: ..", "topic_id: Qw", before))
+    assert path.read_text() != before
+    rows = LogDirectory(root).check().to_pylist()
+    found = [(r["severity"], r["code"], r["file"]) for r in rows]
+    assert found == [("error", "topic_id", str(path))]
+    assert "by the metadata of the cluster" in rows[0]["meaning"]
+    shutil.rmtree(root / METADATA)
+    assert LogDirectory(root / "trimmed-0").check().num_rows == 0

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.broker_files import BrokerFiles
-from kafka_log.disk.directory import Segment
 from kafka_log.disk.files import partition_names
 from kafka_log.disk.names import (
     CHECKPOINTS,
@@ -18,12 +17,10 @@ from kafka_log.disk.names import (
     parse_any,
     parse_name,
 )
-from kafka_log.report.check.base import Check, Context
+from kafka_log.report.check.base import REACHED, TAKE_ANOTHER, EndCheck
 from kafka_log.report.check.cluster import Cluster
 from kafka_log.report.check.finding import Finding, Severity
-from kafka_log.report.check.walk import Walked
 
-_COPY = "Copy the partition from another replica before this broker becomes its leader."
 _BEYOND: dict[str, tuple[Severity, str, str, str]] = {
     LOG_START: (
         "error",
@@ -31,8 +28,8 @@ _BEYOND: dict[str, tuple[Severity, str, str, str]] = {
         "The log start offset",
         "Keep a copy of the partition before you start the broker: it deletes a log that ends before its start.",
     ),
-    RECOVERY_POINT: ("warning", "recovery_point_beyond_end", "The recovery point", _COPY),
-    HIGH_WATERMARK: ("warning", "high_watermark_beyond_end", "The high watermark", _COPY),
+    RECOVERY_POINT: ("warning", "recovery_point_beyond_end", "The recovery point", TAKE_ANOTHER),
+    HIGH_WATERMARK: ("warning", "high_watermark_beyond_end", "The high watermark", TAKE_ANOTHER),
     CLEANER: (
         "note",
         "cleaner_offset_beyond_end",
@@ -50,22 +47,8 @@ _WITHOUT = {
 """What a broker does without a checkpoint."""
 
 
-class CheckpointCheck(Check):
+class CheckpointCheck(EndCheck):
     """Offsets in checkpoints that do not lie within the log."""
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.log_end = 0
-        self.is_known = context.is_whole
-
-    def segment(self, walked: Walked) -> Iterable[Finding]:
-        headers = walked.headers
-        last = int(headers.last.max()) + 1 if len(headers) else 0
-        self.log_end = max(self.log_end, walked.segment.base_offset, last)
-        return ()
-
-    def unread(self, segment: Segment) -> None:
-        self.is_known = False
 
     def end(self) -> Iterable[Finding]:
         context = self.context
@@ -116,10 +99,7 @@ class CheckpointCheck(Check):
 
 def _extent(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
     """The offsets that a log had by the checkpoints: the first one, and the one after the last."""
-    start, *ends = (
-        max(broker.offset(name, key) or 0, 0)
-        for name in (LOG_START, RECOVERY_POINT, HIGH_WATERMARK)
-    )
+    start, *ends = (max(broker.offset(name, key) or 0, 0) for name in (LOG_START, *REACHED))
     return start, max(ends)
 
 

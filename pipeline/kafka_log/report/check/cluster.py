@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,11 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES
 from kafka_log.disk.directory import DirectoryError, NotThere, discover
 from kafka_log.disk.small_files import small_file
-from kafka_log.report.metadata_log import metadata_log
+from kafka_log.report.metadata_log import Event, MetadataLog, metadata_log
 from kafka_log.report.metadata_state import TOPIC, topics
 from kafka_log.tables.own_topics import CLUSTER_METADATA
 
 _POLICIES = ("cleanup.policy", "log.cleanup.policy")
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    names: frozenset[str] = frozenset()
-    """Topics that there are."""
-    has_policy: frozenset[str] = frozenset()
-    """What has, or had, a setting of how it is cleaned: topics; "" for all of them."""
-    partitions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass
@@ -35,21 +26,17 @@ class Cluster:
 
     directory: Path
 
-    @cached_property
-    def _said(self) -> _Said:
-        try:
-            return _read(self.directory)
-        except (CodecError, DirectoryError, NotThere, OSError):
-            return _Said()
+    def topic_id(self, topic: str) -> bytes | None:
+        """The id of a topic; None where it is not known."""
+        return self._topics.get(topic)
 
     def is_never_compacted(self, topic: str) -> bool:
         """Whether a topic has the broker's own way of cleaning, which is to delete, as long as the metadata log tells."""
-        said = self._said
-        return topic in said.names and not {topic, ""} & said.has_policy
+        return topic in self._topics and not {topic, ""} & self._has_policy
 
     def is_here(self, key: tuple[str, int]) -> bool:
         """Whether a partition belongs into this log directory."""
-        row = self._said.partitions.get(key)
+        row = self._partitions.get(key)
         ids = _ids(self.directory)
         if row is None or ids is None:
             return False
@@ -58,24 +45,47 @@ class Cluster:
             return False
         # Without the id of a directory it is not known in which one of the broker it is.
         at = row["replicas"].index(node)
-        return at < len(row["directories"]) and row["directories"][at] == directory
+        return at < len(row["directories"]) and bool(row["directories"][at] == directory)
 
+    @cached_property
+    def _log(self) -> MetadataLog | None:
+        directory = self.directory / f"{CLUSTER_METADATA}-0"
+        if not directory.is_dir():
+            return None
+        try:
+            return metadata_log(discover([directory]), None)
+        except (CodecError, DirectoryError, NotThere, OSError):
+            return None
 
-def _read(directory: Path) -> _Said:
-    log = metadata_log(discover([directory / f"{CLUSTER_METADATA}-0"]), None)
-    found = topics(log.events(("topics", "partitions", "metadata_events"), salvage=True))
-    has_policy = {
-        row["resource_name"] if row["resource_type"] == TOPIC else ""
-        for _, row in log.events(("configs",), salvage=True)
-        if row["name"] in _POLICIES
-    }
-    partitions = {
-        (found.names[topic_id], number): row
-        for topic_id, of_topic in found.partitions.items()
-        if topic_id in found.names
-        for number, row in of_topic.items()
-    }
-    return _Said(frozenset(found.names.values()), frozenset(has_policy), partitions)
+    def _events(self, *views: str) -> list[Event]:
+        try:
+            return [] if self._log is None else list(self._log.events(views, salvage=True))
+        except (CodecError, OSError):
+            return []
+
+    @cached_property
+    def _topics(self) -> dict[str, bytes]:
+        """The ids of the topics that there are."""
+        found = topics(self._events("topics"))
+        return {name: topic_id for topic_id, name in found.names.items()}
+
+    @cached_property
+    def _has_policy(self) -> frozenset[str]:
+        """What has, or had, a setting of how it is cleaned: topics; "" for all of them."""
+        return frozenset(
+            row["resource_name"] if row["resource_type"] == TOPIC else ""
+            for _, row in self._events("configs")
+            if row["name"] in _POLICIES
+        )
+
+    @cached_property
+    def _partitions(self) -> dict[tuple[str, int], dict[str, Any]]:
+        found = topics(self._events("topics", "partitions", "metadata_events"))
+        return {
+            (name, number): row
+            for topic_id, name in found.names.items()
+            for number, row in found.partitions.get(topic_id, {}).items()
+        }
 
 
 def _ids(directory: Path) -> tuple[int, bytes] | None:

@@ -11,7 +11,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.disk.names import LOG_START
 from kafka_log.disk.small_files import small_file
-from kafka_log.report.check.base import Check, Context
+from kafka_log.report.check.base import Context, EndCheck
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.gaps import METADATA
 from kafka_log.report.check.walk import Walked
@@ -25,7 +25,7 @@ MOST = 100
 _REMEDY = "Compare the file with that of the other replicas: a replica truncates its log by these offsets."
 
 
-class LeaderEpochCheck(Check):
+class LeaderEpochCheck(EndCheck):
     """Epochs of batches that there cannot be, that the file does not know, or whose offsets lie elsewhere than it says.
 
     The file forgets epochs before the log start offset, so batches before that are not compared.
@@ -51,6 +51,7 @@ class LeaderEpochCheck(Check):
         )
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
+        yield from super().segment(walked)
         yield from self._negative(walked)
         if self.epochs is None or not self.is_sorted:
             return
@@ -152,6 +153,10 @@ class LeaderEpochCheck(Check):
 
     def end(self) -> Iterable[Finding]:
         yield from self._begins_too_late()
+        if self.epochs and self.is_sorted:
+            epoch, start = self.epochs[-1]
+            what = f"Leader epoch {epoch} began at offset"
+            yield from self.beyond_end("leader_epoch_beyond_end", self.path, what, start)
         if self.error is not None:
             reason = self.error.reason if isinstance(self.error, CodecError) else str(self.error)
             byte = self.error.where.position if isinstance(self.error, CodecError) else None
