@@ -396,3 +396,14 @@ def test_a_log_in_a_store_is_known_again(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="memory://again/b"):
         list(LogDirectory("memory://again/b").export(out))
     store.rm("/again", recursive=True)
+
+
+def test_a_file_in_the_place_of_the_directory(
+    tmp_path: Path, young: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").write_bytes(b"")
+    command = ["export", str(young), "--out", str(tmp_path / "out")]
+    for more in ([], ["--time", "-1h:"]):
+        assert main([*command, *more]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.endswith(f"{str(tmp_path / 'out')!r}")

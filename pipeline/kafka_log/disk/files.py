@@ -116,5 +116,5 @@ def segment_bases(directory: Path) -> tuple[int, ...]:
 
 def partition_names(directory: Path) -> frozenset[tuple[bytes, int]]:
     """The partitions with a directory of their own in a broker's log directory: topics as bytes, numbers. Raises OSError."""
-    found = (parse_name(child) for child in directory.iterdir() if child.is_dir())
+    found = (parse_name(child) for child in directory.iterdir() if is_directory(child))
     return frozenset((os.fsencode(name[0]), name[1]) for name in found if name is not None)

@@ -238,7 +238,7 @@ def _read_manifest(out: Path) -> dict[str, Any]:
 
 def _write_manifest(out: Path, manifest: Mapping[str, Any]) -> None:
     with whole_file(out / MANIFEST) as file:
-        file.write(json.dumps(manifest, indent=1, sort_keys=True).encode("utf-8"))
+        file.write(json.dumps(manifest, sort_keys=True).encode("utf-8"))
 
 
 __all__ = ["FORMATS", "MANIFEST", "ExportError", "Exported", "Format", "export"]

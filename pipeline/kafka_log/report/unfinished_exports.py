@@ -42,7 +42,7 @@ def _read(out: Path) -> list[_Note]:
     try:
         found = json.loads((out / NOTES).read_bytes())
         return [(note["asked"], int(note["begun"])) for note in found]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except (ValueError, TypeError, KeyError):
         return []  # not ours, or cut: nobody knows what was begun

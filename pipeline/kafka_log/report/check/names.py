@@ -11,7 +11,7 @@ from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
 from kafka_log.disk.directory import MAX_OFFSET, parse_name
-from kafka_log.disk.files import PassedOver
+from kafka_log.disk.files import PassedOver, is_directory
 from kafka_log.disk.names import BESIDE_PARTITIONS, stops_brokers
 from kafka_log.disk.remote_names import remote_partition
 from kafka_log.disk.small_files import small_file
@@ -134,7 +134,7 @@ def check_broker_directory(directory: Path) -> Iterator[Finding]:
     is_tier = not any(path.name == "meta.properties" or parse_name(path) for path in there)
     for path in there:
         found = _DIRECTORY.match(path.name)
-        if path.is_dir() and stops_brokers(path.name):
+        if is_directory(path) and stops_brokers(path.name):
             if not (is_tier and _is_copy(path)):
                 yield _stops_brokers(path)
         elif found:
@@ -156,7 +156,7 @@ def check_broker_directory(directory: Path) -> Iterator[Finding]:
             )
         elif _SAYS.match(path.name):
             continue
-        elif path.name not in BESIDE_PARTITIONS and not (path.is_dir() and parse_name(path)):
+        elif path.name not in BESIDE_PARTITIONS and not (is_directory(path) and parse_name(path)):
             yield Finding("note", *_nothing_reads(path))
     path = directory / "meta.properties"
     wrong = unreadable(path, META_PROPERTIES) or _without_ids(path)
