@@ -64,6 +64,15 @@ def rearranged(path: Path, order: list[int]) -> None:
     path.write_bytes(b"".join(found[i] for i in order))
 
 
+def renumbered(path: Path, order: list[int]) -> None:
+    """Batches in another order, some of them more or less than once, with offsets that follow on each other."""
+    found, offset, data = pieces(path), 0, b""
+    for i in order:
+        data += struct.pack(">q", offset) + found[i][8:]
+        offset += struct.unpack_from(">i", found[i], 23)[0] + 1
+    path.write_bytes(data)
+
+
 def rename_segment(directory: Path, old: int, new: int) -> None:
     for path in sorted(directory.glob(f"{old:020d}.*")):
         path.rename(directory / path.name.replace(f"{old:020d}", f"{new:020d}"))

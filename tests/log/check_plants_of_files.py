@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 
 from tests.log.check_plants import (
@@ -165,6 +166,14 @@ OF_FILES = [
         EPOCHS,
         0,
     ),
+    Plant(
+        "directory removed",
+        lambda r: shutil.rmtree(r / PLAIN),
+        "partition_missing",
+        RECOVERY,
+        None,
+        "warning",
+    ),
     # ------------------------------------------------ names
     Plant(
         "partition.metadata",
@@ -218,5 +227,6 @@ OF_FILES = [
         "index_without_segment",
         INDEX,
         None,
+        also=("segment_missing",),
     ),
 ]

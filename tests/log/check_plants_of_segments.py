@@ -20,6 +20,7 @@ from tests.log.check_plants import (
     rearranged,
     remove_segment,
     rename_segment,
+    renumbered,
 )
 
 SIZE = 383
@@ -33,6 +34,7 @@ def foreign(root: Path) -> bytes:
     return pieces(root / TX / f"{81:020d}.log")[2]
 
 
+PRODUCERS = f"idempotent-0/{FIRST}.log"
 MOVED = ("index_position",)
 OF_SEGMENTS = [
     # ------------------------------------------------ batches
@@ -130,8 +132,56 @@ OF_SEGMENTS = [
         "offsets_missing",
         LOG,
         2 * SIZE,
-        "note",
-        ("index_position", "index_offset"),
+        also=("index_position", "index_offset"),
+    ),
+    Plant(
+        "first batches removed",
+        lambda r: rearranged(r / LOG, [2, 3, 4, 5, 6]),
+        "offsets_missing",
+        LOG,
+        0,
+        also=("index_position", "index_offset"),
+    ),
+    Plant(
+        "every other batch removed",
+        lambda r: rearranged(r / LOG_2, [0, 2, 4, 6]),
+        "offsets_missing",
+        LOG_2,
+        SIZE,
+        also=("index_position", "index_offset"),
+    ),
+    Plant(
+        "first segment removed",
+        lambda r: remove_segment(r / PLAIN, 0),
+        "segment_missing",
+        LOG_2,
+        0,
+    ),
+    Plant(
+        "all segments removed",
+        lambda r: [remove_segment(r / PLAIN, base) for base in (0, 42, 84, 126)],
+        "segment_missing",
+        PLAIN,
+        None,
+    ),
+    # ------------------------------------------------ producers
+    Plant(
+        "batch taken out, and offsets that follow",
+        lambda r: renumbered(r / PRODUCERS, [0, 1, 3, 4, 5, 6, 7]),
+        "sequences_missing",
+        PRODUCERS,
+        428,
+        "warning",
+        ("timeindex_offset", "high_watermark_beyond_end", "recovery_point_beyond_end"),
+    ),
+    Plant(
+        "batch there again under other offsets",
+        lambda r: renumbered(r / PRODUCERS, [0, 1, 2, 2, 3, 4, 5, 6]),
+        "sequences_twice",
+        PRODUCERS,
+        466,
+        "warning",
+        ("timeindex_timestamp", "leader_epoch_start"),
     ),
     Plant(
         "segment removed",

@@ -82,4 +82,4 @@ def test_progress_is_told_of_every_byte() -> None:
 
 
 def test_checks_have_names_of_their_own() -> None:
-    assert len(set(CHECKS.values())) == len(CHECKS) == 13
+    assert len(set(CHECKS.values())) == len(CHECKS) == 14

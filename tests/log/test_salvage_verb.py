@@ -255,6 +255,18 @@ def test_the_log_ends_where_it_did(tmp_path: Path) -> None:
     assert (last.base_offset, last.last_offset, last.records) == (48, 49, [])
 
 
+def test_leader_epochs_of_a_log_that_ends_before_its_start(tmp_path: Path) -> None:
+    """The broker's file begins at the log start offset, after all that can be read; check says nothing of what comes out."""
+    source = tmp_path / "in" / "trimmed-0"
+    shutil.copytree(SAMPLES / "kafka-2.8" / "trimmed-0", source)
+    path = source / f"{0:020d}.log"
+    path.write_bytes(path.read_bytes()[:181])
+    LogDirectory(tmp_path / "in").salvage(tmp_path / "out")
+    epochs = (tmp_path / "out" / "trimmed-0" / "leader-epoch-checkpoint").read_text()
+    assert epochs == "0\n1\n0 0\n"
+    assert LogDirectory(tmp_path / "out").check().num_rows == 0
+
+
 def test_segments_that_overlap(tmp_path: Path) -> None:
     """As after a crash while a cleaned segment takes the place of two."""
     parts = [batch(i * 3) for i in range(10)]

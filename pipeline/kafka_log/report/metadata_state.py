@@ -12,7 +12,7 @@ Row = dict[str, Any]
 Things = dict[Any, Row]
 """What there is, by what identifies it."""
 
-_TOPIC = 2
+TOPIC = 2
 """A topic, among the types of resources that have settings."""
 
 _AS_THEY_ARE = ("replicas", "isr", "removing_replicas", "adding_replicas", "directories")
@@ -115,7 +115,7 @@ def configs(events: Iterable[Event]) -> Things:
                 of_resource[row["name"]] = row
         elif row["is_deleted"]:
             if row["topic_id"] in names:
-                resources.pop((_TOPIC, names.pop(row["topic_id"])), None)
+                resources.pop((TOPIC, names.pop(row["topic_id"])), None)
         else:
             names[row["topic_id"]] = row["topic"]
     return {(*key, name): row for key, rows in resources.items() for name, row in rows.items()}

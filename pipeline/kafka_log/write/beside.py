@@ -140,13 +140,18 @@ def names_of(partitions: Sequence[Partition]) -> list[str]:
 
 
 def made_of(
-    partition: Partition, options: Mapping[str, Any], log_start: int | None
+    partition: Partition,
+    options: Mapping[str, Any],
+    log_start: int | None,
+    *,
+    whole: bool = False,
 ) -> dict[str, Any]:
-    """What a partition is made of: which log it is, its segments, where its log starts if that is known, and how. As values of JSON."""
+    """What a partition is made of: which log it is, its segments (``whole``: all of their bytes), where its log starts if that is
+    known, and how. As values of JSON."""
     said: dict[str, Any] = {
         "directory": resolved(partition.directory),
         "log": log_of(partition),
-        "segments": [segment_of(segment) for segment in partition.segments],
+        "segments": [segment_of(segment, whole=whole) for segment in partition.segments],
         "options": {name: value for name, value in options.items() if value is not None},
     }
     if log_start is not None:
@@ -169,7 +174,10 @@ def difference(before: Any, now: Mapping[str, Any]) -> str:
     if before["log"] != now["log"]:
         return f"of the log in {before['directory']}; {now['directory']} {_unlike(before['log'], now['log'])}"
     if before["segments"] != now["segments"]:
-        return f"its segments were others: {_segments(before['segments'])}, and now {_segments(now['segments'])}"
+        was, wanted = _segments(before["segments"]), _segments(now["segments"])
+        if was == wanted:
+            return "the bytes of its segments were others"
+        return f"its segments were others: {was}, and now {wanted}"
     was, wanted = before.get("options") or {}, now["options"]
     names = sorted(n for n in {*was, *wanted} if was.get(n) != wanted.get(n))
     if names:

@@ -28,7 +28,8 @@ def copy_partition_metadata(source: Path, out: Path) -> None:
 
 def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, end: int) -> None:
     """Write the leader epochs of a log that begins at the offset ``first`` and ends before ``end``, from what the broker wrote. Where
-    that is missing, or does not agree with the ``batches``, it is made from these: an epoch and the first offset of its first batch.
+    that is missing, does not agree with the ``batches``, or begins after them, it is made from these: an epoch and the first offset of
+    its first batch.
 
     Raises OSError.
     """
@@ -39,7 +40,8 @@ def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, en
     start = epochs[0][1] if epochs else end  # the log start offset may lie inside of the log
     if not all(_epoch_at(epochs, offset) == epoch for epoch, offset in batches if offset >= start):
         epochs = list(batches)
-    entries = [{"epoch": epoch, "start_offset": start} for epoch, start in _cut(epochs, first, end)]
+    kept = _cut(epochs, first, end) or _cut(batches, first, end)
+    entries = [{"epoch": epoch, "start_offset": start} for epoch, start in kept]
     built = LEADER_EPOCH_CHECKPOINT.build({"epochs": entries})
     (out / LEADER_EPOCHS).write_bytes(bytes(built))
 

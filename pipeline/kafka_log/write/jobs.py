@@ -49,7 +49,7 @@ def run_job(
     refused: Refusal = _lost,
 ) -> pa.Table:
     """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
-    ``options`` and made of segments of the same names and sizes, is kept. ``inputs`` are the paths that are read; ``advance`` is told of
+    ``options`` and made of the same log with the same bytes (:mod:`kafka_log.disk.log_identity`), is kept. ``inputs`` are the paths that are read; ``advance`` is told of
     bytes of segments that are done. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
     damage the work does not take, is ``refused``: nothing of it is there, and the others are.
 
@@ -61,7 +61,7 @@ def run_job(
     log_starts = LogStarts()
     starts = [log_start(log_starts, partition) for partition in partitions]
     pairs = zip(partitions, starts, strict=True)
-    sources = [made_of(partition, options, start) for partition, start in pairs]
+    sources = [made_of(partition, options, start, whole=True) for partition, start in pairs]
     finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
     rows: list[dict[str, Any]] = []
     jobs = zip(partitions, names, sources, finished, starts, strict=True)

@@ -20,6 +20,7 @@ from kafka_log.disk.files import segment_bases
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
 from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints
+from kafka_log.report.check.cluster import Cluster
 from kafka_log.report.check.finding import FINDINGS, Finding, finding_table
 from kafka_log.report.check.gaps import GapCheck
 from kafka_log.report.check.indexes import OffsetIndexCheck, TimeIndexCheck
@@ -28,6 +29,7 @@ from kafka_log.report.check.metadata_snapshots import MetadataSnapshotCheck
 from kafka_log.report.check.names import NameCheck, check_broker_directory
 from kafka_log.report.check.order import OrderCheck
 from kafka_log.report.check.quorum_state import QuorumStateCheck
+from kafka_log.report.check.sequences import SequenceCheck
 from kafka_log.report.check.siblings import check_together
 from kafka_log.report.check.snapshots import SnapshotCheck
 from kafka_log.report.check.tails import TailCheck
@@ -49,6 +51,7 @@ CHECKS: Mapping[str, type[Check]] = {
     "tails": TailCheck,
     "order": OrderCheck,
     "gaps": GapCheck,
+    "sequences": SequenceCheck,
     "offset_index": OffsetIndexCheck,
     "time_index": TimeIndexCheck,
     "transaction_index": TransactionIndexCheck,
@@ -95,36 +98,38 @@ def findings(
             yield finding
     reading = Reading(deep, engine, advance, wanted.timestamps != EVERYTHING)
     pieces = reading.pieces([s for partition in partitions for s in partition.segments])
-    brokers: dict[Path, BrokerFiles] = {}
+    brokers: dict[Path, tuple[BrokerFiles, Cluster]] = {}
     for partition in partitions:
         directory = partition.directory
         has_name = directory.name not in ("", "..")
         parent = directory.parent if has_name else directory.resolve().parent
         if parent not in brokers:
-            brokers[parent] = read_broker_files(parent)
+            brokers[parent] = read_broker_files(parent), Cluster(parent)
         if partition.error is not None and not partition.segments:
             key = partition.topic, partition.partition
             yield _io_error(partition.directory, partition.error, *key)
             continue
-        yield from _of_partition(partition, brokers[parent], pieces, reading, wanted)
+        yield from _of_partition(partition, *brokers[parent], pieces, reading, wanted)
 
 
 def _of_directories(directories: Sequence[Path]) -> Iterator[Finding]:
     for directory in directories:
-        yield from _readable(directory, partial(check_checkpoints, read_broker_files(directory)))
+        beside = read_broker_files(directory), Cluster(directory)
+        yield from _readable(directory, partial(check_checkpoints, *beside))
         yield from _readable(directory, partial(check_broker_directory, directory))
 
 
 def _of_partition(
     partition: Partition,
     broker: BrokerFiles,
+    cluster: Cluster,
     pieces: Iterator[Piece],
     reading: Reading,
     wanted: Selection,
 ) -> Iterator[Finding]:
     bases = segment_bases(partition.directory)
     is_whole = len(bases) == len(partition.segments)
-    context = Context(partition, bases, is_whole, broker)
+    context = Context(partition, bases, is_whole, broker, cluster)
     checks = [kind(context) for kind in CHECKS.values()]
     following = dict(pairwise(bases))
     for segment in partition.segments:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.broker_files import BrokerFiles
-from kafka_log.disk.directory import Segment
 from kafka_log.disk.files import partition_names
 from kafka_log.disk.names import (
     CHECKPOINTS,
@@ -15,12 +14,13 @@ from kafka_log.disk.names import (
     HIGH_WATERMARK,
     LOG_START,
     RECOVERY_POINT,
+    parse_any,
+    parse_name,
 )
-from kafka_log.report.check.base import Check, Context
+from kafka_log.report.check.base import REACHED, TAKE_ANOTHER, EndCheck
+from kafka_log.report.check.cluster import Cluster
 from kafka_log.report.check.finding import Finding, Severity
-from kafka_log.report.check.walk import Walked
 
-_COPY = "Copy the partition from another replica before this broker becomes its leader."
 _BEYOND: dict[str, tuple[Severity, str, str, str]] = {
     LOG_START: (
         "error",
@@ -28,8 +28,8 @@ _BEYOND: dict[str, tuple[Severity, str, str, str]] = {
         "The log start offset",
         "Keep a copy of the partition before you start the broker: it deletes a log that ends before its start.",
     ),
-    RECOVERY_POINT: ("warning", "recovery_point_beyond_end", "The recovery point", _COPY),
-    HIGH_WATERMARK: ("warning", "high_watermark_beyond_end", "The high watermark", _COPY),
+    RECOVERY_POINT: ("warning", "recovery_point_beyond_end", "The recovery point", TAKE_ANOTHER),
+    HIGH_WATERMARK: ("warning", "high_watermark_beyond_end", "The high watermark", TAKE_ANOTHER),
     CLEANER: (
         "note",
         "cleaner_offset_beyond_end",
@@ -47,26 +47,15 @@ _WITHOUT = {
 """What a broker does without a checkpoint."""
 
 
-class CheckpointCheck(Check):
+class CheckpointCheck(EndCheck):
     """Offsets in checkpoints that do not lie within the log."""
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.log_end = 0
-        self.is_known = context.is_whole
-
-    def segment(self, walked: Walked) -> Iterable[Finding]:
-        headers = walked.headers
-        last = int(headers.last.max()) + 1 if len(headers) else 0
-        self.log_end = max(self.log_end, walked.segment.base_offset, last)
-        return ()
-
-    def unread(self, segment: Segment) -> None:
-        self.is_known = False
 
     def end(self) -> Iterable[Finding]:
         context = self.context
-        if not self.is_known or not context.bases:
+        if not self.is_known:
+            return
+        if not context.bases:
+            yield from self._nothing()
             return
         for name in CHECKPOINTS:
             offset = context.broker.offset(name, context.key)
@@ -90,8 +79,31 @@ class CheckpointCheck(Check):
                 records=None if name == CLEANER else offset - self.log_end,
             )
 
+    def _nothing(self) -> Iterator[Finding]:
+        """A partition always has a segment: a new one before the last one is deleted."""
+        context, directory = self.context, self.context.partition.directory
+        first, end = _extent(context.broker, context.key)
+        if end <= first or context.partition.state != "live" or parse_name(directory) is None:
+            return
+        yield context.finding(
+            "error",
+            "segment_missing",
+            directory,
+            f"There is no segment in the directory, though by the checkpoints the log reached offset {end}.",
+            "Copy the partition from another replica, or look for its files in a backup.",
+            first_offset=first,
+            last_offset=end - 1,
+            records=end - first,
+        )
 
-def check_checkpoints(broker: BrokerFiles) -> Iterator[Finding]:
+
+def _extent(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
+    """The offsets that a log had by the checkpoints: the first one, and the one after the last."""
+    start, *ends = (max(broker.offset(name, key) or 0, 0) for name in (LOG_START, *REACHED))
+    return start, max(ends)
+
+
+def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding]:
     """Checkpoints that cannot be read, and their entries of partitions that are not there. Raises OSError."""
     for name, error in broker.errors.items():
         reason = error.reason if isinstance(error, CodecError) else error
@@ -104,15 +116,47 @@ def check_checkpoints(broker: BrokerFiles) -> Iterator[Finding]:
             byte=error.where.position if isinstance(error, CodecError) else None,
         )
     there = partition_names(broker.directory)
+    missing = _missing(broker, cluster)
     for name, offsets in broker.checkpoints.items():
         for topic, partition in sorted(offsets):
-            if (os.fsencode(topic), partition) not in there:
-                yield Finding(
-                    "note",
-                    "checkpoint_unknown_partition",
-                    broker.directory / name,
-                    "The checkpoint has an offset for a partition that is not in the directory.",
-                    "Nothing if the partition was moved or deleted; else look for its directory.",
-                    topic=topic,
-                    partition=partition,
-                )
+            if (os.fsencode(topic), partition) in there or (topic, partition) in missing:
+                continue
+            yield Finding(
+                "note",
+                "checkpoint_unknown_partition",
+                broker.directory / name,
+                "The checkpoint has an offset for a partition that is not in the directory.",
+                "Nothing if the partition was moved or deleted; else look for its directory.",
+                topic=topic,
+                partition=partition,
+            )
+    for key, why in missing.items():
+        first, end = _extent(broker, key)
+        yield Finding(
+            "warning",
+            "partition_missing",
+            broker.directory / RECOVERY_POINT,
+            f"The partition's directory is not there, {why}: its log reached offset {end}.",
+            "Look for the directory, also in the broker's other log directories; else the broker copies the partition from another replica, or begins an empty one.",
+            topic=key[0],
+            partition=key[1],
+            first_offset=first,
+            last_offset=end - 1,
+            records=end - first,
+        )
+
+
+def _missing(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str, int], str]:
+    """The partitions with records that have no directory, in whatever state, and belong here: why that is known. A broker that stops in order
+    writes recovery points of those that it has then, but before 3.0 none where it has none; until that it does so once a minute."""
+    there = {found[:2] for path in broker.directory.iterdir() if (found := parse_any(path))}
+    out = {}
+    for key in sorted(broker.checkpoints.get(RECOVERY_POINT, {}).keys() - there):
+        first, end = _extent(broker, key)
+        if end <= first:
+            continue
+        if broker.was_stopped and there:
+            out[key] = "and was when the broker was stopped in order"
+        elif cluster.is_here(key):
+            out[key] = "and by the metadata of the cluster it belongs here"
+    return out

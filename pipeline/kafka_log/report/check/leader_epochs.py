@@ -11,7 +11,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.disk.names import LOG_START
 from kafka_log.disk.small_files import small_file
-from kafka_log.report.check.base import Check, Context
+from kafka_log.report.check.base import Context, EndCheck
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.gaps import METADATA
 from kafka_log.report.check.walk import Walked
@@ -25,7 +25,7 @@ MOST = 100
 _REMEDY = "Compare the file with that of the other replicas: a replica truncates its log by these offsets."
 
 
-class LeaderEpochCheck(Check):
+class LeaderEpochCheck(EndCheck):
     """Epochs of batches that there cannot be, that the file does not know, or whose offsets lie elsewhere than it says.
 
     The file forgets epochs before the log start offset, so batches before that are not compared.
@@ -51,6 +51,7 @@ class LeaderEpochCheck(Check):
         )
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
+        yield from super().segment(walked)
         yield from self._negative(walked)
         if self.epochs is None or not self.is_sorted:
             return
@@ -119,7 +120,43 @@ class LeaderEpochCheck(Check):
             return self.epochs[0][1] if self.epochs else 0
         return max(broker.offset(LOG_START, self.context.key) or 0, 0)
 
+    def _begins_too_late(self) -> Iterator[Finding]:
+        """The broker cuts off what the file says of offsets before the start of the log. Where segments are copied to a tier it does so
+        from that start on, which the checkpoint of such partitions says."""
+        context = self.context
+        segments = context.partition.segments
+        if not self.epochs or not self.is_sorted or not segments or not context.bases:
+            return
+        first, base = self.epochs[0][1], context.bases[0]
+        if not context.is_whole or not 0 <= first < base or context.partition.state != "live":
+            return
+        broker = context.broker
+        is_certain = broker.was_stopped and LOG_START in broker.checkpoints
+        is_certain &= broker.offset(LOG_START, context.key) is None and context.key[0] != METADATA
+        if is_certain:
+            what = "and the broker that was stopped in order knew of no later start of the log"
+            remedy = "Copy the partition from another replica, or look for the file in a backup."
+        else:
+            what = "which the broker cuts to the start of the log: retention has just deleted segments, they are in tiered storage, or they are lost"
+            remedy = "Nothing if segments were deleted or are in a tier; else copy the partition from another replica."
+        yield context.finding(
+            "error" if is_certain else "note",
+            "segment_missing",
+            segments[0].path,
+            f"The first segment begins with offset {base}, but {NAME} with offset {first}, {what}.",
+            remedy,
+            byte=0,
+            first_offset=first,
+            last_offset=base - 1,
+            records=base - first,
+        )
+
     def end(self) -> Iterable[Finding]:
+        yield from self._begins_too_late()
+        if self.epochs and self.is_sorted:
+            epoch, start = self.epochs[-1]
+            what = f"Leader epoch {epoch} began at offset"
+            yield from self.beyond_end("leader_epoch_beyond_end", self.path, what, start)
         if self.error is not None:
             reason = self.error.reason if isinstance(self.error, CodecError) else str(self.error)
             byte = self.error.where.position if isinstance(self.error, CodecError) else None

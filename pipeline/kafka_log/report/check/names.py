@@ -15,15 +15,19 @@ from kafka_log.disk.files import PassedOver, is_directory
 from kafka_log.disk.names import BESIDE_PARTITIONS, stops_brokers
 from kafka_log.disk.remote_names import remote_partition
 from kafka_log.disk.small_files import small_file
+from kafka_log.disk.topic_ids import topic_id
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.metadata_snapshots import NAME as METADATA_SNAPSHOT
+from kafka_log.report.printing import short_uuid
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")
 _DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-(?P<suffix>delete|stray|future)\Z")
 _OURS = re.compile(r"\.kafka-log-.+\.writing\Z|\..+\.partial\Z")
 """What jobs that write logs have not finished (:mod:`kafka_log.write.staging`, :mod:`kafka_log.write.beside`)."""
+_SAYS = re.compile(r"kafka-log-(salvage|cut|convert|reindex)\.json\Z")
+"""What such a job says of the partitions beside it (:mod:`kafka_log.write.beside`). A broker leaves it where it is."""
 _TIERED = "kafka-tiered-storage"
 _IN_PARTITION = {"leader-epoch-checkpoint", "partition.metadata", "quorum-state"}
 _FILES = {
@@ -106,6 +110,16 @@ class NameCheck(Check):
                 "Copy the file from another replica: it holds the id of the topic.",
                 byte=found[1],
             )
+        said = topic_id(path.parent)
+        known = None if said is None else self.context.cluster.topic_id(self.context.key[0])
+        if said is not None and known is not None and said != known:
+            yield self.context.finding(
+                "error",
+                "topic_id",
+                path,
+                f"The topic's id is {short_uuid(said)} here, but {short_uuid(known)} by the metadata of the cluster: a broker takes the directory for that of a topic that was deleted.",
+                "Copy the file from another replica of this partition before you start the broker, or keep a copy of the directory if the topic was made anew.",
+            )
 
 
 def _no_segment(one: PassedOver) -> tuple[str, Path, str, str]:
@@ -140,6 +154,8 @@ def check_broker_directory(directory: Path) -> Iterator[Finding]:
                 f"A file of {are(size_below(path), 'byte')} was not written to its end.",
                 "Nothing: the broker does not read it.",
             )
+        elif _SAYS.match(path.name):
+            continue
         elif path.name not in BESIDE_PARTITIONS and not (is_directory(path) and parse_name(path)):
             yield Finding("note", *_nothing_reads(path))
     path = directory / "meta.properties"

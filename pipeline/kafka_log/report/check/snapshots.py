@@ -10,26 +10,32 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import PRODUCER_SNAPSHOT
 from kafka_log.disk.small_files import TooLargeError, small_file
-from kafka_log.report.check.base import Check
+from kafka_log.report.check.base import Context, EndCheck
 from kafka_log.report.check.finding import Finding
 
 _NAME = re.compile(r"(?P<offset>\d{20})\.snapshot\Z")
 
 
-class SnapshotCheck(Check):
+class SnapshotCheck(EndCheck):
     """The files .snapshot of a partition."""
 
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        # Before the segments are read: a broker that runs makes more of both.
+        self.files = _files(context.partition.directory) if context.is_whole else []
+
     def end(self) -> Iterable[Finding]:
-        if not self.context.is_whole:
-            return
-        for path in sorted(self.context.partition.directory.iterdir()):
-            found = _NAME.match(path.name)
-            if found and path.is_file():
-                yield from self._of(path, int(found["offset"]))
+        for offset, path in self.files:
+            yield from self._of(path, offset)
+        for offset, path in self.files[-1:]:
+            what = "The snapshot says what the producers had written at offset"
+            yield from self.beyond_end("snapshot_beyond_end", path, what, offset)
 
     def _of(self, path: Path, offset: int) -> Iterator[Finding]:
         try:
             entries = PRODUCER_SNAPSHOT.parse(small_file(path), file=os.fspath(path)).entries
+        except FileNotFoundError:
+            return  # brokers delete old ones
         except TooLargeError as error:
             yield self._damaged(path, error.reason, None)
             return
@@ -59,3 +65,12 @@ class SnapshotCheck(Check):
             "Nothing if there is an older snapshot or the whole log: the broker deletes this one and reads the log from there.",
             byte=byte,
         )
+
+
+def _files(directory: Path) -> list[tuple[int, Path]]:
+    """The snapshots of a partition by their offsets, the lowest first."""
+    try:
+        names = [(_NAME.match(path.name), path) for path in directory.iterdir() if path.is_file()]
+    except OSError:
+        return []  # which others tell
+    return sorted((int(found["offset"]), path) for found, path in names if found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from kafka_log.segment.model import Batch, Lost, Policy, Problem
 from kafka_log.segment.reader import SegmentReader
 
 LEAST = "least_timestamp"
+OF_PRODUCER = ("producer_epoch", "base_sequence", "last_sequence")
 
 Advance = Callable[[int], None]
 
@@ -38,8 +39,8 @@ class Walked:
     """A segment that was read. ``lost`` are runs of bytes that are no whole batches; ``size`` is in bytes.
 
     ``next_base`` is what the name of the next segment says, None for the active one. For each batch ``outside`` says whether its
-    offsets belong to another segment, ``placed`` whether it lies where it belongs, ``least_timestamp`` what its header says of that,
-    where it is asked for.
+    offsets belong to another segment, ``placed`` whether it lies where it belongs, ``sequences`` by :data:`OF_PRODUCER` what its producer
+    said, ``least_timestamp`` what its header says of that, where it is asked for.
     """
 
     segment: Segment
@@ -50,6 +51,7 @@ class Walked:
     next_base: int | None
     outside: Any
     placed: Any
+    sequences: Mapping[str, Any]
     least_timestamp: Any = None
 
     @property
@@ -71,7 +73,7 @@ class Reading:
     @property
     def wanted(self) -> Wanted:
         """The columns of headers."""
-        return Wanted((*WANTED.names, LEAST)) if self.timed else WANTED
+        return Wanted((*WANTED.names, *OF_PRODUCER, *((LEAST,) if self.timed else ())))
 
     def pieces(self, segments: Sequence[Segment]) -> Iterator[Piece]:
         """One pass over segments, which goes on after damage."""
@@ -107,13 +109,13 @@ def walk(
     runs = tuple(run for run in lost if run.start not in bad)
     columns = dict(reading.wanted.joined(parts))
     least = columns.pop(LEAST, None)
+    sequences = {name: columns.pop(name) for name in OF_PRODUCER}
     headers = Headers(**columns)
     base = segment.base_offset if segment.is_named else None
     out = outside(headers.first, headers.last, base, next_base)
     placed = in_order(headers.first, headers.last, out)
-    return Walked(
-        segment, end_of_file, headers, runs, tuple(refused), next_base, out, placed, least
-    )
+    found = tuple(refused), next_base, out, placed, sequences, least
+    return Walked(segment, end_of_file, headers, runs, *found)
 
 
 def _refused(batch: Batch) -> list[Refused]:

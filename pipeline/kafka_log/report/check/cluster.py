@@ -1,0 +1,101 @@
+"""What the metadata of the cluster, where it lies beside, says of the partitions of a log directory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import META_PROPERTIES
+from kafka_log.disk.directory import DirectoryError, NotThere, discover
+from kafka_log.disk.small_files import small_file
+from kafka_log.report.metadata_log import Event, MetadataLog, metadata_log
+from kafka_log.report.metadata_state import TOPIC, topics
+from kafka_log.tables.own_topics import CLUSTER_METADATA
+
+_POLICIES = ("cleanup.policy", "log.cleanup.policy")
+
+
+@dataclass
+class Cluster:
+    """The metadata log of a broker's log directory. It is read when it is first asked for; where there is none, or it cannot be
+    read, nothing is known."""
+
+    directory: Path
+
+    def topic_id(self, topic: str) -> bytes | None:
+        """The id of a topic; None where it is not known."""
+        return self._topics.get(topic)
+
+    def is_never_compacted(self, topic: str) -> bool:
+        """Whether a topic has the broker's own way of cleaning, which is to delete, as long as the metadata log tells."""
+        return topic in self._topics and not {topic, ""} & self._has_policy
+
+    def is_here(self, key: tuple[str, int]) -> bool:
+        """Whether a partition belongs into this log directory."""
+        row = self._partitions.get(key)
+        ids = _ids(self.directory)
+        if row is None or ids is None:
+            return False
+        node, directory = ids
+        if node not in row["replicas"]:
+            return False
+        # Without the id of a directory it is not known in which one of the broker it is.
+        at = row["replicas"].index(node)
+        return at < len(row["directories"]) and bool(row["directories"][at] == directory)
+
+    @cached_property
+    def _log(self) -> MetadataLog | None:
+        directory = self.directory / f"{CLUSTER_METADATA}-0"
+        if not directory.is_dir():
+            return None
+        try:
+            return metadata_log(discover([directory]), None)
+        except (CodecError, DirectoryError, NotThere, OSError):
+            return None
+
+    def _events(self, *views: str) -> list[Event]:
+        try:
+            return [] if self._log is None else list(self._log.events(views, salvage=True))
+        except (CodecError, OSError):
+            return []
+
+    @cached_property
+    def _topics(self) -> dict[str, bytes]:
+        """The ids of the topics that there are."""
+        found = topics(self._events("topics"))
+        return {name: topic_id for topic_id, name in found.names.items()}
+
+    @cached_property
+    def _has_policy(self) -> frozenset[str]:
+        """What has, or had, a setting of how it is cleaned: topics; "" for all of them."""
+        return frozenset(
+            row["resource_name"] if row["resource_type"] == TOPIC else ""
+            for _, row in self._events("configs")
+            if row["name"] in _POLICIES
+        )
+
+    @cached_property
+    def _partitions(self) -> dict[tuple[str, int], dict[str, Any]]:
+        found = topics(self._events("topics", "partitions", "metadata_events"))
+        return {
+            (name, number): row
+            for topic_id, name in found.names.items()
+            for number, row in found.partitions.get(topic_id, {}).items()
+        }
+
+
+def _ids(directory: Path) -> tuple[int, bytes] | None:
+    """The ids of the node and of the log directory; None where they are not known."""
+    path = directory / "meta.properties"
+    try:
+        said = META_PROPERTIES.parse(small_file(path), file=os.fspath(path), strict=False)
+    except (OSError, CodecError):
+        return None
+    node = said.node_id if said.node_id is not None else said.broker_id
+    if node is None or said.directory_id is None:
+        return None
+    return int(node), said.directory_id.bytes
