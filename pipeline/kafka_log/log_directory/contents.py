@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
 
+from kafka_log.disk.directory import Partition, chosen
 from kafka_log.log_directory.opened import Opened, Place, time_of
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path
@@ -95,22 +96,22 @@ class Contents(Opened):
         """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
         ``csv``. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
         from kafka_log.report.export import FORMATS, export
+        from kafka_log.tables.selection import changed
         from kafka_log.write.beside import refuse_inside
 
         place = local_path(out)
         one_of(FORMATS)("kind", kind)
         names = several(str, text_of("names of columns"))("columns", columns)
         refuse_inside(place, [path for path in self._paths if isinstance(path, Path)])
+        wanted = changed(selection, policy, filters)
         return export(
-            self.found,
+            _chosen(self.found, wanted),
             place,
             kind,
             columns=names,
             view=None if view is None else text_of("the name of a view")("view", view),
-            policy=policy,
-            selection=selection,
+            selection=_of_rows(wanted),
             overwrite=overwrite,
-            **filters,
         )
 
     def keys(
@@ -127,7 +128,8 @@ class Contents(Opened):
         from kafka_log.report.keys import key_table
         from kafka_log.tables.selection import changed
 
-        return key_table(self._logs, of_rows(changed(selection, None, filters)), advance)
+        wanted = changed(selection, None, filters)
+        return key_table(_chosen(self._logs, wanted), _of_rows(wanted), advance)
 
     def records_of_key(
         self,
@@ -146,9 +148,19 @@ class Contents(Opened):
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})
-        return records_of_keys(self._logs, of_rows(wanted), note, advance)
+        return records_of_keys(_chosen(self._logs, wanted), _of_rows(wanted), note, advance)
 
 
-def of_rows(selection: Selection) -> Selection:
-    """A selection of rows in partitions that are chosen."""
-    return selection.but(topics=None, partitions=None, include=())
+def _chosen(partitions: Sequence[Partition], selection: Selection) -> list[Partition]:
+    """The partitions that a selection takes of those that are there. Raises NotThere; ValueError for what has been chosen before."""
+    from kafka_log.tables.selection import Selection
+
+    for name in ("include", "replicas"):
+        if getattr(selection, name) != getattr(Selection(), name):
+            raise ValueError(f"{name} says what is looked for: give it to LogDirectory(path, ...)")
+    return chosen(partitions, selection.topics, selection.partitions)
+
+
+def _of_rows(selection: Selection) -> Selection:
+    """What a selection says of rows."""
+    return selection.but(topics=None, partitions=None)
