@@ -57,6 +57,37 @@ def test_what_is_there_is_kept(
     assert len(discover(BROKER, ())) > len(list(tmp_path.glob("*-*"))) > 3
 
 
+@pytest.mark.parametrize("verb", [*COMMANDS, "convert"])
+@pytest.mark.parametrize("at", [100, 20_000, 78_300])
+def test_what_is_there_is_of_these_bytes(
+    verb: str, at: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The name and the size of a segment stay as they are when a sector of it goes bad, and when the good file comes from a backup."""
+    source, out = tmp_path / "in" / "codecs-0", tmp_path / "out"
+    shutil.copytree(BROKER / "codecs-0", source)
+    path = source / f"{0:020d}.log"
+    good = path.read_bytes()
+    options = COMMANDS.get(verb, ["--codec", "none"])
+    command = [verb, str(tmp_path / "in"), *options, "--out", str(out)]
+    path.write_bytes(good[:at] + b"oops" + good[at + 4 :])
+    first = main(command)
+    if (out / "codecs-0").exists():
+        made = files(out, "")
+        assert main(command) == first  # the same goes on
+        path.write_bytes(good)
+        capsys.readouterr()
+        assert main(command) == 2
+        reason = "it is there, made of something else (its segments had other bytes)"
+        assert reason in capsys.readouterr().err
+        assert files(out, "") == made
+        shutil.rmtree(out)
+    path.write_bytes(good)  # convert has refused what is damaged
+    assert main(command) == 0
+    times = {p: p.stat().st_mtime_ns for p in out.rglob("*")}
+    assert main(command) == 0
+    assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == times
+
+
 def test_other_jobs_do_not_write_there(tmp_path: Path) -> None:
     log = LogDirectory(BROKER, topics="transactions")
     log.salvage(tmp_path / "out")

@@ -174,10 +174,10 @@ def difference(before: Any, now: Mapping[str, Any]) -> str:
     if before["log"] != now["log"]:
         return f"of the log in {before['directory']}; {now['directory']} {_unlike(before['log'], now['log'])}"
     if before["segments"] != now["segments"]:
-        was, wanted = _segments(before["segments"]), _segments(now["segments"])
-        if was == wanted:
-            return "the bytes of its segments were others"
-        return f"its segments were others: {was}, and now {wanted}"
+        sizes = _segments(before["segments"])
+        if sizes == _segments(now["segments"]):
+            return "its segments had other bytes"
+        return f"its segments were others: {sizes}, and now {_segments(now['segments'])}"
     was, wanted = before.get("options") or {}, now["options"]
     names = sorted(n for n in {*was, *wanted} if was.get(n) != wanted.get(n))
     if names:
