@@ -195,7 +195,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
-    assert sorted(p.name for p in out.iterdir()) == ["a-0", "kafka-log-salvage.json"]
+    assert sorted(p.name for p in out.iterdir()) == ["a-0", "kafka-log-salvage.jsonl"]
     assert main(["salvage", str(source), "--out", str(out)]) == 0
     assert files(out, ".log") == files(source, ".log")
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Unpack
+from typing import BinaryIO, Literal, Unpack
 
 import pyarrow as pa
 
@@ -26,12 +25,14 @@ from kafka_log.write.beside import (
     difference,
     is_same,
     made_of,
+    manifest_name,
     refuse_inside,
     whole_file,
 )
+from kafka_log.write.manifest import Manifest
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
-MANIFEST = "kafka-log-export.json"
+MANIFEST = manifest_name("export")
 """Beside the files: what each was made of."""
 
 
@@ -81,7 +82,7 @@ def export(
     places = _places(partitions, out, kind)
     refuse_inside(out, [p.directory for p in partitions if isinstance(p.directory, Path)])
     out.mkdir(parents=True, exist_ok=True)
-    manifest = _read_manifest(out)
+    manifest = Manifest(out / MANIFEST, ("rows", "lost", "damaged", "made_of"))
     selection = changed(selection, policy, filters)
     # Which partitions and states, the caller has said.
     selection = selection.but(topics=None, partitions=None, include=())
@@ -108,10 +109,13 @@ def export(
             for counts in _written(partition, file, kind, columns, view, selection, lost):
                 progress(partition, counts[0])
         rows, damaged = counts
-        # Another export may have written there meanwhile.
-        manifest = _read_manifest(out)
-        manifest[path.name] = {"rows": rows, "lost": lost, "damaged": damaged, "made_of": now}
-        _write_manifest(out, manifest)
+        try:
+            manifest.add(
+                path.name, {"rows": rows, "lost": lost, "damaged": damaged, "made_of": now}
+            )
+        except OSError:
+            path.unlink(missing_ok=True)  # nobody would know of what it is
+            raise
         yield Exported(path, partition, rows, True, tuple(lost), damaged)
 
 
@@ -216,29 +220,6 @@ _WRITERS: Mapping[str, Callable[[pa.RecordBatchReader, BinaryIO], Iterator[pa.Re
     "csv": _csv,
 }
 FORMATS: tuple[str, ...] = tuple(_WRITERS)
-
-
-# ---------------------------------------------------------------- files
-
-
-def _read_manifest(out: Path) -> dict[str, Any]:
-    path = out / MANIFEST
-    try:
-        found = json.loads(path.read_bytes())
-        return {
-            name: found[name]
-            for name in found
-            if {"rows", "lost", "damaged", "made_of"} <= found[name].keys()
-        }
-    except FileNotFoundError:
-        return {}
-    except (ValueError, AttributeError):
-        return {}  # not ours, or cut: files that stand there are made of something else
-
-
-def _write_manifest(out: Path, manifest: Mapping[str, Any]) -> None:
-    with whole_file(out / MANIFEST) as file:
-        file.write(json.dumps(manifest, sort_keys=True).encode("utf-8"))
 
 
 __all__ = ["FORMATS", "MANIFEST", "ExportError", "Exported", "Format", "export"]

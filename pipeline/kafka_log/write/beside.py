@@ -15,6 +15,7 @@ from kafka_log.disk.directory import DirectoryError, Partition, parse_name
 from kafka_log.disk.log_identity import log_of, resolved, segment_of
 from kafka_log.disk.names import LOG_START
 from kafka_log.write.log_starts import checkpoint, kept
+from kafka_log.write.manifest import Manifest
 
 
 class OutError(DirectoryError):
@@ -46,11 +47,10 @@ class OutDirectory:
     def __init__(self, out: Path, job: str, inputs: Sequence[Path]) -> None:
         self.path = out
         self.job = job
-        self._manifest_path = out / f"kafka-log-{job}.json"
         refuse_inside(out, inputs)
         out.mkdir(parents=True, exist_ok=True)
-        self._manifest = _read_manifest(self._manifest_path)
-        known = {self._manifest_path.name, *self._manifest}
+        self._manifest = Manifest(out / manifest_name(job), ("made_of", "rows"))
+        known = {self._manifest.path.name, *self._manifest}
         if self._log_starts():
             known.add(LOG_START)
         for child in sorted(out.iterdir()):
@@ -66,9 +66,9 @@ class OutDirectory:
     def finished(self, name: str, made_of: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         """What was said of a partition that is there, made of the same in the same way; None when it is not there. Raises OutError
         when it is there, and made of something else."""
-        if not (self.path / name).exists():
+        before = self._manifest.get(name)
+        if before is None or not (self.path / name).exists():
             return None
-        before = self._manifest[name]
         if not is_same(before["made_of"], made_of):
             why = difference(before["made_of"], made_of)
             raise OutError(
@@ -97,13 +97,11 @@ class OutDirectory:
                 sync(child)
             sync(partial)
             # Said before it is there: what is there is always known.
-            self._manifest[name] = {"made_of": dict(made_of), "rows": rows}
+            said: dict[str, Any] = {"made_of": dict(made_of), "rows": rows}
             start = kept(log_start, partial)
             if start is not None:
-                self._manifest[name]["log_start"] = start
-            with whole_file(self._manifest_path) as file:
-                text = json.dumps(self._manifest, indent=1, sort_keys=True)
-                file.write(text.encode("ascii"))
+                said["log_start"] = start
+            self._manifest.add(name, said)
             if start is not None or (self.path / LOG_START).exists():
                 with whole_file(self.path / LOG_START) as file:
                     file.write(checkpoint(self._log_starts()))
@@ -114,15 +112,21 @@ class OutDirectory:
             raise
 
     def _log_starts(self) -> dict[tuple[str, int], int]:
-        places = {name: parse_name(Path(name)) for name in self._manifest}
-        return {
-            place: self._manifest[name]["log_start"]
-            for name, place in places.items()
-            if place is not None and "log_start" in self._manifest[name]
-        }
+        starts: dict[tuple[str, int], int] = {}
+        for name in self._manifest:
+            start = (self._manifest.get(name) or {}).get("log_start")
+            place = None if start is None else parse_name(Path(name))
+            if start is not None and place is not None:
+                starts[place] = start
+        return starts
 
     def _partial(self, name: str) -> Path:
         return self.path / _partial(name)
+
+
+def manifest_name(job: str) -> str:
+    """The file in which a job says what it has made."""
+    return f"kafka-log-{job}.jsonl"
 
 
 def names_of(partitions: Sequence[Partition]) -> list[str]:
@@ -224,17 +228,6 @@ def _partial(name: str) -> str:
 
 def _is_partial(name: str) -> bool:
     return name.startswith(".") and name.endswith(".partial")
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes())
-        whole = {"made_of", "rows"}
-        return {name: found[name] for name in found if whole <= found[name].keys()}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, AttributeError):
-        return {}  # not ours, or cut: what stands there is of something else
 
 
 def sync(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES
-from kafka_log.disk.directory import DirectoryError, NotThere, discover
+from kafka_log.disk.directory import DirectoryError, NotThere, Partition, discover
 from kafka_log.disk.small_files import small_file
-from kafka_log.report.metadata_log import Event, MetadataLog, metadata_log
+from kafka_log.report.metadata_answer import answer, metadata_replicas
+from kafka_log.report.metadata_log import Event
 from kafka_log.report.metadata_state import TOPIC, topics
 from kafka_log.tables.own_topics import CLUSTER_METADATA
+
+Row = dict[str, Any]
 
 _POLICIES = ("cleanup.policy", "log.cleanup.policy")
 
@@ -48,44 +52,57 @@ class Cluster:
         return at < len(row["directories"]) and bool(row["directories"][at] == directory)
 
     @cached_property
-    def _log(self) -> MetadataLog | None:
+    def _replicas(self) -> list[Partition]:
         directory = self.directory / f"{CLUSTER_METADATA}-0"
-        if not directory.is_dir():
-            return None
         try:
-            return metadata_log(discover([directory]), None)
-        except (CodecError, DirectoryError, NotThere, OSError):
-            return None
+            found = discover([directory]) if directory.is_dir() else []
+            return metadata_replicas(found, None) if found else []
+        except (DirectoryError, NotThere, OSError):
+            return []
 
-    def _events(self, *views: str) -> list[Event]:
+    def _rows(
+        self, views: Sequence[str], rows: Callable[[Iterable[Event]], list[Row]]
+    ) -> list[Row]:
+        """What rows come of views; none where they cannot be read."""
         try:
-            return [] if self._log is None else list(self._log.events(views, salvage=True))
-        except (CodecError, OSError):
+            return (
+                answer(self._replicas, views, rows, None, salvage=True).rows
+                if self._replicas
+                else []
+            )
+        except (CodecError, DirectoryError, NotThere, OSError):
             return []
 
     @cached_property
     def _topics(self) -> dict[str, bytes]:
         """The ids of the topics that there are."""
-        found = topics(self._events("topics"))
-        return {name: topic_id for topic_id, name in found.names.items()}
+
+        def rows(events: Iterable[Event]) -> list[Row]:
+            return [{"topic": name, "id": id} for id, name in topics(events).names.items()]
+
+        return {row["topic"]: row["id"] for row in self._rows(("topics",), rows)}
 
     @cached_property
     def _has_policy(self) -> frozenset[str]:
         """What has, or had, a setting of how it is cleaned: topics; "" for all of them."""
         return frozenset(
             row["resource_name"] if row["resource_type"] == TOPIC else ""
-            for _, row in self._events("configs")
+            for row in self._rows(("configs",), lambda events: [row for _, row in events])
             if row["name"] in _POLICIES
         )
 
     @cached_property
-    def _partitions(self) -> dict[tuple[str, int], dict[str, Any]]:
-        found = topics(self._events("topics", "partitions", "metadata_events"))
-        return {
-            (name, number): row
-            for topic_id, name in found.names.items()
-            for number, row in found.partitions.get(topic_id, {}).items()
-        }
+    def _partitions(self) -> dict[tuple[str, int], Row]:
+        def rows(events: Iterable[Event]) -> list[Row]:
+            found = topics(events)
+            return [
+                row | {"topic": name, "partition": number}
+                for topic_id, name in found.names.items()
+                for number, row in found.partitions.get(topic_id, {}).items()
+            ]
+
+        views = ("topics", "partitions", "metadata_events")
+        return {(row["topic"], row["partition"]): row for row in self._rows(views, rows)}
 
 
 def _ids(directory: Path) -> tuple[int, bytes] | None:
