@@ -14,8 +14,10 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.tables.own_topics import CLUSTER_METADATA
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of
+from kafka_log.write.checkpoints import copy_snapshots
 from kafka_log.write.choice import Wanted
 from kafka_log.write.conversion import CONVERTED, Converted, write_converted
 from kafka_log.write.indexes import INTERVAL_BYTES, Rest, write_indexes
@@ -100,7 +102,15 @@ def salvage(
 ) -> pa.Table:
     """What can be read of partitions, as a broker loads it. See :meth:`kafka_log.log_directory.LogDirectory.salvage`."""
     wanted = Wanted(flatten=flatten, keep_damaged=keep_damaged)
-    return run_job("salvage", partitions, out, inputs, asdict(wanted), _writes(wanted), advance)
+
+    def work(partition: Partition, directory: Path, told: Advance) -> list[Said]:
+        if partition.topic != CLUSTER_METADATA:
+            return write_partition(partition, directory, wanted, told)
+        # Without its own control records nobody reads the metadata log.
+        said = write_partition(partition, directory, replace(wanted, flatten=False), told)
+        return [*said, *copy_snapshots(partition.directory, directory)]
+
+    return run_job("salvage", partitions, out, inputs, asdict(wanted), work, advance)
 
 
 def cut(
