@@ -11,7 +11,8 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.disk.names import LOG_START
 from kafka_log.disk.small_files import small_file
-from kafka_log.report.check.base import Context, EndCheck
+from kafka_log.report.check.base import Context
+from kafka_log.report.check.ends import EndCheck
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.gaps import METADATA
 from kafka_log.report.check.walk import Walked
