@@ -467,7 +467,7 @@ class LogDirectory:
 
     def _metadata_logs(self, on_damage: OnDamage | None) -> list[Partition]:
         """The replicas of the metadata log that can be read; all partitions where there is none."""
-        from kafka_log.tables.own_topics import CLUSTER_METADATA
+        from kafka_log.disk.names import CLUSTER_METADATA
 
         there = self._there.found
         mine = [p for p in there if p.topic == CLUSTER_METADATA]
@@ -488,8 +488,8 @@ class LogDirectory:
         ValueError for a name that is no text, or a number of partitions that cannot be. ``on_damage`` is told of a metadata log that cannot
         be read, which would have said it; None: the error is raised.
         """
+        from kafka_log.disk.names import CLUSTER_METADATA
         from kafka_log.report.coordinators import coordinator_table
-        from kafka_log.tables.own_topics import CLUSTER_METADATA
 
         chosen = [names] if isinstance(names, str) else names
         there = self._there.found
@@ -576,7 +576,8 @@ class LogDirectory:
 
 def _with_own_topics(topics: Iterable[str] | None) -> list[str] | None:
     """Topics, and those of Kafka's own from which answers about any topic come; None: all."""
-    from kafka_log.tables.own_topics import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE
+    from kafka_log.disk.names import CLUSTER_METADATA
+    from kafka_log.tables.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 
     own = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)
     return None if topics is None else [*topics, *own]

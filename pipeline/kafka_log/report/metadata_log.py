@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from kafka_log.disk.directory import DirectoryError, NotThere, Partition, Segment, listed
+from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.disk.replicas import LAST_OFFSET, furthest, log_end
 from kafka_log.disk.snapshots import Snapshot, is_whole, snapshot_of, snapshots
 from kafka_log.report.metadata_rows import Part, merged, rows
 from kafka_log.segment.columnar import BatchScanner
-from kafka_log.tables.own_topics import CLUSTER_METADATA
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 """Records about transactions of the metadata log."""

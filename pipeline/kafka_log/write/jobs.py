@@ -13,8 +13,8 @@ import pyarrow as pa
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.log_start import LogStarts
+from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.tables.own_topics import CLUSTER_METADATA
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of
 from kafka_log.write.checkpoints import copy_snapshots
