@@ -12,13 +12,12 @@ from pathlib import Path
 from kafka_log import Partition, Segment
 from kafka_log.disk.directory import survey
 from kafka_log.disk.files import line_of, of_topics
-from kafka_log.disk.names import State
+from kafka_log.disk.names import CLUSTER_METADATA, State
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.disk.tiers import Ends, with_tiers
 from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of
 from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from kafka_log.tables.own_topics import (
-    CLUSTER_METADATA,
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,

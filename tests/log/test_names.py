@@ -59,5 +59,8 @@ def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
         "rows.py",  # of diff: what is compared
         "segments.py",  # and what is written anew
         "producer_states.py",
+        "header_columns.py",  # of batches, without their records
+        "walk.py",  # of check, for whose sequence numbers it asks,
+        "sequences.py",  # and which epochs these are of
     }
     assert spelled == {"model.py"} | shown

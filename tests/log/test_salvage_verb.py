@@ -41,7 +41,7 @@ def test_what_is_not_damaged_keeps_its_bytes(broker: str, tmp_path: Path) -> Non
     before = files(SAMPLES / broker, "")
     table = LogDirectory(SAMPLES / broker).salvage(tmp_path / "out")
     assert files(tmp_path / "out", *KEPT) == files(SAMPLES / broker, *KEPT)
-    assert set(table.column("what").to_pylist()) <= {"kept", "open"}
+    assert set(table.column("what").to_pylist()) <= {"kept", "open", "copied"}
     assert problems(tmp_path / "out") == []
     assert files(SAMPLES / broker, "") == before
 
@@ -265,6 +265,28 @@ def test_leader_epochs_of_a_log_that_ends_before_its_start(tmp_path: Path) -> No
     epochs = (tmp_path / "out" / "trimmed-0" / "leader-epoch-checkpoint").read_text()
     assert epochs == "0\n1\n0 0\n"
     assert LogDirectory(tmp_path / "out").check().num_rows == 0
+
+
+@pytest.mark.parametrize("flatten", [False, True])
+def test_the_metadata_log_and_its_snapshots(flatten: bool, tmp_path: Path) -> None:
+    """A metadata log that begins after its snapshot is nothing without it, nor without its own control records."""
+    source = tmp_path / "in" / "__cluster_metadata-0"
+    shutil.copytree(SAMPLES / "kafka-4.x" / source.name, source)
+    log = LogDirectory(tmp_path / "in")
+    said = log.salvage(tmp_path / "out", flatten=flatten).to_pylist()
+    snapshots = sorted(path.name for path in source.glob("*.checkpoint"))
+    assert sorted(row["file"] for row in said if row["what"] == "copied") == snapshots
+    assert {row["what"] for row in said} == {"kept", "copied"}
+    made = LogDirectory(tmp_path / "out")
+    assert made.check().num_rows == 0
+    for kind in ("topics", "partitions", "configs"):
+        assert made.metadata(kind) == log.metadata(kind)
+    # One that was not written to its end is of no use.
+    newest = source / snapshots[-1]
+    newest.write_bytes(newest.read_bytes()[:-20])
+    said = log.salvage(tmp_path / "again").to_pylist()
+    assert [row["file"] for row in said if row["what"] == "lost"] == snapshots[-1:]
+    assert not (tmp_path / "again" / source.name / newest.name).exists()
 
 
 def test_segments_that_overlap(tmp_path: Path) -> None:

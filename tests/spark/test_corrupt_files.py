@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kafka_log.segment import regular_files
 from kafka_log.segment.kernels import Engine
 from pyspark_kafka_log.export.job import run
 from pyspark_kafka_log.export.state import ExportError
@@ -264,7 +265,7 @@ def test_what_is_no_damage_fails(directory: Path, monkeypatch: pytest.MonkeyPatc
         raise PermissionError(13, "Permission denied", str(path))
 
     write(directory, "t", 0, 4 * PER, segment(4 * PER))
-    monkeypatch.setattr(Path, "open", refused)
+    monkeypatch.setattr(regular_files, "_opened", refused)
     with pytest.raises(OSError, match="Permission denied"):
         [list(reader.read(task)) for task in tasks]
 

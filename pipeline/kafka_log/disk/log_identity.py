@@ -21,9 +21,6 @@ _META = "meta.properties"
 _SAMPLE = 4096
 """Bytes that are looked at where a segment begins, in its middle, and at its end: there are checksums and times in them."""
 
-_CHUNK = 1 << 20
-"""Bytes that are read at a time."""
-
 
 def log_of(partition: Partition) -> dict[str, Any]:
     """What identifies the log that a directory holds, as plain values.
@@ -58,25 +55,23 @@ def _ids(path: Path) -> dict[str, Any]:
     return {name: str(value) for name, value in ids.items() if value is not None}
 
 
-def segment_of(segment: Segment, *, whole: bool = False) -> list[Any]:
-    """A segment's name and size, and a digest of some of its bytes, or (``whole``) of all of them, which tells damage from what was there
-    before; in a store the time at which it was written there, as each look at its bytes is a request. None for what cannot be read."""
-    return [segment.path.name, segment.size, _digest(segment, whole)]
+def segment_of(segment: Segment) -> list[Any]:
+    """A segment's name and size, and a digest of some of its bytes and of when it was written: damage that is mended has another time. In a
+    store that time alone, as each look at bytes is a request. None for what cannot be read."""
+    return [segment.path.name, segment.size, _digest(segment)]
 
 
-def _digest(segment: Segment, whole: bool) -> str | int | None:
+def _digest(segment: Segment) -> str | int | None:
     try:
+        written = segment.path.stat().st_mtime_ns
         if is_url(segment.path):
-            return int(segment.path.stat().st_mtime_ns)
-        made = hashlib.blake2b(digest_size=16)
+            return int(written)
+        made = hashlib.blake2b(written.to_bytes(8, "big", signed=True), digest_size=16)
         with open_regular(segment.path) as file:
             middle = max(segment.size // 2 - _SAMPLE // 2, 0)
-            looks = [(at, _SAMPLE) for at in (0, middle, max(segment.size - _SAMPLE, 0))]
-            if whole:
-                looks = [(at, _CHUNK) for at in range(0, segment.size, _CHUNK)]
-            for position, size in looks:
+            for position in (0, middle, max(segment.size - _SAMPLE, 0)):
                 file.seek(position)
-                made.update(file.read(min(size, segment.size - position)))
+                made.update(file.read(min(_SAMPLE, segment.size - position)))
         return made.hexdigest()
     except OSError:
         return None

@@ -21,6 +21,9 @@ _LARGEST_PARTITION = (1 << 31) - 1
 _NO_LOGS = frozenset({"remote-log-index-cache"})
 """Directories that brokers pass over when they look for logs."""
 
+CLUSTER_METADATA = "__cluster_metadata"
+"""The topic of the metadata of a cluster."""
+
 LOG_START = "log-start-offset-checkpoint"
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"

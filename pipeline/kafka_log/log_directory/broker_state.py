@@ -214,8 +214,8 @@ class BrokerState(Opened):
         ValueError for a name that is no text, or a number of partitions that cannot be. ``on_damage`` is told of a metadata log that cannot
         be read, which would have said it; None: the error is raised.
         """
+        from kafka_log.disk.names import CLUSTER_METADATA
         from kafka_log.report.coordinators import coordinator_table
-        from kafka_log.tables.own_topics import CLUSTER_METADATA
 
         chosen = several(str, text_of("names"))("names", names) or ()
         count = optional_number("partitions", partitions)

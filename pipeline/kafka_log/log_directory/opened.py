@@ -127,7 +127,8 @@ def tell(found: Iterable[Partition], on_damage: OnDamage | None) -> None:
 
 def _with_own_topics(topics: Iterable[str] | None) -> list[str] | None:
     """Topics, and those of Kafka's own from which answers about any topic come; None: all."""
-    from kafka_log.tables.own_topics import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE
+    from kafka_log.disk.names import CLUSTER_METADATA
+    from kafka_log.tables.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 
     own = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)
     return None if topics is None else [*topics, *own]

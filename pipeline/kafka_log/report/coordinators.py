@@ -11,8 +11,8 @@ import pyarrow as pa
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.coordinators import DEFAULT_PARTITIONS, partition_of
 from kafka_log.disk.directory import DirectoryError, NotThere, Partition, utf8
+from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.tables.own_topics import (
-    CLUSTER_METADATA,
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,

@@ -8,6 +8,7 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import DirectoryError, NotThere, Partition, no_such
+from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.disk.replicas import log_end
 from kafka_log.report.metadata_log import (
     Event,
@@ -20,7 +21,6 @@ from kafka_log.report.metadata_log import (
     salvaged,
 )
 from kafka_log.report.partition_headers import OnDamage
-from kafka_log.tables.own_topics import CLUSTER_METADATA
 
 Row = dict[str, Any]
 Rows = Callable[[Iterable[Event]], Iterable[Row]]

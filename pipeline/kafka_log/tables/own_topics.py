@@ -11,6 +11,7 @@ from codecgen.runtime.construct import Choice, Layout
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs.arrow import PAYLOAD_VIEWS
+from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.tables.json_values import plain
 
 Json = dict[str, Any]
@@ -18,7 +19,6 @@ Json = dict[str, Any]
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 SHARE_GROUP_STATE = "__share_group_state"
-CLUSTER_METADATA = "__cluster_metadata"
 REMOTE_LOG_METADATA = "__remote_log_metadata"
 
 _VALUES: Mapping[str, str] = {

@@ -19,7 +19,8 @@ from kafka_codecs import (
     REMOTE_LOG_METADATA_RECORD,
 )
 from kafka_log.disk.directory import Segment
-from kafka_log.tables.own_topics import CLUSTER_METADATA, REMOTE_LOG_METADATA
+from kafka_log.disk.names import CLUSTER_METADATA
+from kafka_log.tables.own_topics import REMOTE_LOG_METADATA
 
 _FRAMED: Mapping[str, Mapping[Any, Mapping[int, object]]] = {
     CLUSTER_METADATA: METADATA_BODY,

@@ -144,18 +144,13 @@ def names_of(partitions: Sequence[Partition]) -> list[str]:
 
 
 def made_of(
-    partition: Partition,
-    options: Mapping[str, Any],
-    log_start: int | None,
-    *,
-    whole: bool = False,
+    partition: Partition, options: Mapping[str, Any], log_start: int | None
 ) -> dict[str, Any]:
-    """What a partition is made of: which log it is, its segments (``whole``: all of their bytes), where its log starts if that is
-    known, and how. As values of JSON."""
+    """What a partition is made of: which log it is, its segments, where its log starts if that is known, and how. As values of JSON."""
     said: dict[str, Any] = {
         "directory": resolved(partition.directory),
         "log": log_of(partition),
-        "segments": [segment_of(segment, whole=whole) for segment in partition.segments],
+        "segments": [segment_of(segment) for segment in partition.segments],
         "options": {name: value for name, value in options.items() if value is not None},
     }
     if log_start is not None:
@@ -180,7 +175,7 @@ def difference(before: Any, now: Mapping[str, Any]) -> str:
     if before["segments"] != now["segments"]:
         sizes = _segments(before["segments"])
         if sizes == _segments(now["segments"]):
-            return "its segments had other bytes"
+            return "its segments had other bytes, or were written at another time"
         return f"its segments were others: {sizes}, and now {_segments(now['segments'])}"
     was, wanted = before.get("options") or {}, now["options"]
     names = sorted(n for n in {*was, *wanted} if was.get(n) != wanted.get(n))

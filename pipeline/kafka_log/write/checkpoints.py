@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.disk.small_files import small_file
+from kafka_log.disk.snapshots import flaw, snapshots
 from kafka_log.disk.topic_ids import topic_id
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.write.said import Said
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
@@ -24,6 +28,21 @@ def copy_partition_metadata(source: Path, out: Path) -> None:
     if topic_id(source) is not None:
         data = (source / PARTITION_METADATA).read_bytes()
         (out / PARTITION_METADATA).write_bytes(data)
+
+
+def copy_snapshots(source: Path, out: Path) -> list[Said]:
+    """Copy the snapshots of the metadata log: what its records before its first segment add up to stands there only. Raises OSError."""
+    said = []
+    for snapshot in snapshots(source):
+        name, size = utf8(snapshot.path.name), snapshot.path.stat().st_size
+        why = flaw(snapshot)
+        if why is None:
+            shutil.copyfile(snapshot.path, out / snapshot.path.name)
+            said.append(Said(name, "copied", bytes=size, last_offset=snapshot.end_offset - 1))
+        else:
+            reason = f"this snapshot of the metadata is not whole: {why}"
+            said.append(Said(name, "lost", bytes=size, reason=utf8(reason)))
+    return said
 
 
 def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, end: int) -> None:

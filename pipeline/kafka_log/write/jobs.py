@@ -13,9 +13,11 @@ import pyarrow as pa
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.log_start import LogStarts
+from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of
+from kafka_log.write.checkpoints import copy_snapshots
 from kafka_log.write.choice import Wanted
 from kafka_log.write.conversion import CONVERTED, Converted, write_converted
 from kafka_log.write.indexes import INTERVAL_BYTES, Rest, write_indexes
@@ -49,7 +51,7 @@ def run_job(
     refused: Refusal = _lost,
 ) -> pa.Table:
     """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
-    ``options`` and made of the same log with the same bytes (:mod:`kafka_log.disk.log_identity`), is kept. ``inputs`` are the paths that are read; ``advance`` is told of
+    ``options`` and made of the same log, unchanged (:mod:`kafka_log.disk.log_identity`), is kept. ``inputs`` are the paths that are read; ``advance`` is told of
     bytes of segments that are done. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
     damage the work does not take, is ``refused``: nothing of it is there, and the others are.
 
@@ -61,7 +63,7 @@ def run_job(
     log_starts = LogStarts()
     starts = [log_start(log_starts, partition) for partition in partitions]
     pairs = zip(partitions, starts, strict=True)
-    sources = [made_of(partition, options, start, whole=True) for partition, start in pairs]
+    sources = [made_of(partition, options, start) for partition, start in pairs]
     finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
     rows: list[dict[str, Any]] = []
     jobs = zip(partitions, names, sources, finished, starts, strict=True)
@@ -100,7 +102,15 @@ def salvage(
 ) -> pa.Table:
     """What can be read of partitions, as a broker loads it. See :meth:`kafka_log.log_directory.LogDirectory.salvage`."""
     wanted = Wanted(flatten=flatten, keep_damaged=keep_damaged)
-    return run_job("salvage", partitions, out, inputs, asdict(wanted), _writes(wanted), advance)
+
+    def work(partition: Partition, directory: Path, told: Advance) -> list[Said]:
+        if partition.topic != CLUSTER_METADATA:
+            return write_partition(partition, directory, wanted, told)
+        # Without its own control records nobody reads the metadata log.
+        said = write_partition(partition, directory, replace(wanted, flatten=False), told)
+        return [*said, *copy_snapshots(partition.directory, directory)]
+
+    return run_job("salvage", partitions, out, inputs, asdict(wanted), work, advance)
 
 
 def cut(

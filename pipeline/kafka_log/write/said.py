@@ -23,7 +23,7 @@ SAID = pa.schema(
             pa.string(),
             False,
             {
-                "doc": "kept: as it was. rewritten: written anew. left out: not asked for. twice: its offsets are there from elsewhere. "
+                "doc": "kept: as it was. copied: a snapshot of the metadata, as it was. rewritten: written anew. left out: not asked for. twice: its offsets are there from elsewhere. "
                 "lost: not there any more. unfinished: what its broker had not written to its end, no damage. open: a transaction that has not ended. indexed: has indexes."
             },
         ),

@@ -9,16 +9,9 @@ from typing import Any
 
 from kafka_log.disk.broker_files import BrokerFiles
 from kafka_log.disk.directory import Partition, Segment
-from kafka_log.disk.files import segment_bases
-from kafka_log.disk.names import HIGH_WATERMARK, RECOVERY_POINT
 from kafka_log.report.check.cluster import Cluster
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked
-
-REACHED = (RECOVERY_POINT, HIGH_WATERMARK)
-"""Checkpoints of offsets that the log has reached."""
-
-TAKE_ANOTHER = "Copy the partition from another replica before this broker becomes its leader."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,44 +59,6 @@ class Check:
     def end(self) -> Iterable[Finding]:
         """What is wrong with the whole, after the last segment. Raises OSError."""
         return ()
-
-
-class EndCheck(Check):
-    """A check that knows where the log ends, by its batches and the names of its segments."""
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.log_end = 0
-        self.is_known = context.is_whole
-
-    def segment(self, walked: Walked) -> Iterable[Finding]:
-        headers = walked.headers
-        last = int(headers.last.max()) + 1 if len(headers) else 0
-        self.log_end = max(self.log_end, walked.segment.base_offset, last)
-        return ()
-
-    def unread(self, segment: Segment) -> None:
-        self.is_known = False
-
-    def beyond_end(self, code: str, path: Path, what: str, offset: int) -> Iterable[Finding]:
-        """A file that was written when the log had reached an offset, where the log ends before that, and no checkpoint of the broker
-        says as much: that is told of them."""
-        context = self.context
-        ends = (context.broker.offset(name, context.key) or 0 for name in REACHED)
-        if not self.is_known or offset <= max(self.log_end, *ends):
-            return
-        if offset <= max(segment_bases(context.partition.directory), default=0):
-            return  # a broker goes on writing
-        yield context.finding(
-            "warning",
-            code,
-            path,
-            f"{what} {offset}, but the log ends before offset {self.log_end}.",
-            TAKE_ANOTHER,
-            first_offset=self.log_end,
-            last_offset=offset - 1,
-            records=offset - self.log_end,
-        )
 
 
 def are(count: int, one: str, many: str | None = None) -> str:

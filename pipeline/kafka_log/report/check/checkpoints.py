@@ -17,8 +17,8 @@ from kafka_log.disk.names import (
     parse_any,
     parse_name,
 )
-from kafka_log.report.check.base import REACHED, TAKE_ANOTHER, EndCheck
 from kafka_log.report.check.cluster import Cluster
+from kafka_log.report.check.ends import REACHED, TAKE_ANOTHER, EndCheck
 from kafka_log.report.check.finding import Finding, Severity
 
 _BEYOND: dict[str, tuple[Severity, str, str, str]] = {

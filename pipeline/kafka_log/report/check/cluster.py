@@ -12,11 +12,11 @@ from typing import Any
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES
 from kafka_log.disk.directory import DirectoryError, NotThere, Partition, discover
+from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.disk.small_files import small_file
 from kafka_log.report.metadata_answer import answer, metadata_replicas
 from kafka_log.report.metadata_log import Event
 from kafka_log.report.metadata_state import TOPIC, topics
-from kafka_log.tables.own_topics import CLUSTER_METADATA
 
 Row = dict[str, Any]
 

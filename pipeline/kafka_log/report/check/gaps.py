@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kafka_log.disk.directory import Segment
-from kafka_log.disk.names import CLEANER, LOG_START
+from kafka_log.disk.names import CLEANER, CLUSTER_METADATA, LOG_START
 from kafka_log.report.check.base import Check, Context, are
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked
@@ -32,7 +32,6 @@ KEPT = 16
 FEW = 3
 """A log with more gaps than these, and records with keys, is taken for a compacted one."""
 
-METADATA = "__cluster_metadata"
 COMPACTED = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Kafka's own topics that are always compacted."""
 
@@ -216,7 +215,7 @@ class GapCheck(Check):
     def _is_explained(self, gap: Gap) -> bool:
         """Whether compaction has been there: a cleaner goes through a log from its start on."""
         topic, _ = self.context.key
-        if topic == METADATA:
+        if topic == CLUSTER_METADATA:
             return False
         return self._has_traces() or gap.last < (self.cleaned or 0)
 
@@ -242,7 +241,7 @@ class GapCheck(Check):
     def _reason(self, gap: Gap) -> str | None:
         """Why compaction has not removed these offsets; None where it may have."""
         topic, _ = self.context.key
-        if topic == METADATA:
+        if topic == CLUSTER_METADATA:
             return "and the metadata log is not compacted"
         if gap.last < (self.context.broker.offset(LOG_START, self.context.key) or 0):
             return None  # nobody reads these

@@ -9,11 +9,11 @@ import numpy as np
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
-from kafka_log.disk.names import LOG_START
+from kafka_log.disk.names import CLUSTER_METADATA, LOG_START
 from kafka_log.disk.small_files import small_file
-from kafka_log.report.check.base import Context, EndCheck
+from kafka_log.report.check.base import Context
+from kafka_log.report.check.ends import EndCheck
 from kafka_log.report.check.finding import Finding
-from kafka_log.report.check.gaps import METADATA
 from kafka_log.report.check.walk import Walked
 
 NAME = "leader-epoch-checkpoint"
@@ -115,7 +115,11 @@ class LeaderEpochCheck(EndCheck):
         """An offset below which the file need not know epochs."""
         topic, _ = self.context.key
         broker = self.context.broker
-        if topic == METADATA or LOG_START not in broker.checkpoints or not broker.was_stopped:
+        if (
+            topic == CLUSTER_METADATA
+            or LOG_START not in broker.checkpoints
+            or not broker.was_stopped
+        ):
             # The file is written before the log start offset is.
             return self.epochs[0][1] if self.epochs else 0
         return max(broker.offset(LOG_START, self.context.key) or 0, 0)
@@ -132,7 +136,9 @@ class LeaderEpochCheck(EndCheck):
             return
         broker = context.broker
         is_certain = broker.was_stopped and LOG_START in broker.checkpoints
-        is_certain &= broker.offset(LOG_START, context.key) is None and context.key[0] != METADATA
+        is_certain &= (
+            broker.offset(LOG_START, context.key) is None and context.key[0] != CLUSTER_METADATA
+        )
         if is_certain:
             what = "and the broker that was stopped in order knew of no later start of the log"
             remedy = "Copy the partition from another replica, or look for the file in a backup."

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.disk.small_files import TooLargeError, small_file
 from kafka_log.report.check.base import Check
 from kafka_log.report.check.finding import Finding
-from kafka_log.report.check.gaps import METADATA
 
 NAME = "quorum-state"
 MOST = 1 << 20
@@ -28,7 +28,7 @@ class QuorumStateCheck(Check):
     """A broker reads the first line of the file, and does not start when that is not what it should be."""
 
     def end(self) -> Iterable[Finding]:
-        if self.context.is_whole and self.context.key[0] == METADATA:
+        if self.context.is_whole and self.context.key[0] == CLUSTER_METADATA:
             yield from self._of(self.context.partition.directory / NAME)
 
     def _of(self, path: Path) -> Iterator[Finding]:

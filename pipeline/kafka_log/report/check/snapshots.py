@@ -10,7 +10,8 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import PRODUCER_SNAPSHOT
 from kafka_log.disk.small_files import TooLargeError, small_file
-from kafka_log.report.check.base import Context, EndCheck
+from kafka_log.report.check.base import Context
+from kafka_log.report.check.ends import EndCheck
 from kafka_log.report.check.finding import Finding
 
 _NAME = re.compile(r"(?P<offset>\d{20})\.snapshot\Z")

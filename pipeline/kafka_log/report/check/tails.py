@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.names import CLEAN_SHUTDOWN
+from kafka_log.disk.names import CLEAN_SHUTDOWN, CLUSTER_METADATA
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.bytes_of_files import only_zeros
 from kafka_log.report.check.finding import Finding
-from kafka_log.report.check.gaps import METADATA
 from kafka_log.report.check.walk import Walked
 from kafka_log.segment import framing
 from kafka_log.segment.model import Lost
@@ -35,7 +34,11 @@ class TailCheck(Check):
             what = f"{size} of zeros follow the last batch"
         else:
             what = f"{size} at the end are a batch that was not written to its end"
-        if walked.is_active and self.context.broker.was_stopped and self.context.key[0] != METADATA:
+        if (
+            walked.is_active
+            and self.context.broker.was_stopped
+            and self.context.key[0] != CLUSTER_METADATA
+        ):
             return self.context.finding(
                 "error",
                 kind,

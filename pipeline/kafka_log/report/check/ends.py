@@ -1,0 +1,60 @@
+"""Where a log ends, beside what was written down of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kafka_log.disk.directory import Segment
+from kafka_log.disk.files import segment_bases
+from kafka_log.disk.names import HIGH_WATERMARK, RECOVERY_POINT
+from kafka_log.report.check.base import Check, Context
+from kafka_log.report.check.finding import Finding
+from kafka_log.report.check.tails import tail_kind
+from kafka_log.report.check.walk import Walked
+
+REACHED = (RECOVERY_POINT, HIGH_WATERMARK)
+"""Checkpoints of offsets that the log has reached."""
+
+TAKE_ANOTHER = "Copy the partition from another replica before this broker becomes its leader."
+
+
+class EndCheck(Check):
+    """A check that knows where the log ends, by its batches and the names of its segments."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.log_end = 0
+        self.is_known = context.is_whole
+        self.is_told = False  # that there is damage at the end, which hides what was there
+
+    def segment(self, walked: Walked) -> Iterable[Finding]:
+        headers = walked.headers
+        last = int(headers.last.max()) + 1 if len(headers) else 0
+        self.log_end = max(self.log_end, walked.segment.base_offset, last)
+        ends = [run for run in walked.lost if run.end == walked.size]
+        self.is_told = any(tail_kind(walked, run) is None for run in ends)
+        return ()
+
+    def unread(self, segment: Segment) -> None:
+        self.is_known = False
+
+    def beyond_end(self, code: str, path: Path, what: str, offset: int) -> Iterable[Finding]:
+        """A file that was written when the log had reached an offset, where the log ends before that. Nothing where that is told
+        already: where damage is at the end, and where a checkpoint of the broker says as much."""
+        context = self.context
+        ends = (context.broker.offset(name, context.key) or 0 for name in REACHED)
+        if not self.is_known or self.is_told or offset <= max(self.log_end, *ends):
+            return
+        if offset <= max(segment_bases(context.partition.directory), default=0):
+            return  # a broker goes on writing
+        yield context.finding(
+            "warning",
+            code,
+            path,
+            f"{what} {offset}, but the log ends before offset {self.log_end}.",
+            TAKE_ANOTHER,
+            first_offset=self.log_end,
+            last_offset=offset - 1,
+            records=offset - self.log_end,
+        )
