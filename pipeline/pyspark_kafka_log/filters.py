@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_log.segment.ranges import EVERYTHING, Range
@@ -16,7 +15,6 @@ Filter = tuple[str, str, Any]
 """A column, an operator (=, <, <=, >, >=, in), and a value, or several for ``in``. Times are microseconds since 1970."""
 
 MILLISECOND_US = 1000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -97,11 +95,3 @@ def narrowed(a: Range, b: Range) -> Range:
     highs = [high for high in (a[1], b[1]) if high is not None]
     low, high = max(lows, default=None), min(highs, default=None)
     return (min(low, high) if low is not None and high is not None else low), high
-
-
-def microseconds(value: Any) -> Any:
-    """A time as microseconds since 1970; anything else as it is."""
-    if not isinstance(value, datetime):
-        return value
-    when = value if value.tzinfo else value.astimezone()
-    return (when - _EPOCH) // timedelta(microseconds=1)

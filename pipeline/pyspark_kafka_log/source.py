@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import datasource
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -22,7 +20,7 @@ from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.tables.splits import Scan, Split, read_splits
 from pyspark_kafka_log.collecting import quick_collections
-from pyspark_kafka_log.filters import EVERY_ROW, Filter, Pushed, microseconds, pushed
+from pyspark_kafka_log.filters import EVERY_ROW, Pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.options.table import LIMITS
@@ -37,10 +35,6 @@ if TYPE_CHECKING:
 
     from pyspark_kafka_log.query_logs import QueryLogs
     from pyspark_kafka_log.reports import ReportReader
-
-PUSHES = "pyspark.sql.worker.data_source_pushdown_filters"
-"""Spark asks for filters from this module, where its conf has that switched on. A reader that takes them fails the query where it has not."""
-
 
 PROBLEM = "problem"
 """The column that says what is wrong."""
@@ -66,8 +60,7 @@ class DefaultSource(DataSource):
         _warn_of_zone(options)
         if options.report is not None:
             return reader_of(options, self.projection(schema))
-        kind = FilteredReader if PUSHES in sys.modules else KafkaLogReader
-        return kind(options, self.projection(schema))
+        return KafkaLogReader(options, self.projection(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from pyspark_kafka_log.stream.reader import KafkaLogStreamReader  # stands on this module
@@ -217,31 +210,3 @@ class KafkaLogReader(DataSourceReader):
 
         arrays = [batch.column(self._source(name)) for name in self.columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-class FilteredReader(KafkaLogReader):
-    """The same, which is told the filters of a query."""
-
-    def pushFilters(self, filters: list[datasource.Filter]) -> Iterable[datasource.Filter]:
-        """Leave out what no row can come from. Spark looks at all rows again."""
-        self.query = pushed(told for one in filters if (told := _told(one)) is not None)
-        return filters
-
-
-_OPERATORS = {
-    "EqualTo": "=",
-    "LessThan": "<",
-    "LessThanOrEqual": "<=",
-    "GreaterThan": ">",
-    "GreaterThanOrEqual": ">=",
-    "In": "in",
-}
-
-
-def _told(one: Any) -> Filter | None:
-    operator = _OPERATORS.get(type(one).__name__)
-    if operator is None or len(one.attribute) != 1:
-        return None
-    value = one.value
-    plain = [microseconds(v) for v in value] if operator == "in" else microseconds(value)
-    return one.attribute[0], operator, plain

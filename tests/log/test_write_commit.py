@@ -7,6 +7,9 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -258,10 +261,58 @@ def test_a_directory_in_which_a_broker_runs(tmp_path: Path) -> None:
     ) as broker:
         assert broker.stdout is not None
         broker.stdout.readline()
-        with pytest.raises(DirectoryError, match="a broker runs in it"):
+        with pytest.raises(DirectoryError, match=rf"a broker runs in it \(process {broker.pid}\)"):
             kafka_log.write_log(tmp_path, records(4), topic="t")
         broker.communicate()
     assert list(tmp_path.iterdir()) == [tmp_path / ".lock"]
+
+
+def test_another_job_is_waited_for(tmp_path: Path) -> None:
+    """Threads of one process too; each has its rows."""
+    with ThreadPoolExecutor(8) as threads:
+        jobs = [
+            threads.submit(kafka_log.write_log, tmp_path, records(5, seed), topic=f"t{seed % 3}")
+            for seed in range(24)
+        ]
+        for job in jobs:
+            job.result()
+    assert len(rows(tmp_path)) == 24 * 5
+    assert LogDirectory(tmp_path).check().num_rows == 0
+    assert list(tmp_path.glob(".kafka-log*")) == []
+
+
+def test_nobody_has_the_lock_twice(tmp_path: Path) -> None:
+    inside = []
+
+    def work(i: int) -> None:
+        with moves.locked(tmp_path):
+            inside.append(i)
+            time.sleep(0.005)
+            assert inside.pop() == i and not inside
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(work, range(30)))
+
+
+def test_the_wait_ends(tmp_path: Path) -> None:
+    held = threading.Event()
+    over = threading.Event()
+
+    def hold() -> None:
+        with moves.locked(tmp_path):
+            held.set()
+            over.wait(60)
+
+    with ThreadPoolExecutor(1) as threads:
+        job = threads.submit(hold)
+        assert held.wait(60)
+        too_long = pytest.raises(DirectoryError, match=r"for 0\.2 s another job .* a broker runs")
+        with too_long, moves.locked(tmp_path, 0.2):
+            pass
+        over.set()
+        job.result()
+    with moves.locked(tmp_path, 0):
+        pass
 
 
 def test_places_that_are_no_log_directories(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kafka_log.tables.splits import Scan, read_splits
-from pyspark_kafka_log.filters import Filter, microseconds, narrowed, pushed
+from pyspark_kafka_log.filters import Filter, narrowed, pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from tests.paths import SAMPLES
@@ -79,11 +78,6 @@ def test_what_ranges_have_in_common(a: Any, b: Any, n: int) -> None:
     assert within(narrowed(a, b)) == (within(a) and within(b))
 
 
-def test_times_are_microseconds() -> None:
-    assert microseconds(datetime(1970, 1, 1, 0, 0, 1, 5, UTC)) == 1_000_005
-    assert microseconds("x") == "x"
-
-
 def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
     for partition in range(3):
         write(directory, "t", partition, 0, numbered(2, 4))
@@ -126,6 +120,28 @@ def test_the_rows_of_a_query(spark: SparkSession, condition: str) -> None:
     wanted = sorted(map(repr, every.where(condition).collect()))
     assert sorted(map(repr, frame.where(condition).collect())) == wanted
     assert frame.where(condition).count() == len(wanted)
+
+
+@pytest.mark.spark
+def test_filters_stay_with_their_query(spark: SparkSession) -> None:
+    """Spark keeps a reader that takes filters for all queries of a DataFrame, and has it read what the last filter left."""
+    conf = "spark.sql.python.filterPushdown.enabled"
+    spark.conf.set(conf, "true")
+    try:
+        frame = load(spark, SAMPLES / "kafka-4.x")
+        every = frame.count()
+        features, codecs = (frame.where(f"topic = '{name}'") for name in ("features", "codecs"))
+        counts = features.count(), codecs.count()
+        assert 0 < counts[0] < counts[1] < every
+        assert (features.count(), codecs.count(), frame.count()) == (*counts, every)
+        assert features.union(codecs).count() == sum(counts)
+        found = features.groupBy("topic").count().crossJoin(frame.groupBy().count()).collect()
+        assert [tuple(row) for row in found] == [("features", counts[0], every)]
+        frame.createOrReplaceTempView("filters_stay")
+        assert spark.sql("select * from filters_stay where topic = 'features'").count() == counts[0]
+        assert spark.sql("select * from filters_stay").count() == every
+    finally:
+        spark.conf.unset(conf)
 
 
 @pytest.mark.spark

@@ -5,14 +5,17 @@ A job is committed at the moment when its list of moves has its name. Whoever wo
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import struct
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from kafka_log.disk.directory import DirectoryError
 from kafka_log.write.beside import sync, whole_file
@@ -27,6 +30,19 @@ DECIDED = "commit.json"
 LOCK = ".lock"
 """The file that a broker locks too, for as long as it runs."""
 
+PATIENCE_S = 60.0
+"""A commit takes some milliseconds, with thousands of files some seconds."""
+
+_POLL_S = 0.05
+
+_FLOCK = "hhqqi4x"
+_OF_OPEN_FILES = (
+    (fcntl.F_OFD_SETLK, fcntl.F_OFD_GETLK)
+    if sys.platform == "linux" and sys.maxsize > 1 << 32 and hasattr(fcntl, "F_OFD_SETLK")
+    else None
+)
+"""To take, and to ask for, a lock of an open file. Others, which Java takes, are of a process, and tell which."""
+
 STALE_S = 86_400
 """After so many seconds without a new file a job that was not committed is over."""
 
@@ -40,17 +56,51 @@ class Move(NamedTuple):
 
 
 @contextmanager
-def locked(target: Path) -> Iterator[None]:
-    """Nobody else commits there meanwhile, and no broker runs. Raises DirectoryError where one does."""
+def locked(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
+    """Nobody else commits there meanwhile, and no broker runs. Another job that is committed is waited for. Raises DirectoryError where a
+    broker runs, and where the wait is too long."""
     target.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + patience_s
     with (target / LOCK).open("ab") as file:
-        if fcntl is not None:
-            try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                reason = f"a broker runs in it, or another job is committed ({error.strerror})"
-                raise DirectoryError(target, reason) from None
+        while not _try_lock(file):
+            process = _broker(file)
+            if process is not None:
+                raise DirectoryError(
+                    target, f"a broker runs in it (process {process}): stop it first"
+                )
+            if time.monotonic() >= until:
+                reason = f"for {patience_s:g} s another job has been committing there, or a broker runs in it: try again when that is over"
+                raise DirectoryError(target, reason)
+            time.sleep(_POLL_S)
         yield
+
+
+def _try_lock(file: BinaryIO) -> bool:
+    """Take the lock of a file, if it is free. A lock of an open file, where the system has such (Linux), keeps threads apart too."""
+    try:
+        if _OF_OPEN_FILES is not None:
+            fcntl.fcntl(file, _OF_OPEN_FILES[0], _asked(fcntl.F_WRLCK))
+        elif fcntl is not None:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            return False
+        raise
+    return True
+
+
+def _broker(file: BinaryIO) -> int | None:
+    """The process that holds the lock of a file as Java does; None where nobody does, or it is not known."""
+    if _OF_OPEN_FILES is None:
+        return None
+    found = fcntl.fcntl(file, _OF_OPEN_FILES[1], _asked(fcntl.F_WRLCK))
+    kind, *_, process = struct.unpack(_FLOCK, found)
+    return process if kind != fcntl.F_UNLCK and process > 0 else None
+
+
+def _asked(kind: int) -> bytes:
+    """A lock of a whole file, as ``struct flock`` has it."""
+    return struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
 
 
 def decide(target: Path, place: Path, moves: Sequence[Move]) -> None:
