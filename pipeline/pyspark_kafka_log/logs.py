@@ -166,18 +166,21 @@ def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
     return found
 
 
+def names(options: Options, key: tuple[str, int]) -> bool:
+    """Whether options name a partition, whether or not it is there."""
+    topic, _ = key
+    if options.subscribe is not None:
+        return topic in options.subscribe
+    if options.subscribe_pattern is not None:
+        own = () if options.view is not None else INTERNAL
+        return re.search(options.subscribe_pattern, topic) is not None and topic not in own
+    return options.assign is None or key in options.assign
+
+
 def matching(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
     """Those of the logs that the options name, which need not all be there. ``ends`` of remote segments are known from earlier.
     Raises :class:`OptionError` for one that is there twice."""
-    found = list(logs)
-    if options.subscribe is not None:
-        found = [log for log in found if log.topic in options.subscribe]
-    elif options.subscribe_pattern is not None:
-        pattern = re.compile(options.subscribe_pattern)
-        own = () if options.view is not None else INTERNAL
-        found = [log for log in found if pattern.search(log.topic) and log.topic not in own]
-    elif options.assign is not None:
-        found = [log for log in found if log.key in options.assign]
+    found = [log for log in logs if names(options, log.key)]
     replicas = options.selection.replicas
     if replicas == "error":
         _check_replicas(found)

@@ -15,12 +15,12 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, TimestampNTZType
 
 from kafka_log.tables.splits import METADATA_COLUMNS
 from kafka_log.write.commit import Micro, abort, commit, new_job, of_batch
 from kafka_log.write.log_format import WriteJob, now_ms
-from kafka_log.write.sink_rows import check_columns
+from kafka_log.write.sink_rows import SinkError, check_columns
 from kafka_log.write.staging import Staged, to_json, write_task
 from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.worker_memory import memory_told
@@ -45,6 +45,10 @@ def job_of(
         warnings.warn(
             f"kafka-log: no broker is asked, these options mean nothing: {told}", stacklevel=2
         )
+    for field in schema.fields:
+        if field.name == "timestamp" and isinstance(field.dataType, TimestampNTZType):
+            told = "it is timestamp_ntz, which is of no time zone: CAST(timestamp AS TIMESTAMP) takes the session's"
+            raise SinkError(told, column=field.name)
     job = new_job(wanted.path, wanted.format, overwrite=overwrite, passed=METADATA_COLUMNS)
     # Spark before 4.3 asks for no time zone.
     zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}

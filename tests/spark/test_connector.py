@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import pyspark_kafka_log
@@ -110,6 +111,17 @@ def test_what_no_compiler_takes_is_said(
     assert [reason.partition(":")[0] for reason in caught.value.reasons] == ["janino", "javac"]
     assert "the Python source reads the same rows" in str(caught.value)
     assert [*home.iterdir()] == []
+
+
+@pytest.mark.parametrize("option", ["startingOffset", "mode"])
+def test_errors_for_users_are_a_line(session: SparkSession, option: str) -> None:
+    """Where in Python they come from helps nobody."""
+    reader = session.read.format("kafka-log").option(option, "x")
+    with pytest.raises(PySparkException) as caught:
+        reader.load(str(SAMPLES / "kafka-4.x"))
+    said = str(caught.value).partition("JVM stacktrace")[0]
+    assert f"option {option.lower() if option != 'mode' else option}: " in said
+    assert "Traceback" not in said and "worker.py" not in said and said.count("\n") < 3
 
 
 def test_enabling_twice(session: SparkSession, home: Path) -> None:

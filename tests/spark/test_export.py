@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafka_log import scan
 from kafka_log.tables.parquet import Compression
+from kafka_log.write.beside import OutError
 from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export, target_of
 from tests.paths import ROOT
 
@@ -110,9 +111,22 @@ def test_an_export_that_asks_for_something_else(table: Table, directory: Path) -
         (("topic", "date"), {"isolationLevel": "read_committed"}, "filters"),
     ]
     for by, options, word in others:
-        with pytest.raises(ExportError, match=f"made with another {word}: choose another place"):
+        with pytest.raises(ExportError, match=f"made with other {word}: choose another place"):
             table.export(directory, here, by, ignore=False, **options)
     assert table.rows() == before
+
+
+@pytest.mark.spark
+def test_inside_of_what_is_read(session: SparkSession, directory: Path, tmp_path: Path) -> None:
+    """No broker starts with a directory that it does not know."""
+    write(directory, "t", 0, 0, numbered(5, 2))
+    before = sorted(directory.rglob("*"))
+    for kind in ("parquet", "delta"):
+        for place in (directory, directory / "out", directory / "t-0", f"file:{directory}/out"):
+            with pytest.raises(OutError, match=r"is inside of .*, which is read"):
+                export(session, directory, place, kind)
+    assert sorted(directory.rglob("*")) == before
+    assert export(session, directory, tmp_path / "beside").rows == 10
 
 
 def test_a_task_that_fails_adds_nothing(table: Table, directory: Path) -> None:

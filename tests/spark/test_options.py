@@ -160,6 +160,8 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
         ({"failOnDataLoss": "maybe"}, "failOnDataLoss: true or false is expected"),
         ({"minPartitions": "0"}, "minPartitions: a number from 1 on"),
         ({"paths": '["/a", 1]'}, "paths: a JSON list of paths"),
+        ({"path": ""}, "path: it is empty"),
+        ({"paths": '["/a", ""]'}, "paths: it is empty"),
         ({"ignoreCorruptFiles": "1"}, "ignoreCorruptFiles: true or false is expected"),
     ],
 )

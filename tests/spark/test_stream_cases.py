@@ -231,3 +231,20 @@ def test_options_that_streams_refuse(directory: Path) -> None:
     ):
         with pytest.raises(OptionError, match=message):
             parse_stream({"path": str(directory), **options})
+
+
+@pytest.mark.parametrize(
+    "fewer", [{"subscribe": "t"}, {"subscribePattern": "^t"}, {"assign": '{"t": [0]}'}]
+)
+def test_a_partition_that_no_option_names_any_more(directory: Path, fewer: dict[str, str]) -> None:
+    """It is there: what helps is not to look away from what is lost."""
+    for topic in ("t", "u"):
+        write(directory, topic, 0, 0, numbered(2, 2))
+    first = stream(directory)
+    read = first.latest(first.initial(), limited=False)
+    again = stream(directory, **fewer)
+    with pytest.raises(DataLossError, match=r"partition u-0, .*, is named by no option any more"):
+        again.latest(read, limited=False)
+    shutil.rmtree(directory / "u-0")
+    with pytest.raises(DataLossError, match=r"partition u-0, .*, is in no path any more"):
+        stream(directory).latest(read, limited=False)

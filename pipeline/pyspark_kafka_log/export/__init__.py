@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from kafka_log.segment.places import place_of
+from kafka_log.segment.places import is_url, place_of
 from kafka_log.tables.parquet import Compression
+from kafka_log.write.beside import refuse_inside
 from pyspark_kafka_log.export.job import Exported, run
 from pyspark_kafka_log.export.places import place_of_table
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
 from pyspark_kafka_log.export.state import DataLossError, ExportError, TaskError
 from pyspark_kafka_log.export.targets import Target
-from pyspark_kafka_log.options import Paths, Session, parse_paths
+from pyspark_kafka_log.logs import find_places
+from pyspark_kafka_log.options import Options, Paths, Session, parse_paths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,6 +68,7 @@ def export(
     wanted = parse_paths(path, options, Session(Session.of_conf(spark.conf.get).time_zone))
     runner = SparkRunner(spark, progress)
     target = target_of(to, kind, catalog, storage_options)
+    _refuse_inside(to, kind, wanted)
     return run(
         runner,
         wanted,
@@ -74,6 +78,15 @@ def export(
         fail_on_data_loss=fail_on_data_loss,
         compression=compression,
     )
+
+
+def _refuse_inside(to: str | os.PathLike[str], kind: str, wanted: Options) -> None:
+    """Refuse a place inside of what is read: a broker does not start with it. Raises :class:`~kafka_log.write.beside.OutError`."""
+    if kind == "iceberg":
+        return  # a table, whose catalog says where it lies
+    place = place_of_table(os.fspath(to), to)
+    if not place.is_store:
+        refuse_inside(Path(place.root), [path for path in find_places(wanted) if not is_url(path)])
 
 
 def target_of(

@@ -71,7 +71,7 @@ def run(
         wrong = sorted(name for name in made if before.made.get(name) != made[name])
         raise ExportError(
             target.name,
-            f"it was made with another {', '.join(wrong)}: choose another place, or {_said(before.made, wrong)}",
+            f"it was made with other {', '.join(wrong)}: choose another place, or {_said(before.made, wrong)}",
         )
     seen = QueryLogs()
     logs = chosen(seen.find(options), options)

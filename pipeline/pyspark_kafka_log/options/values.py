@@ -142,6 +142,10 @@ def column(name: str, value: str) -> str:
 
 def path(name: str, value: str) -> tuple[str, ...]:
     """One path."""
+    if not value:
+        raise OptionError(
+            name, "it is empty: a log directory, a partition, a segment or a pattern is expected"
+        )
     if has_password(value):
         raise OptionError(name, "no password may be in a URL: it is shown wherever the path is")
     return (value,)

@@ -16,7 +16,7 @@ from kafka_log.tables.offsets_by_time import offset_at
 from kafka_log.tables.progress import Ends, Key, Position
 from kafka_log.tables.splits import Split
 from kafka_log.tables.steady import is_gone, steady
-from pyspark_kafka_log.logs import Log, chosen, find_logs, matching
+from pyspark_kafka_log.logs import Log, chosen, find_logs, matching, names
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError
 from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
 from pyspark_kafka_log.stream.offsets import Positions, from_json, name, to_json
@@ -156,7 +156,7 @@ class LogStream:
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
         before, after = from_json(start), from_json(end)
         logs = self._logs(after)
-        losses = [_gone(key, before[key]) for key in sorted(before.keys() - after.keys())]
+        losses = [self._gone(key, before[key]) for key in sorted(before.keys() - after.keys())]
         ranges = {}
         for key, position in sorted(after.items()):
             first = before[key].offset if key in before else None
@@ -232,7 +232,7 @@ class LogStream:
             if begins is not None:
                 now[key] = begins
                 if log is None:
-                    losses.append(_gone(key, begins))
+                    losses.append(self._gone(key, begins))
             end = None if log is None else self._ends.of(key, log)
             if log is None or end is None:
                 continue
@@ -292,6 +292,12 @@ class LogStream:
             )
         return LATEST if found is None else found
 
+    def _gone(self, key: Key, read: Position) -> str:
+        what = f"partition {name(key)}, which was read up to offset {read.offset},"
+        if names(self._reading, key):
+            return f"{what} is in no path any more"
+        return f"{what} is named by no option any more: begin with the options of before, or with a new checkpoint"
+
     def _lose(self, losses: list[str]) -> None:
         if losses and self._options.fails:
             raise DataLossError(losses)
@@ -299,12 +305,6 @@ class LogStream:
             if loss not in self._told:
                 self._told.add(loss)
                 warnings.warn(f"kafka-log: data is lost: {loss}", stacklevel=3)
-
-
-def _gone(key: Key, read: Position) -> str:
-    return (
-        f"partition {name(key)}, which was read up to offset {read.offset}, is in no path any more"
-    )
 
 
 def _deleted(key: Key, read: Position, first: int) -> str:
