@@ -117,7 +117,7 @@ _OURS = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log")
 def _told(error: Exception) -> str:
     """What the JVM is told. Errors of ours say all that a user needs; of others the place helps to find out what went wrong."""
     if type(error).__module__.partition(".")[0] in _OURS:
-        return str(error)
+        return f"{type(error).__name__}: {error}"
     return f"{error}\n\n{''.join(traceback.format_exception(error))}"
 
 
