@@ -11,7 +11,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -199,13 +199,23 @@ def _doc(thing: Any) -> str:
 
 
 def _columns(name: str) -> str:
-    """The columns of a table, for the name of its schema; nothing for other names."""
+    """The columns of a table, for the name of its schema, or of the schemas of several kinds; nothing for other names."""
     module, _, own = name.rpartition(".")
-    schema = getattr(importlib.import_module(module), own)
-    if not isinstance(schema, pa.Schema):
+    found = getattr(importlib.import_module(module), own)
+    if isinstance(found, pa.Schema):
+        return _table(found)
+    if not isinstance(found, Mapping):
         return ""
-    rows = [f"| `{field.name}` | {field.type} |" for field in schema]
-    return "\n".join(["| column | type |", "| --- | --- |", *rows, ""])
+    return "\n".join(f"`{kind}`:\n\n{_table(of.schema)}" for kind, of in found.items())
+
+
+def _table(schema: pa.Schema) -> str:
+    rows = [f"| `{field.name}` | {field.type} | {_meaning(field)} |" for field in schema]
+    return "\n".join(["| column | type | |", "| --- | --- | --- |", *rows, ""])
+
+
+def _meaning(field: pa.Field) -> str:
+    return (field.metadata or {}).get(b"doc", b"").decode().replace("|", "\\|")
 
 
 def _markdown(doc: str) -> str:

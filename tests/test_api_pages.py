@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import kafka_log
+from kafka_log.report.metadata import KINDS
 from tests import api_pages
 from tests.paths import ROOT
 
@@ -92,3 +95,44 @@ def test_the_list_of_the_package_is_what_it_has() -> None:
     assert {name.rpartition(".")[2] for name, _ in api_pages.pages()[0].things} == set(
         kafka_log.__all__
     )
+
+
+ANSWERS: dict[str, Callable[[kafka_log.LogDirectory], Iterable[pa.Table]]] = {
+    "ls": lambda log: (log.ls(), log.ls(segments=True)),
+    "stat": lambda log: (log.stat(now=0),),
+    "largest": lambda log: (log.largest(1), log.largest(1, deep=True)),
+    "keys": lambda log: (log.keys(),),
+    "records_of_key": lambda log: (log.records_of_key(b"nobody"),),
+    "txn": lambda log: (log.txn(),),
+    "producers": lambda log: (log.producers(),),
+    "groups": lambda log: (log.groups(), log.groups(states=True)),
+    "metadata": lambda log: (log.metadata(kind) for kind in KINDS),
+    "coordinator": lambda log: (log.coordinator("tx-group"),),
+    "check": lambda log: (log.check(),),
+    "diff": lambda log: (log.diff(log),),
+}
+
+
+@pytest.mark.parametrize("method", ANSWERS)
+def test_the_page_has_the_columns_that_come(method: str) -> None:
+    """Names and types, in their order: of each table that a method gives, as the page of the API has it."""
+    page = (api_pages.API / "kafka_log.md").read_text(encoding="utf-8")
+    own = page.partition(f"\n### LogDirectory.{method}\n")[2].partition("\n##")[0]
+    tables = re.findall(r"^\| --- \| --- \| --- \|\n((?:\|.*\n)+)", own, re.M)
+    documented = [re.findall(r"^\| `(\w+)` \| (.*?) \| ", rows, re.M) for rows in tables]
+    log = kafka_log.LogDirectory(ROOT / "samples" / "kafka-4.x")
+    came = [[(f.name, str(f.type)) for f in table.schema] for table in ANSWERS[method](log)]
+    assert came and documented == came
+
+
+def test_the_page_has_the_columns_of_changes() -> None:
+    """What identifies a thing stands after the first one."""
+    [(first, *rest)] = re.findall(
+        r"^\| `(change)` .*\n\| `(columns)` .*\n\| `(before)` .*\n\| `(after)` ",
+        (api_pages.API / "kafka_log.md").read_text(encoding="utf-8"),
+        re.M,
+    )
+    log = kafka_log.LogDirectory(ROOT / "samples" / "kafka-4.x")
+    for kind in KINDS:
+        columns = log.metadata_changes(what=kind).column_names
+        assert columns == [first, *KINDS[kind].key, *rest]

@@ -155,6 +155,48 @@ def test_a_broker_takes_what_is_written(tmp_path: Path) -> None:
     taken_in(tmp_path, made)
 
 
+def test_a_node_starts_on_salvaged_metadata(tmp_path: Path) -> None:
+    """A controller and broker knows its topics by what salvage has written, also where the log begins after its snapshot."""
+    names = {f"topic-{i}" for i in range(40)}
+    with KraftBroker(tmp_path / "broker") as broker:
+        with broker.client() as client:
+            for name in sorted(names):
+                client.ask("create_topic", topic=name, partitions=2, config={})
+        home = broker.log_dir / "__cluster_metadata-0"
+        expected = consume(broker)
+        assert {key.rpartition("-")[0] for key in expected} >= names
+        broker.stop()
+        for flatten, word in ((False, "whole"), (True, "flat"), (False, "late")):
+            source = home
+            if word == "late":
+                newest = max(home.glob("*.checkpoint"))
+                end = int(newest.name[:20])
+                assert end > 0
+                LogDirectory(home).cut(tmp_path / "part", (end, None))
+                source = tmp_path / "part" / home.name
+                assert [int(path.stem) for path in source.glob("*.log")] == [end]
+                shutil.copyfile(newest, source / newest.name)
+            known = LogDirectory(source).metadata("topics")
+            assert names <= set(known.column("topic").to_pylist())
+            LogDirectory(source).salvage(tmp_path / word, flatten=flatten)
+            made = tmp_path / word / home.name
+            assert LogDirectory(made).metadata("topics") == known
+            assert not (made / "quorum-state").exists()
+            shutil.rmtree(home)
+            shutil.copytree(made, home)
+            broker.start()
+            found = consume(broker)
+            no_errors(broker)
+            assert found == expected, word
+            # It goes on to write.
+            with broker.client() as client:
+                client.ask("create_topic", topic=f"more-{word}", partitions=1, config={})
+            expected = consume(broker)
+            assert f"more-{word}-0" in expected
+            names.add(f"more-{word}")
+            broker.stop()
+
+
 def test_a_log_starts_where_it_did(tmp_path: Path) -> None:
     """The file beside the partitions is what a broker wants: without it the records come back that were deleted."""
     four = SAMPLES / "kafka-4.x"

@@ -69,6 +69,32 @@ def test_the_command_says_what_it_left_out(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("include", [[], ["--include", "snapshot"]])
+@pytest.mark.parametrize("command", ["ls", "stat", "dump", "dump --batches", "keys", "txn", "producers", "export", "diff", "salvage", "cut", "convert", "reindex"])  # fmt: skip
+def test_what_each_command_says_of_snapshots(
+    command: str, include: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One rule: what reads segments names the snapshots that it leaves out and takes them in; to what compares or writes logs they are no
+    part of one, and it says so; salvage copies them."""
+    path = str(SAMPLES / "kafka-4.x" / "__cluster_metadata-0")
+    verb, *more = command.split()
+    more += {"diff": [path], "cut": ["--offsets", "0:"]}.get(verb, [])
+    if verb in ("export", "salvage", "cut", "convert", "reindex"):
+        more += ["--out", str(tmp_path / "out")]
+    assert main([verb, path, *more, *include]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "snapshot" in line]
+    if verb in ("cut", "convert", "reindex", "diff"):
+        why = f"no part of what {verb} writes: salvage copies them"
+        line = f"kafka-log: snapshots of the metadata in {path} are "
+        assert said == ([line + "not compared"] * 2 if verb == "diff" else [line + why])
+    elif verb == "salvage" or include:
+        assert said == []
+    else:
+        assert said == [
+            "kafka-log: segments left out: 2 snapshot (4.1 kB); --include snapshot takes them in"
+        ]
+
+
 WRITTEN: list[tuple[Any, tuple[str, ...]]] = [
     (None, ()),
     ((), ()),

@@ -247,3 +247,19 @@ def test_bad_digits_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
         main(["keys", str(SAMPLES[0]), "--key", "hex:6"])
     assert stopped.value.code == 2
     assert "hexadecimal" in capsys.readouterr().err
+
+
+def test_segments_and_replicas_that_the_command_looks_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(
+            ROOT / "samples" / "kafka-4.x" / "compacted-0", tmp_path / name / "compacted-0"
+        )
+    one = tmp_path / "a"
+    assert main(["keys", str(one), "--include", "all", "--output", "jsonl"]) == 0
+    alone = capsys.readouterr().out
+    more = ["--replicas", "newest", "--output", "jsonl"]
+    assert main(["keys", str(one), str(tmp_path / "b"), *more]) == 0
+    assert capsys.readouterr().out == alone
+    assert main(["keys", str(one), "--key", "nobody", "--include", "deleted"]) == 0

@@ -105,6 +105,44 @@ def test_filters_that_nothing_matches(
     assert set(line.removeprefix("kafka-log: nothing matches ").split(", ")) == set(filters)
 
 
+@pytest.mark.parametrize(
+    "command", ["dump", "dump --batches", "stat", "keys", "txn", "producers", "export", "cut"]
+)
+def test_offsets_beyond_the_end(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A line says which offsets there are, of a few partitions."""
+    verb, *more = command.split()
+    codes = [*more, "--topic", "codecs", "--partition", "0", "--offsets", "1000:"]
+    code, _, err = run(capsys, verb, *codes, tmp_path=tmp_path)
+    assert code == 0
+    assert "kafka-log: offsets there: codecs-0 0 to 66" in err
+    code, _, err = run(capsys, verb, *more, "--offsets", "100000:", tmp_path=tmp_path / "all")
+    [line] = [line for line in err if "offsets there: " in line]
+    assert line.endswith(" more partitions") and line.count(" to ") + line.count("none") == 5
+
+
+def test_offsets_of_logs_that_start_later(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, _, err = run(capsys, "dump", "--topic", "trimmed", "--offsets", "0:1")
+    assert (code, err[0]) == (0, "kafka-log: nothing matches --offsets")
+    assert err[1].startswith("kafka-log: offsets there: trimmed-0 ")
+    assert not err[1].startswith("kafka-log: offsets there: trimmed-0 0 ")
+    empty = str(log(tmp_path, "orders-0"))
+    assert main(["dump", empty, "--offsets", "5:"]) == 0
+    assert "offsets there: orders-0 none, the next is 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("offset", [-1, -2, 168, 999999])
+def test_metadata_as_of_an_offset_that_is_not_there(
+    offset: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "metadata", "--as-of", str(offset))
+    assert (code, out) == (2, "")
+    assert err == [f"kafka-log: there is no offset {offset}: the log ends at 167"]
+
+
 def test_what_is_empty_without_a_filter(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = str(log(tmp_path, "orders-0"))
     for command in ("dump", "stat", "txn", "producers", "keys"):

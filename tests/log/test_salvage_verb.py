@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from kafka_codecs import PRODUCER_SNAPSHOT
 from kafka_log import LogDirectory, SegmentReader, discover
 from kafka_log.cli import main
+from kafka_log.disk.directory import DirectoryError
+from kafka_log.write.beside import OutError
 from tests.log.histories import History, history
 from tests.log.salvage_rows import GAPS, files, problems, rows, said, sound_rows
 from tests.log.test_reader import batch, message
@@ -276,7 +278,13 @@ def test_the_metadata_log_and_its_snapshots(flatten: bool, tmp_path: Path) -> No
     said = log.salvage(tmp_path / "out", flatten=flatten).to_pylist()
     snapshots = sorted(path.name for path in source.glob("*.checkpoint"))
     assert sorted(row["file"] for row in said if row["what"] == "copied") == snapshots
-    assert {row["what"] for row in said} == {"kept", "copied"}
+    assert {row["what"] for row in said} == {"kept", "copied", "left out"}
+    assert [row["file"] for row in said if row["what"] == "left out"] == ["quorum-state"]
+    flat = [row["reason"] or "" for row in said if row["what"] == "kept"]
+    assert all(("--flatten" in reason) == flatten for reason in flat)
+    for snapshot in snapshots:
+        copy = tmp_path / "out" / source.name / snapshot
+        assert copy.read_bytes() == (source / snapshot).read_bytes()
     made = LogDirectory(tmp_path / "out")
     assert made.check().num_rows == 0
     for kind in ("topics", "partitions", "configs"):
@@ -287,6 +295,61 @@ def test_the_metadata_log_and_its_snapshots(flatten: bool, tmp_path: Path) -> No
     said = log.salvage(tmp_path / "again").to_pylist()
     assert [row["file"] for row in said if row["what"] == "lost"] == snapshots[-1:]
     assert not (tmp_path / "again" / source.name / newest.name).exists()
+
+
+@pytest.mark.parametrize("flatten", [False, True])
+def test_a_metadata_log_that_begins_after_its_snapshot(flatten: bool, tmp_path: Path) -> None:
+    """It says the same as before, and nothing without the snapshot."""
+    whole = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
+    newest = max(whole.glob("*.checkpoint"))
+    end = int(newest.name[:20])
+    LogDirectory(whole).cut(tmp_path / "in", (end, None))
+    source = tmp_path / "in" / whole.name
+    assert [int(path.stem) for path in source.glob("*.log")] == [end] != [0]
+    with pytest.raises(DirectoryError):
+        LogDirectory(source).metadata("topics")
+    shutil.copyfile(newest, source / newest.name)
+    LogDirectory(source).salvage(tmp_path / "out", flatten=flatten)
+    for kind in ("topics", "partitions", "configs", "features"):
+        expected = LogDirectory(whole).metadata(kind)
+        assert expected.num_rows
+        assert LogDirectory(tmp_path / "out").metadata(kind) == expected
+    assert LogDirectory(tmp_path / "out" / whole.name).check().num_rows == 0
+
+
+def test_salvage_knows_the_snapshots_that_it_has_copied(tmp_path: Path) -> None:
+    """Another snapshot beside the same log is not taken for the one that is there."""
+    source = tmp_path / "in" / "__cluster_metadata-0"
+    shutil.copytree(SAMPLES / "kafka-4.x" / source.name, source)
+    newest = max(source.glob("*.checkpoint"))
+    data = newest.read_bytes()
+    newest.write_bytes(data[:-20])
+    first = LogDirectory(source).salvage(tmp_path / "out")
+    assert "lost" in first.column("what").to_pylist()
+    assert LogDirectory(source).salvage(tmp_path / "out") == first
+    newest.write_bytes(data)
+    with pytest.raises(OutError, match="its snapshots of the metadata were others"):
+        LogDirectory(source).salvage(tmp_path / "out")
+    LogDirectory(source).salvage(tmp_path / "new")
+    newest.unlink()
+    with pytest.raises(OutError, match="its snapshots of the metadata were others"):
+        LogDirectory(source).salvage(tmp_path / "new")
+
+
+def test_all_snapshots_take_part_in_salvage_whatever_is_included(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
+    names = {path.name for path in source.glob("*.checkpoint")}
+    for i, include in enumerate(([], ["--include", "snapshot"], ["--flatten"])):
+        out = tmp_path / str(i)
+        assert main(["salvage", str(source), "--out", str(out), *include]) == 0
+        text, err = capsys.readouterr()
+        assert err == ""
+        assert all(f"copied: {name}" in text for name in names)
+        assert "left out: quorum-state" in text
+        assert ("leaves the metadata log as it is" in text) == ("--flatten" in include)
+        assert {path.name for path in (out / source.name).glob("*.checkpoint")} == names
 
 
 def test_segments_that_overlap(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS, progress_of, say_left_out, say_passed_over
+from kafka_log.cli.common import PROBLEMS, progress_of, say_passed_over
 from kafka_log.cli.damage import say_damage
 from kafka_log.cli.selection import PLACES
-from kafka_log.cli.tables import add_table_arguments, show, size_of, without_snapshots
+from kafka_log.cli.tables import add_table_arguments, say_left_out_of, show, size_of
 from kafka_log.disk.directory import STATES
 from kafka_log.disk.files import of_topics
 
@@ -56,7 +56,7 @@ def _compared(
     from kafka_log.report.diff.answer import PROBLEMS as DIFFERENCES
 
     other = LogDirectory(options.b, include=options.include)
-    say_left_out(without_snapshots(other.left_out))
+    say_left_out_of(options, other)
     say_passed_over(of_topics(other.passed_over, options.topic))
     total = size_of(log) + size_of(other)
     with progress_of("comparing", total) as advance:

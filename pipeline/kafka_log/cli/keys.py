@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kafka_log.cli.common import PROBLEMS, progress_of, say_deleted
 from kafka_log.cli.selection import BYTES, RECORDS, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
+from kafka_log.tables.selection import Selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +33,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     problems: list[str] = []
-    selection = selection_of(options)
+    # The LogDirectory knows what is looked for.
+    selection = selection_of(options).but(include=(), replicas=Selection().replicas)
 
     def answer(log: LogDirectory) -> pa.Table:
         say_deleted(log.found, selection)

@@ -47,6 +47,10 @@ _OTHERS = (*PLACES, "control_records", "deleted_records")
 """Options that add something, or whose values are known to be there."""
 
 
+_LOGS_SAID = 5
+"""Partitions whose offsets are said."""
+
+
 @dataclass(frozen=True)
 class _Option:
     """An option: the filter of :class:`Selection` that it is, and how argparse has it."""
@@ -92,6 +96,41 @@ def say_unmatched(options: argparse.Namespace, *more: str) -> None:
     flags = [*map(_flag, given), *more]
     if flags:
         print(f"kafka-log: nothing matches {', '.join(flags)}", file=sys.stderr)
+    if (
+        "offsets" in given and "include" in names
+    ):  # else these are no offsets of the logs that are read
+        _say_offsets(options)
+
+
+def _say_offsets(options: argparse.Namespace) -> None:
+    """One line on stderr that says which offsets the logs have that are read."""
+    from kafka_log.disk.directory import chosen, survey
+    from kafka_log.disk.log_start import LogStarts
+    from kafka_log.disk.replicas import log_end, one_of_each
+    from kafka_log.report.printing import printable
+
+    there = survey(options.paths, options.include, unreadable_raises=False).found
+    there = one_of_each(chosen(there, options.topic, options.partition), options.replicas or "keep")
+    starts, said = LogStarts(), []
+    for partition in there[:_LOGS_SAID]:
+        segments = [segment for segment in partition.segments if segment.state != "snapshot"]
+        try:
+            end = log_end(segments)
+        except OSError:
+            end = None
+        if end is None:
+            continue
+        start = max(segments[0].base_offset, starts.of(partition) or 0)
+        has = (
+            f"{start} to {end.offset - 1}"
+            if start < end.offset
+            else f"none, the next is {end.offset}"
+        )
+        said.append(f"{partition.topic}-{partition.partition} {has}")
+    if said:
+        more = len(there) - _LOGS_SAID
+        rest = f" and {more} more partitions" if more > 0 else ""
+        print(f"kafka-log: offsets there: {printable(', '.join(said))}{rest}", file=sys.stderr)
 
 
 def refusal(options: argparse.Namespace, left: Sequence[str]) -> str:

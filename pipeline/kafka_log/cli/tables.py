@@ -15,7 +15,7 @@ from kafka_log.cli.common import (
     screen_width,
 )
 from kafka_log.cli.selection import PLACES, add_selection, say_unmatched
-from kafka_log.disk.directory import Segment
+from kafka_log.report.printing import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,9 +51,31 @@ def add_output(command: argparse.ArgumentParser) -> None:
     )
 
 
-def without_snapshots(segments: Sequence[Segment]) -> list[Segment]:
-    """Snapshots have what the log has, and nobody's transactions, sequences or keys."""
-    return [segment for segment in segments if segment.state != "snapshot"]
+_WRITING = ("cut", "convert", "reindex")
+_OF_LOGS = (*_WRITING, "diff", "salvage")
+"""Commands to which snapshots of the metadata are never a part of the log. ``salvage`` copies them, and says so in rows."""
+
+
+def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
+    """A line on stderr that says which segments are not read; for commands that take snapshots for no part of a log another one for these.
+    The rule for all commands with ``--include``."""
+    if options.command not in _OF_LOGS:
+        say_left_out(log.left_out)
+        return
+    say_left_out([segment for segment in log.left_out if segment.state != "snapshot"])
+    read = (segment for partition in log.found for segment in partition.segments)
+    paths = {s.path.parent for s in (*log.left_out, *read) if s.state == "snapshot"}
+    for path in sorted(paths) if options.command != "salvage" else ():
+        is_writing = options.command in _WRITING
+        why = (
+            f"no part of what {options.command} writes: salvage copies them"
+            if is_writing
+            else "not compared"
+        )
+        print(
+            f"kafka-log: snapshots of the metadata in {printable(str(path))} are {why}",
+            file=sys.stderr,
+        )
 
 
 def show(
@@ -79,8 +101,7 @@ def show(
         replicas=getattr(options, "replicas", None) or "keep",
     )
     if hasattr(options, "include"):
-        is_list = options.command == "ls"
-        say_left_out(directory.left_out if is_list else without_snapshots(directory.left_out))
+        say_left_out_of(options, directory)
     if options.paths:
         say_passed_over(directory.passed_over)
     with progress_of("reading", None, shown=not has_bar):

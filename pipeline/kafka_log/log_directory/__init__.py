@@ -46,7 +46,7 @@ class LogDirectory(Writing, BrokerState, Contents):
         ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
         ``deep`` every record is decoded too. ``offsets``, ``timestamps`` and ``producers`` choose findings: those of batches that may
         have such records, as their headers say, and those of which nobody knows the batches. ``advance`` is told of bytes of segments that are done. Memory holds the batch headers of one segment. A file that cannot be read
-        is a finding; nothing is raised for damage. See :mod:`kafka_log.report.check`.
+        is a finding; nothing is raised for damage. See :data:`kafka_log.report.check.finding.FINDINGS`.
         """
         from kafka_log.report.check import check_table
         from kafka_log.tables.selection import Selection

@@ -182,8 +182,8 @@ class BrokerState(Opened):
         salvage: bool = False,
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
-        """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed, with the
-        columns that differ and what they said, as JSON. ``first`` None is the earliest that can be told (with a log that begins at
+        """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed: what
+        identifies it, and :data:`kafka_log.report.metadata_changes.DIFFERENCES`. ``first`` None is the earliest that can be told (with a log that begins at
         offset 0: before its first record), ``last`` None the end. What cannot be told is left out as of :meth:`metadata`: then other
         offsets are compared, and ``on_damage`` is told which. Raises as it does, also where nothing is left to compare."""
         from kafka_log.report.metadata_changes import change_table

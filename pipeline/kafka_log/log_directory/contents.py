@@ -33,7 +33,8 @@ class Contents(Opened):
     """Questions about what partitions hold."""
 
     def ls(self, *, segments: bool = False) -> pa.Table:
-        """What lies there: a row for each partition, or (``segments``) for each segment. See :mod:`kafka_log.report.listing`."""
+        """What lies there: a row for each partition and state of its segments (:data:`kafka_log.report.listing.PARTITIONS`), or
+        (``segments``) for each segment (:data:`kafka_log.report.listing.SEGMENTS`)."""
         from kafka_log.report.listing import partition_table, segment_table
 
         return segment_table(self.found) if segments else partition_table(self.found)
@@ -47,7 +48,9 @@ class Contents(Opened):
         **options: Unpack[StatOptions],
     ) -> pa.Table:
         """Numbers of batches and records: a row for each partition, or for each of what ``by`` says: ``topic``, ``partition``,
-        ``producer``, ``codec``, ``hour``, or several of these. See :func:`kafka_log.report.stat_columns.stat_schema` for the columns.
+        ``producer``, ``codec``, ``hour``, or several of these. The columns are those of
+        :data:`kafka_log.report.stat_columns.STAT`; by other things the first ones are these, and what has no meaning for several
+        partitions is left out.
 
         Headers and checksums are read, with ``deep`` every record: then counts and timestamps are those of the records that are
         there, and ``ratio`` says how much compression saves. ``top``: the rows with the most bytes only, the largest first.
@@ -124,7 +127,7 @@ class Contents(Opened):
         """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete
         or live; bytes are those of keys and values, not compressed. ``problem`` is the first damage of a partition, whose other
         records are counted, or says why its directory cannot be read. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`; ``advance`` is told of bytes of partitions that
-        are done. Memory: some 150 bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
+        are done. Memory: some 150 bytes for each key of a partition. The columns are those of :data:`kafka_log.report.keys.KEYS`. Raises OSError."""
         from kafka_log.report.keys import key_table
         from kafka_log.tables.selection import changed
 
@@ -140,7 +143,7 @@ class Contents(Opened):
         selection: Selection | None = None,
         **filters: Unpack[OtherFilters],
     ) -> pa.Table:
-        """All records of a key, or of several (None: those without one): offset, timestamp (milliseconds), bytes of the value, whether
+        """All records of a key, or of several (None: those without one), in the columns of :data:`kafka_log.report.keys.RECORDS_OF_KEY`: offset, timestamp (milliseconds), bytes of the value, whether
         it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, and
         ``advance`` are as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
         damage is read, and the other partitions where a directory cannot be read."""

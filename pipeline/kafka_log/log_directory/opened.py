@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_log.disk.directory import (
+    DirectoryError,
     Include,
     Partition,
     Segment,
@@ -21,7 +24,7 @@ from kafka_log.disk.directory import (
 from kafka_log.disk.files import PassedOver, of_topics
 from kafka_log.disk.replicas import Replicas, one_of_each
 from kafka_log.disk.tiers import with_tiers
-from kafka_log.segment.places import place_of
+from kafka_log.segment.places import is_url, place_of
 from kafka_log.segment.times import Time, moment, present
 from kafka_log.tables.arguments import (
     places,
@@ -62,6 +65,34 @@ class Opened:
     def found(self) -> list[Partition]:
         """The partitions, by topic and number, also those that cannot be read: these say so."""
         return one_of_each(chosen(self._there.found, self._topics, self._numbers), self.replicas)
+
+    def _in_numbers(self) -> dict[str, str]:
+        """What there is, by names and sizes: no file is read. Of places that cannot be listed what is wrong. Nobody asks a store for it."""
+        said = {"path": ", ".join(map(str, self.path))}
+        known: Survey | None = vars(self).get("_there")
+        if known is None and any(map(is_url, self.path)):
+            return said
+        try:
+            all_there = known or survey(self.path, self.include, unreadable_raises=False)
+            there = chosen(all_there.found, self._topics, self._numbers)
+        except (DirectoryError, OSError, ValueError) as error:
+            return said | {"problem": str(error)}
+        left = [s for s in all_there.left_out if self._topics is None or s.topic in self._topics]
+        said["topics"] = f"{len({p.topic for p in there}):,}"
+        said["partitions"] = f"{len({p.key for p in there}):,}"
+        said["bytes"] = f"{sum(p.size for p in there):,}"
+        if left:
+            states = Counter(segment.state for segment in left)
+            said["left out"] = ", ".join(f"{count} {state}" for state, count in states.items())
+        return said
+
+    def __repr__(self) -> str:
+        path, *rest = self._in_numbers().items()
+        return f"LogDirectory({'; '.join([path[1], *(f'{name}: {text}' for name, text in rest)])})"
+
+    def _repr_html_(self) -> str:
+        rows = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._in_numbers().items())  # fmt: skip
+        return f"<table>{''.join(rows)}</table>"
 
     @property
     def partitions(self) -> list[Partition]:

@@ -27,14 +27,24 @@ COMMITS = pa.schema(
         pa.field("group", pa.string(), False),
         pa.field("topic", pa.string(), False),
         pa.field("partition", pa.int32(), False),
-        pa.field("committed_offset", pa.int64(), False),
-        pa.field("log_end_offset", pa.int64()),
-        pa.field("lag", pa.int64()),
-        pa.field("leader_epoch", pa.int32()),
-        pa.field("commit_time", pa.timestamp("ms", "UTC"), False),
-        pa.field("metadata", pa.string(), False),
-        pa.field("offsets_partition", pa.int32(), False),
-        pa.field("record_offset", pa.int64(), False),
+        pa.field(
+            "committed_offset", pa.int64(), False, {"doc": "The next one that the group reads."}
+        ),
+        pa.field(
+            "log_end_offset", pa.int64(), True, {"doc": "Null where the partition is not there."}
+        ),
+        pa.field("lag", pa.int64(), True, {"doc": "Offsets between the two."}),
+        pa.field("leader_epoch", pa.int32(), True, {"doc": "Of the last record that was read."}),
+        pa.field(
+            "commit_time", pa.timestamp("ms", "UTC"), False, {"doc": "When it was committed."}
+        ),
+        pa.field("metadata", pa.string(), False, {"doc": "What the client has said with it."}),
+        pa.field(
+            "offsets_partition", pa.int32(), False, {"doc": "Where in __consumer_offsets it lies."}
+        ),
+        pa.field(
+            "record_offset", pa.int64(), False, {"doc": "The offset of the commit's record there."}
+        ),
     ]
 )
 

@@ -14,13 +14,18 @@ PARTITIONS = pa.schema(
     [
         pa.field("topic", pa.string(), False),
         pa.field("partition", pa.int64(), False),
-        pa.field("segments", pa.int64(), False),
-        pa.field("bytes", pa.int64(), False),
+        pa.field("segments", pa.int64(), False, {"doc": "How many."}),
+        pa.field("bytes", pa.int64(), False, {"doc": "Of the segments' files."}),
         pa.field(
             "base_offset", pa.int64(), metadata={"doc": "What the name of the first segment says."}
         ),
-        pa.field("state", pa.string(), False),
-        pa.field("directory", pa.string(), False),
+        pa.field(
+            "state",
+            pa.string(),
+            False,
+            {"doc": "live, deleted, stray, ...: what the segments are to their broker."},
+        ),
+        pa.field("directory", pa.string(), False, {"doc": "Its path."}),
     ]
 )
 
@@ -28,11 +33,18 @@ SEGMENTS = pa.schema(
     [
         pa.field("topic", pa.string(), False),
         pa.field("partition", pa.int64(), False),
-        pa.field("base_offset", pa.int64(), False),
-        pa.field("bytes", pa.int64(), False),
-        pa.field("modified", pa.timestamp("ms", "UTC"), False),
-        pa.field("state", pa.string(), False),
-        pa.field("path", pa.string(), False),
+        pa.field("base_offset", pa.int64(), False, {"doc": "What its name says."}),
+        pa.field("bytes", pa.int64(), False, {"doc": "Of the file."}),
+        pa.field(
+            "modified", pa.timestamp("ms", "UTC"), False, {"doc": "When the file was written to."}
+        ),
+        pa.field(
+            "state",
+            pa.string(),
+            False,
+            {"doc": "live, deleted, stray, ...: what it is to its broker."},
+        ),
+        pa.field("path", pa.string(), False, {"doc": "Of the file."}),
     ]
 )
 

@@ -14,13 +14,15 @@ from kafka_log.report.metadata_log import earliest
 from kafka_log.report.partition_headers import OnDamage
 from kafka_log.report.table_output import json_lines
 
-CHANGE = pa.field("change", pa.string(), False)
-DIFFERENCE = (
-    pa.field("columns", pa.list_(pa.string()), False),
-    pa.field("before", pa.string()),
-    pa.field("after", pa.string()),
+DIFFERENCES = pa.schema(
+    [
+        pa.field("change", pa.string(), False, {"doc": "added, removed or changed."}),
+        pa.field("columns", pa.list_(pa.string()), False, {"doc": "Those that differ."}),
+        pa.field("before", pa.string(), True, {"doc": "What these said, as JSON."}),
+        pa.field("after", pa.string(), True, {"doc": "What these say, as JSON."}),
+    ]
 )
-"""The columns of changes: before and after those that identify the thing."""
+"""The columns of changes: after the first one come those that identify the thing."""
 
 
 def change_table(
@@ -62,7 +64,8 @@ def change_table(
         if found is not None:
             rows.append(identity | found)
     own = [kind.schema.field(name) for name in kind.key]
-    return pa.Table.from_pylist(in_order(kind, rows), pa.schema([CHANGE, *own, *DIFFERENCE]))
+    first, *rest = DIFFERENCES
+    return pa.Table.from_pylist(in_order(kind, rows), pa.schema([first, *own, *rest]))
 
 
 def by_column(changes: pa.Table) -> pa.Table:

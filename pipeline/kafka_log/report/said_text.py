@@ -20,7 +20,7 @@ def said_text(table: pa.Table, width: int | None) -> str:
         of_partition = list(group)
         lines += _folded(f"{topic}-{partition}: {_sum(of_partition)}", "", width)
         for row in of_partition:
-            if row["what"] not in ("kept", "indexed"):
+            if row["what"] not in ("kept", "indexed") or row["reason"]:
                 lines += _folded(_line(row), _INDENT, width)
     lost = sum(row["what"] == "lost" for row in rows)
     lines.append(f"{lost} times something is lost" if lost > 1 else _ONCE[lost])

@@ -86,8 +86,29 @@ NEEDED = (
 """What that takes of :data:`kafka_log.segment.header_columns.COLUMNS`."""
 
 
+_MEANINGS = {
+    "segments": "How many.",
+    "bytes": "Of the files.",
+    "trailing_bytes": "Bytes at the ends of segments that no reader takes.",
+    "lost_bytes": "Bytes that salvage could not read.",
+    "records": "Data records.",
+    "control_records": "Markers and what else brokers write for themselves.",
+    "future": "Records whose timestamp is later than now.",
+    "stored_bytes": "Of the records of batches, as they are stored.",
+    "record_bytes": "Of the same records, not compressed.",
+    "batch_bytes": "Of whole batches.",
+    "smallest_batch": "Bytes.",
+    "largest_batch": "Bytes.",
+    "empty_batches": "Batches without a record.",
+    "producers": "How many producer ids.",
+}
+
+
 def _numbers(*names: str, nullable: bool = False) -> list[pa.Field]:
-    return [pa.field(name, pa.int64(), nullable) for name in names]
+    docs = ({"doc": _MEANINGS[name]} if name in _MEANINGS else None for name in names)
+    return [
+        pa.field(name, pa.int64(), nullable, doc) for name, doc in zip(names, docs, strict=True)
+    ]
 
 
 _KEYS: dict[By, list[pa.Field]] = {
@@ -153,3 +174,7 @@ def stat_schema(by: Sequence[By] = ("partition",)) -> pa.Schema:
 def has_files(by: Sequence[By]) -> bool:
     """Whether files belong to one row each."""
     return bool(by) and set(by) <= set(OF_FILES)
+
+
+STAT = stat_schema()
+"""The columns of a table by partitions."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from kafka_log.disk.directory import DirectoryError, Partition, parse_name
+from kafka_log.disk.directory import DirectoryError, Partition, Segment, parse_name
 from kafka_log.disk.log_identity import log_of, resolved, segment_of
 from kafka_log.disk.names import LOG_START
 from kafka_log.write.log_starts import checkpoint, kept
@@ -144,9 +144,13 @@ def names_of(partitions: Sequence[Partition]) -> list[str]:
 
 
 def made_of(
-    partition: Partition, options: Mapping[str, Any], log_start: int | None
+    partition: Partition,
+    options: Mapping[str, Any],
+    log_start: int | None,
+    snapshots: Sequence[Segment] = (),
 ) -> dict[str, Any]:
-    """What a partition is made of: which log it is, its segments, where its log starts if that is known, and how. As values of JSON."""
+    """What a partition is made of: which log it is, its segments, where its log starts if that is known, the ``snapshots`` that are
+    copied beside it, and how. As values of JSON."""
     said: dict[str, Any] = {
         "directory": resolved(partition.directory),
         "log": log_of(partition),
@@ -155,6 +159,8 @@ def made_of(
     }
     if log_start is not None:
         said["log_start"] = log_start
+    if snapshots:
+        said["snapshots"] = [segment_of(snapshot) for snapshot in snapshots]
     found: dict[str, Any] = json.loads(json.dumps(said, default=str, sort_keys=True))
     return found
 
@@ -177,6 +183,8 @@ def difference(before: Any, now: Mapping[str, Any]) -> str:
         if sizes == _segments(now["segments"]):
             return "its segments had other bytes, or were written at another time"
         return f"its segments were others: {sizes}, and now {_segments(now['segments'])}"
+    if before.get("snapshots") != now.get("snapshots"):
+        return "its snapshots of the metadata were others"
     was, wanted = before.get("options") or {}, now["options"]
     names = sorted(n for n in {*was, *wanted} if was.get(n) != wanted.get(n))
     if names:

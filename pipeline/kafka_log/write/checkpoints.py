@@ -30,8 +30,12 @@ def copy_partition_metadata(source: Path, out: Path) -> None:
         (out / PARTITION_METADATA).write_bytes(data)
 
 
+QUORUM_STATE = "quorum-state"
+
+
 def copy_snapshots(source: Path, out: Path) -> list[Said]:
-    """Copy the snapshots of the metadata log: what its records before its first segment add up to stands there only. Raises OSError."""
+    """Copy the snapshots of the metadata log, older ones too: what its records before its first segment add up to stands there only.
+    What the node had voted is left out. Raises OSError."""
     said = []
     for snapshot in snapshots(source):
         name, size = utf8(snapshot.path.name), snapshot.path.stat().st_size
@@ -42,6 +46,10 @@ def copy_snapshots(source: Path, out: Path) -> list[Said]:
         else:
             reason = f"this snapshot of the metadata is not whole: {why}"
             said.append(Said(name, "lost", bytes=size, reason=utf8(reason)))
+    votes = source / QUORUM_STATE
+    if votes.is_file():
+        reason = "a vote of the node, no part of its log: copy it where the same node goes on with this log"
+        said.append(Said(QUORUM_STATE, "left out", bytes=votes.stat().st_size, reason=reason))
     return said
 
 

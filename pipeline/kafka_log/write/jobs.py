@@ -14,6 +14,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.disk.names import CLUSTER_METADATA
+from kafka_log.disk.snapshots import snapshots
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of
@@ -49,10 +50,11 @@ def run_job(
     advance: Advance = lambda _: None,
     schema: pa.Schema = SAID,
     refused: Refusal = _lost,
+    beside: Callable[[Partition], Sequence[Segment]] = lambda _: (),
 ) -> pa.Table:
     """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
     ``options`` and made of the same log, unchanged (:mod:`kafka_log.disk.log_identity`), is kept. ``inputs`` are the paths that are read; ``advance`` is told of
-    bytes of segments that are done. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
+    bytes of segments that are done; ``beside`` says which snapshots the work reads too. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
     damage the work does not take, is ``refused``: nothing of it is there, and the others are.
 
     Raises :class:`~kafka_log.write.beside.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
@@ -63,7 +65,7 @@ def run_job(
     log_starts = LogStarts()
     starts = [log_start(log_starts, partition) for partition in partitions]
     pairs = zip(partitions, starts, strict=True)
-    sources = [made_of(partition, options, start) for partition, start in pairs]
+    sources = [made_of(partition, options, start, beside(partition)) for partition, start in pairs]
     finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
     rows: list[dict[str, Any]] = []
     jobs = zip(partitions, names, sources, finished, starts, strict=True)
@@ -106,11 +108,27 @@ def salvage(
     def work(partition: Partition, directory: Path, told: Advance) -> list[Said]:
         if partition.topic != CLUSTER_METADATA:
             return write_partition(partition, directory, wanted, told)
-        # Without its own control records nobody reads the metadata log.
         said = write_partition(partition, directory, replace(wanted, flatten=False), told)
+        if flatten:
+            said = [replace(one, reason=one.reason or _NEVER_FLAT) for one in said]
         return [*said, *copy_snapshots(partition.directory, directory)]
 
-    return run_job("salvage", partitions, out, inputs, asdict(wanted), work, advance)
+    options = asdict(wanted)
+    return run_job("salvage", partitions, out, inputs, options, work, advance, beside=_snapshots)
+
+
+_NEVER_FLAT = (
+    "--flatten leaves the metadata log as it is: nobody reads it without its own control records"
+)
+
+
+def _snapshots(partition: Partition) -> list[Segment]:
+    """The snapshots that lie in a directory of the metadata log. Raises OSError."""
+    if partition.topic != CLUSTER_METADATA or partition.error is not None:
+        return []
+    key = partition.topic, partition.partition
+    there = (snapshot.path for snapshot in snapshots(partition.directory))
+    return [Segment(path, *key, 0, path.stat().st_size, "snapshot", True) for path in there]
 
 
 def cut(

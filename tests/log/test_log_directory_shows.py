@@ -1,0 +1,61 @@
+"""A LogDirectory says in a notebook what it is of, by names and sizes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kafka_log import LogDirectory
+from tests.paths import SAMPLES
+
+FOUR = SAMPLES / "kafka-4.x"
+
+
+def test_it_says_what_there_is() -> None:
+    log = LogDirectory(FOUR)
+    rows = log.ls().to_pylist()
+    size = sum(row["bytes"] for row in rows)
+    topics = len({row["topic"] for row in rows})
+    assert repr(LogDirectory(FOUR)) == (
+        f"LogDirectory({FOUR}; topics: {topics}; partitions: {len(rows)}; bytes: {size:,}; left out: 2 snapshot)"
+    )
+    html = LogDirectory(FOUR, topics="codecs")._repr_html_()
+    assert "<tr><th>topics</th><td>1</td></tr>" in html
+    assert "<tr><th>partitions</th><td>5</td></tr>" in html
+    assert "left out" not in html
+
+
+def test_no_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a question would look for the newest replica."""
+    for name in ("a", "b"):
+        shutil.copytree(FOUR / "codecs-0", tmp_path / name / "codecs-0")
+    log = LogDirectory([tmp_path / "a", tmp_path / "b"], replicas="newest")
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a file was opened")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("builtins.open", refused)
+        patched.setattr("io.open", refused)
+        patched.setattr("os.open", refused)
+        said = repr(log)
+    assert "partitions: 1;" in said and f"{tmp_path / 'a'}, {tmp_path / 'b'};" in said
+
+
+def test_what_cannot_be_listed(tmp_path: Path) -> None:
+    said = repr(LogDirectory(tmp_path / "none<b>"))
+    assert said.startswith(f"LogDirectory({tmp_path / 'none<b>'}; problem: ") and "no such" in said
+    html = LogDirectory(tmp_path / "none<b>")._repr_html_()
+    assert "none&lt;b&gt;" in html and "<b>" not in html
+    assert "problem: there is no topic x" in repr(LogDirectory(FOUR, topics="x"))
+
+
+def test_a_question_after_it_sees_what_is_there_then(tmp_path: Path) -> None:
+    shutil.copytree(FOUR / "codecs-0", tmp_path / "codecs-0")
+    log = LogDirectory(tmp_path)
+    assert "partitions: 1;" in repr(log)
+    shutil.copytree(FOUR / "codecs-1", tmp_path / "codecs-1")
+    assert log.ls().num_rows == 2
+    assert "partitions: 2;" in repr(log)
