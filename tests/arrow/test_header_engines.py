@@ -17,7 +17,7 @@ from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Tail
 from tests.arrow.rows import unpacked
 from tests.arrow.segments import mutated, sources
-from tests.log.test_unreadable import ENDS, SECTOR, SECTORS, WHOLE, bad, untouched
+from tests.log.segment.test_unreadable import ENDS, SECTOR, SECTORS, WHOLE, bad, untouched
 from tests.paths import SAMPLES, VECTORS
 
 MALFORMED = sorted((VECTORS / "malformed").glob("*.log"))

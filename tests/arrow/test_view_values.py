@@ -16,7 +16,7 @@ from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.columnar import BatchScanner
 from tests.arrow.rows import reference, scanned, unpacked
-from tests.log.test_vectors import DIFFERENCES, expected, well_formed
+from tests.log.segment.test_vectors import DIFFERENCES, expected, well_formed
 from tests.paths import VECTORS
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}

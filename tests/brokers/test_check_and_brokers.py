@@ -14,10 +14,10 @@ from kafka_codecs import OFFSET_CHECKPOINT
 from kafka_log import LogDirectory, discover, read_table
 from tests.brokers.answers import ISOLATIONS, ours, plain
 from tests.brokers.loading import LOG_START, Loaded, loaded, prepared
-from tests.log.check_plants import PLAIN, TX, Plant
-from tests.log.check_plants_of_files import OF_FILES
-from tests.log.check_plants_of_segments import OF_SEGMENTS
 from tests.paths import SAMPLES
+from tests.support.check_plants import PLAIN, TX, Plant
+from tests.support.check_plants_of_files import OF_FILES
+from tests.support.check_plants_of_segments import OF_SEGMENTS
 
 pytestmark = pytest.mark.broker
 BROKER = SAMPLES / "kafka-4.x"

@@ -16,7 +16,7 @@ from tests.brokers.answers import Place, assert_same_records, complaints, consum
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.crashes import PLACES, TIME, fill_the_disk, kill_in_a_storm, write
 from tests.brokers.filler import Filler
-from tests.small_disks import small_disk
+from tests.support.small_disks import small_disk
 
 pytestmark = pytest.mark.broker
 SEGMENT = 2 << 20

@@ -10,7 +10,7 @@ import pytest
 
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.maven import BrokerError
-from tests.log.test_check_directories import REFUSES, STARTS
+from tests.log.report.test_check_directories import REFUSES, STARTS
 
 pytestmark = pytest.mark.broker
 

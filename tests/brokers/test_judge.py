@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.log.judged import CASES
+from tests.support.judged import CASES
 
 from .judge import LISTED, groups, judge
 from .judge_rows import java

@@ -14,8 +14,8 @@ import kafka_log
 from kafka_log.write.commit import commit, new_job
 from kafka_log.write.log_format import LogFormat
 from kafka_log.write.staging import write_task
-from tests.log.written import CODECS, TIME, records
 from tests.paths import SAMPLES
+from tests.support.written import CODECS, TIME, records
 
 from .filler import Filler
 from .load import load_into_broker

@@ -13,8 +13,8 @@ import pytest
 
 from kafka_codecs import OFFSET_CHECKPOINT
 from kafka_log import LogDirectory, SegmentReader, discover, read_table
-from tests.log.sums import blob
 from tests.paths import SAMPLES
+from tests.support.sums import blob
 
 from .brokers import KraftBroker
 from .expected import consume

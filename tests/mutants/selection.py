@@ -32,14 +32,14 @@ RECORDS = Selection(
         "tests/codecs/test_errors.py",
         "tests/codecs/test_other_clients.py",
         *SIZES,
-        "tests/log/test_index_entries.py",
-        "tests/log/test_samples.py",
-        "tests/log/test_vectors.py",
+        "tests/log/disk/test_index_entries.py",
+        "tests/log/tables/test_samples.py",
+        "tests/log/segment/test_vectors.py",
     ),
     NOT,
 )
 MESSAGES = Selection(
-    ("tests/codecs/test_kraft_bytes.py", *RELEASES, *SIZES, "tests/log/test_vectors.py"),
+    ("tests/codecs/test_kraft_bytes.py", *RELEASES, *SIZES, "tests/log/segment/test_vectors.py"),
     f"(not test_vectors or control) and {NOT}",
 )
 DRAFTS = Selection(
@@ -55,9 +55,9 @@ DRAFTS = Selection(
 FILES = Selection(
     (
         "tests/codecs/test_tolerances.py",
-        "tests/log/test_index_entries.py",
-        "tests/log/test_other_files.py",
-        "tests/log/test_text_files.py",
+        "tests/log/disk/test_index_entries.py",
+        "tests/log/disk/test_other_files.py",
+        "tests/log/disk/test_text_files.py",
         *RELEASES,
         "tests/arrow/test_structured.py",
     ),
@@ -69,7 +69,7 @@ TOPICS = Selection(
         "tests/codecs/test_topic_messages.py",
         "tests/codecs/test_topic_tolerances.py",
         "tests/codecs/test_topic_releases.py",
-        "tests/log/test_topic_samples.py",
+        "tests/log/tables/test_topic_samples.py",
     ),
     NOT,
 )
@@ -80,10 +80,10 @@ SLOW = (
 VIEWS = Selection(
     (
         "tests/arrow/test_topic_views.py",
-        "tests/log/test_columns_of_views.py",
-        "tests/log/test_rows_of_every_record.py",
+        "tests/log/tables/test_columns_of_views.py",
+        "tests/log/tables/test_rows_of_every_record.py",
         "tests/arrow/test_view_values.py",
-        "tests/log/test_index_views.py",
+        "tests/log/disk/test_index_views.py",
         "tests/arrow/test_view_writes.py",
         "tests/arrow/test_encode.py",
     ),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import ROOT
-from tests.store_servers import PLAIN_GCSFS
+from tests.support.store_servers import PLAIN_GCSFS
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_codecs import LOG_ENTRY
-from tests.log.sums import canonical
 from tests.paths import VECTORS
+from tests.support.sums import canonical
 
 TIME = 1_700_000_000_000
 

@@ -21,8 +21,8 @@ from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.source import KafkaLogReader
 from pyspark_kafka_log.stream.options import parse_stream
-from tests.log.made_topics import marker, within
-from tests.log.test_unreadable import bad
+from tests.log.segment.test_unreadable import bad
+from tests.support.made_topics import marker, within
 
 from .logs import TIME, batch, build, flipped, numbered, write
 

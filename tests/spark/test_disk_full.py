@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 import kafka_log
 from pyspark_kafka_log.export import TaskError, export
-from tests.log.written import files, records
-from tests.small_disks import small_disk
 from tests.spark.test_write import format_of
+from tests.support.small_disks import small_disk
+from tests.support.written import files, records
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -23,8 +23,8 @@ from kafka_log.tables.splits import Split
 from pyspark_kafka_log.export import ExportError, export, target_of
 from pyspark_kafka_log.export.places import Place, options_of_delta
 from pyspark_kafka_log.export.writing import Job, Told
-from tests import s3
 from tests.paths import SAMPLES
+from tests.support import s3
 
 from .logs import flipped, numbered, write
 from .tables import Table, here

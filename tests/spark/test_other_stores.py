@@ -21,11 +21,11 @@ from pyspark.sql import SparkSession
 from kafka_log import LogDirectory, discover, place_of, read_table, scan
 from kafka_log.cli import main
 from kafka_log.segment.remote_files import RemoteFile
-from tests import store_servers
 from tests.brokers.process import free_port
-from tests.log.test_remote import without_places
+from tests.log.segment.test_remote import without_places
 from tests.paths import SAMPLES
-from tests.store_servers import KEY, Server, put
+from tests.support import store_servers
+from tests.support.store_servers import KEY, Server, put
 
 from .logs import batch, build, numbered, write
 from .test_stores import load, rows

@@ -15,7 +15,7 @@ from kafka_log import SegmentReader, discover
 from kafka_log.tables.splits import COLUMNS, DEFAULT_COLUMNS
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.source import DefaultSource, KafkaLogReader
-from tests.log.test_tiers import IDS, TIER
+from tests.log.disk.test_tiers import IDS, TIER
 from tests.paths import SAMPLES, VECTORS
 
 from .logs import TIME, batch, build, flipped, milliseconds, numbered, vector, write

@@ -19,8 +19,8 @@ from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.storage import storage_options
 from pyspark_kafka_log.write_options import parse_write
-from tests import s3
 from tests.paths import SAMPLES
+from tests.support import s3
 
 LOGS = SAMPLES / "kafka-4.x"
 BUCKET = "s3a://logs/broker-1"

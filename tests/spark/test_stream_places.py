@@ -25,13 +25,13 @@ from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
-from tests.log.stores import counted
-from tests.log.test_tiers import IDS, TIER, local, remote
+from tests.log.disk.test_tiers import IDS, TIER, local, remote
 from tests.spark.growing_logs import Growing
 from tests.spark.logs import batch, build, numbered, write
 from tests.spark.test_stream import offsets as written
 from tests.spark.test_stream import ran
 from tests.spark.test_stream_laws import Row, expected, grow, rows, stream, told
+from tests.support.stores import counted
 
 # ---------------------------------------------------------------- tiers
 
@@ -336,7 +336,7 @@ def test_a_bucket_in_spark(spark: SparkSession, directory: Path, tmp_path: Path)
     """A real server: an object grows, one comes, one is deleted; restarts go on."""
     pytest.importorskip("s3fs")
     pytest.importorskip("moto")
-    from tests import s3
+    from tests.support import s3
 
     url = "s3://logs/broker-1"
     with s3.served() as server:

@@ -12,7 +12,7 @@ import kafka_log
 from kafka_log.tables.own_topics import VIEWS
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.schema import types_of
-from tests.log.test_topic_views import EMPTY
+from tests.log.tables.test_topic_views import EMPTY
 from tests.paths import SAMPLES
 
 from .test_source import load

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import kafka_log
-from tests.log.written import CODECS, files, records, rows
 from tests.paths import SAMPLES
+from tests.support.written import CODECS, files, records, rows
 
 FORMAT = "spark.tests.format"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import kafka_log
-from tests.log.written import files, records
+from tests.support.written import files, records
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafka_log
-from tests.log.written import files, rows
 from tests.spark.test_write import format_of
+from tests.support.written import files, rows
 
 
 def run(spark: SparkSession, source: Path, target: Path, checkpoint: Path, **options: Any) -> None:

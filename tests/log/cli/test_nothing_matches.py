@@ -1,0 +1,164 @@
+"""Names and filters that nothing agrees with: a line on the error output says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafka_log.cli import main
+from tests.paths import SAMPLES
+from tests.support.made_topics import log
+
+BROKER = str(SAMPLES / "kafka-4.x")
+WITH_TOPICS = ("ls", "stat", "check", "dump", "txn", "producers", "groups", "metadata", "keys", "export", "salvage", "cut", "reindex", "convert", "diff")  # fmt: skip
+
+
+def run(
+    capsys: pytest.CaptureFixture[str], command: str, *options: str, tmp_path: Path | None = None
+) -> tuple[int, str, list[str]]:
+    needed = {"diff": [BROKER]}.get(command, [])
+    if command in ("export", "salvage", "cut", "reindex", "convert"):
+        assert tmp_path is not None
+        needed = ["--out", str(tmp_path / "out")]
+    code = main([command, BROKER, *needed, *options])
+    out, err = capsys.readouterr()
+    lines = [line for line in err.splitlines() if " left out" not in line]
+    return code, out, lines
+
+
+@pytest.mark.parametrize("command", WITH_TOPICS)
+def test_a_topic_that_is_not_there(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    more = ["--offsets", "0:1"] if command == "cut" else []
+    for given in (["codec"], ["codecs", "codec"]):
+        topics = [word for name in given for word in ("--topic", name)]
+        code, out, err = run(capsys, command, *topics, *more, tmp_path=tmp_path)
+        assert (code, out, len(err)) == (2, "", 1)
+        assert "there is no topic codec; there are: " in err[0]
+        assert err[0].endswith("; did you mean codecs?")
+
+
+@pytest.mark.parametrize("command", [c for c in WITH_TOPICS if c not in ("groups", "metadata", "cut")])  # fmt: skip
+def test_a_partition_that_is_not_there(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, _, err = run(capsys, command, "--topic", "codecs", "--partition", "99", tmp_path=tmp_path)
+    assert code == 2
+    assert err == ["kafka-log: there is no partition 99; there are: 0, 1, 2, 3, 4"]
+
+
+@pytest.mark.parametrize("states", [[], ["--states"], ["--output", "jsonl"]])
+def test_a_group_that_is_not_there(states: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    there = "there are: group-classic, group-consumer, tx-group"
+    for given, hint in (
+        (["nope"], ""),
+        (["group-clasic"], "; did you mean group-classic?"),
+        (["tx-group", "tx-grou"], "; did you mean tx-group?"),
+    ):
+        options = [word for name in given for word in ("--group", name)]
+        code, out, err = run(capsys, "groups", *options, *states)
+        assert (code, out) == (2, "")
+        assert err == [f"kafka-log: there is no group {given[-1]}; {there}{hint}"]
+
+
+def test_a_group_that_is_there_and_has_no_such_commit(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "groups", "--group", "tx-group", "--offsets", "9999:")
+    assert (code, out) == (0, "no committed offsets\n")
+    assert err == ["kafka-log: nothing matches --offsets, --group"]
+    code, out, err = run(capsys, "groups", "--topic", "empty")
+    assert (code, err) == (0, ["kafka-log: nothing matches --topic"])
+    code, out, err = run(capsys, "groups", "--at", "2001-01-01")
+    assert (code, err) == (0, ["kafka-log: nothing matches --at"])
+
+
+@pytest.mark.parametrize("output", ["text", "jsonl", "csv"])
+@pytest.mark.parametrize(
+    ("command", "filters"),
+    [
+        *((c, {"--producer": "424242"}) for c in ("stat", "dump", "txn", "producers", "keys", "export")),
+        *((c, {"--offsets": "100000:"}) for c in ("stat", "dump", "txn", "producers", "keys", "cut", "export")),
+        *((c, {"--time": "2001-01-01:2001-01-02"}) for c in ("dump", "cut")),
+        *((c, {"--key": "nobody"}) for c in ("dump", "keys", "export")),
+        ("dump", {"--header": "nothing", "--time": "2001-01-01:"}),
+        ("dump --batches", {"--producer": "424242"}),
+        ("dump --batches --columns size", {"--producer": "424242"}),
+        ("stat --largest 3", {"--producer": "424242"}),
+        ("txn", {"--producer": "1001", "--state": "committed"}),
+    ],
+)  # fmt: skip
+def test_filters_that_nothing_matches(
+    command: str,
+    filters: dict[str, str],
+    output: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    verb, *more = command.split()
+    out = ["--format", "csv"] if verb == "export" else ["--output", output]
+    options = [word for item in filters.items() for word in item]
+    code, _, err = run(capsys, verb, *more, *out, *options, tmp_path=tmp_path)
+    assert code == 0
+    said = [line for line in err if "nothing matches" in line]
+    [line] = said
+    assert set(line.removeprefix("kafka-log: nothing matches ").split(", ")) == set(filters)
+
+
+@pytest.mark.parametrize(
+    "command", ["dump", "dump --batches", "stat", "keys", "txn", "producers", "export", "cut"]
+)
+def test_offsets_beyond_the_end(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A line says which offsets there are, of a few partitions."""
+    verb, *more = command.split()
+    codes = [*more, "--topic", "codecs", "--partition", "0", "--offsets", "1000:"]
+    code, _, err = run(capsys, verb, *codes, tmp_path=tmp_path)
+    assert code == 0
+    assert "kafka-log: offsets there: codecs-0 0 to 66" in err
+    code, _, err = run(capsys, verb, *more, "--offsets", "100000:", tmp_path=tmp_path / "all")
+    [line] = [line for line in err if "offsets there: " in line]
+    assert line.endswith(" more partitions") and line.count(" to ") + line.count("none") == 5
+
+
+def test_offsets_of_logs_that_start_later(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, _, err = run(capsys, "dump", "--topic", "trimmed", "--offsets", "0:1")
+    assert (code, err[0]) == (0, "kafka-log: nothing matches --offsets")
+    assert err[1].startswith("kafka-log: offsets there: trimmed-0 ")
+    assert not err[1].startswith("kafka-log: offsets there: trimmed-0 0 ")
+    empty = str(log(tmp_path, "orders-0"))
+    assert main(["dump", empty, "--offsets", "5:"]) == 0
+    assert "offsets there: orders-0 none, the next is 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("offset", [-1, -2, 168, 999999])
+def test_metadata_as_of_an_offset_that_is_not_there(
+    offset: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "metadata", "--as-of", str(offset))
+    assert (code, out) == (2, "")
+    assert err == [f"kafka-log: there is no offset {offset}: the log ends at 167"]
+
+
+def test_what_is_empty_without_a_filter(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = str(log(tmp_path, "orders-0"))
+    for command in ("dump", "stat", "txn", "producers", "keys"):
+        assert main([command, path]) == 0
+        assert capsys.readouterr().err == ""
+    assert main(["check", path, "--producer", "7"]) == 0
+    assert capsys.readouterr().err == "", "nothing wrong is a good answer"
+
+
+@pytest.mark.parametrize(
+    ("what", "option"),
+    [("brokers", "--topic"), ("features", "--topic"), ("topics", "--partition"), ("configs", "--partition")],
+)  # fmt: skip
+def test_filters_that_mean_nothing_to_a_kind(
+    what: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "metadata", "--what", what, option, "0")
+    assert (code, out, len(err)) == (2, "", 1)
+    assert f"{option} means nothing to --what {what}" in err[0]

@@ -1,0 +1,234 @@
+"""Offsets that are nowhere: an error where compaction cannot have taken them, a note where nobody knows, nothing where it has been."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from kafka_log import LogDirectory, SegmentReader, encode
+from tests.paths import SAMPLES
+from tests.support.check_plants import PLAIN, pieces, remove_segment, replaced
+from tests.support.made_topics import metadata
+
+BROKER = SAMPLES / "kafka-4.x"
+EPOCHS = "leader-epoch-checkpoint"
+METADATA = "__cluster_metadata-0"
+
+
+def gaps(root: Path) -> list[tuple[str, str, int, int]]:
+    rows = LogDirectory(root).check().to_pylist()
+    return [
+        (row["severity"], row["code"], row["first_offset"], row["last_offset"])
+        for row in rows
+        if row["code"] in ("segment_missing", "offsets_missing")
+    ]
+
+
+def test_a_partition_that_the_cleaner_does_not_know(tmp_path: Path) -> None:
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    remove_segment(root / PLAIN, 42)
+    assert gaps(root) == [("error", "segment_missing", 42, 83)]
+    assert gaps(root / PLAIN) == [("error", "segment_missing", 42, 83)]
+    # Without either the metadata says that the topic was never compacted.
+    (root / "cleaner-offset-checkpoint").unlink()
+    assert gaps(root) == [("error", "segment_missing", 42, 83)]
+    shutil.rmtree(root / METADATA)
+    assert gaps(root) == [("note", "segment_missing", 42, 83)]
+
+
+def test_a_partition_that_the_cleaner_knows(tmp_path: Path) -> None:
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    remove_segment(root / PLAIN, 42)
+    path = root / "cleaner-offset-checkpoint"
+    text = path.read_text(encoding="utf-8").replace("0\n3\n", "0\n4\nsegments.small 0 84\n")
+    path.write_text(text, encoding="utf-8")
+    assert gaps(root) == []
+
+
+def test_the_first_segments_and_the_last_ones_may_be_missing(tmp_path: Path) -> None:
+    """Retention takes the first ones; what is missing at the end the high watermark says."""
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    remove_segment(root / PLAIN, 0)
+    assert gaps(root) == [("error", "segment_missing", 0, 41)]
+    # The broker cuts the epochs to the start of the log.
+    replaced(root / PLAIN / EPOCHS, "\n0 0\n", "\n0 42\n")
+    assert gaps(root) == []
+    remove_segment(root / PLAIN, 126)
+    assert gaps(root) == []
+    codes = {row["code"] for row in LogDirectory(root).check().to_pylist()}
+    assert "high_watermark_beyond_end" in codes
+
+
+def test_the_metadata_log_is_not_compacted(tmp_path: Path) -> None:
+    directory = tmp_path / "__cluster_metadata-0"
+    shutil.copytree(BROKER / "__cluster_metadata-0", directory)
+    path = directory / f"{0:020d}.log"
+    found = pieces(path)
+    path.write_bytes(b"".join(found[:10] + found[11:]))
+    ((severity, code, _, _),) = gaps(directory)
+    assert (severity, code) == ("error", "offsets_missing")
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ([None, None, None], "error"),
+        ([b"k", None, b"k"], "error"),
+        ([b"k", b"k", b"k"], "note"),
+        ([b"k", b"k", None], "error"),
+    ],
+)
+def test_records_without_keys_are_of_no_compacted_topic(
+    tmp_path: Path, keys: list[bytes | None], expected: str
+) -> None:
+    directory = tmp_path / "orders-0"
+    write(directory, [(0, keys[0]), (5, keys[1]), (20, keys[2])])
+    assert gaps(directory) == [(expected, "offsets_missing", 10, 19)]
+
+
+@pytest.mark.parametrize("count", [7, 40])
+def test_many_gaps_between_records_with_keys_may_be_compaction(tmp_path: Path, count: int) -> None:
+    """One note says how many offsets it is about: a replica that was fetched from a compacted leader looks like that."""
+    directory = tmp_path / "orders-0"
+    write(directory, [(10 * i, b"k") for i in range(count)])
+    ((severity, code, first, last),) = gaps(directory)
+    assert (severity, code, first, last) == ("note", "offsets_missing", 5, 10 * count - 11)
+    (row,) = [r for r in LogDirectory(directory).check().to_pylist() if r["code"] == code]
+    assert row["records"] == 5 * (count - 1)
+    assert row["meaning"].startswith(
+        f"{5 * (count - 1)} offsets are not there, in {count - 1} gaps"
+    )
+
+
+def test_gaps_between_records_without_keys_are_told_one_by_one(tmp_path: Path) -> None:
+    directory = tmp_path / "orders-0"
+    write(directory, [(10 * i, None) for i in range(7)])
+    assert gaps(directory) == [
+        ("error", "offsets_missing", 10 * i + 5, 10 * i + 9) for i in range(6)
+    ]
+
+
+CUT = {0: (1, 3, 5), 42: (1, 3)}
+"""Batches of two segments that are cut out, six records each."""
+
+
+@pytest.fixture
+def cut_out(tmp_path: Path) -> Path:
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    without_batches(root / PLAIN, CUT)
+    return root
+
+
+def without_batches(directory: Path, gone: dict[int, tuple[int, ...]]) -> None:
+    """Batches of segments are cut out, and the indexes are those of the rest."""
+    for base, those in gone.items():
+        path = directory / f"{base:020d}.log"
+        path.write_bytes(b"".join(b for i, b in enumerate(pieces(path)) if i not in those))
+    LogDirectory(directory).reindex(directory.parent / ".." / "indexes")
+    for path in (directory.parent / ".." / "indexes" / directory.name).iterdir():
+        if path.suffix in (".index", ".timeindex"):
+            shutil.copy(path, directory / path.name)
+
+
+def test_the_metadata_says_that_a_topic_was_never_compacted(cut_out: Path) -> None:
+    expected = [
+        ("error", "offsets_missing", base + 6 * i, base + 6 * i + 5)
+        for base, those in CUT.items()
+        for i in those
+    ]
+    assert gaps(cut_out) == gaps(cut_out / PLAIN) == expected
+    shutil.rmtree(cut_out / METADATA)
+    assert gaps(cut_out) == [("note", "offsets_missing", 6, 65)]
+
+
+@pytest.mark.parametrize("policy", ["compact", "delete", None])
+@pytest.mark.parametrize("resource", [(2, "segments.small"), (4, "")])
+def test_a_topic_whose_policy_somebody_set(
+    cut_out: Path, resource: tuple[int, str], policy: str | None
+) -> None:
+    """It may have been compacted once, whatever the setting is now."""
+    name = "cleanup.policy" if resource[0] == 2 else "log.cleanup.policy"
+    set_in_metadata(cut_out / METADATA, *resource, name, policy)
+    assert gaps(cut_out) == [("note", "offsets_missing", 6, 65)]
+
+
+def test_another_setting_says_nothing_of_cleaning(cut_out: Path) -> None:
+    set_in_metadata(cut_out / METADATA, 2, "segments.small", "retention.ms", "1")
+    set_in_metadata(cut_out / METADATA, 2, "codecs", "cleanup.policy", "compact")
+    assert len(gaps(cut_out)) == 5
+
+
+def test_metadata_that_cannot_be_read(cut_out: Path) -> None:
+    for path in (cut_out / METADATA).iterdir():
+        path.write_bytes(b"not what it was")
+    assert gaps(cut_out)[-1] == ("note", "offsets_missing", 6, 65)
+
+
+@pytest.mark.parametrize("gone", [(0,), (0, 1, 2)])
+def test_the_first_batches_of_the_log(tmp_path: Path, gone: tuple[int, ...]) -> None:
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    without_batches(root / PLAIN, {0: gone})
+    last = 6 * len(gone) - 1
+    assert gaps(root) == [("error", "offsets_missing", 0, last)]
+    # Those that were deleted nobody reads.
+    replaced(root / "log-start-offset-checkpoint", "\n1\n", f"\n2\nsegments.small 0 {last + 1}\n")
+    replaced(root / PLAIN / EPOCHS, "\n0 0\n", f"\n0 {last + 1}\n")
+    assert gaps(root) == [("note", "offsets_missing", 0, last)]
+    (root / "log-start-offset-checkpoint").unlink()
+    shutil.rmtree(root / METADATA)
+    assert gaps(root) == [("note", "offsets_missing", 0, last)]
+
+
+def test_the_first_segment_without_its_bytes(tmp_path: Path) -> None:
+    directory = tmp_path / PLAIN
+    shutil.copytree(BROKER / PLAIN, directory)
+    (directory / f"{0:020d}.log").write_bytes(b"")
+    assert gaps(directory) == [("note", "offsets_missing", 0, 41)]
+
+
+def test_the_first_batch_of_records_without_keys(tmp_path: Path) -> None:
+    directory = tmp_path / "orders-0"
+    write(directory, [(5, None), (10, None)])
+    assert gaps(directory) == [("error", "offsets_missing", 0, 4)]
+
+
+def test_a_log_that_begins_later_than_its_epochs(tmp_path: Path) -> None:
+    """Retention that was stopped before the file was written, or segments that are in a tier: nobody knows."""
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    remove_segment(root / PLAIN, 0)
+    note = [("note", "segment_missing", 0, 41)]
+    assert gaps(root / PLAIN) == [("error", "segment_missing", 0, 41)]
+    (root / ".kafka_cleanshutdown").unlink()
+    assert gaps(root) == note
+    (root / ".kafka_cleanshutdown").touch()
+    # The checkpoint of a partition that is in a tier says where that begins.
+    replaced(root / "log-start-offset-checkpoint", "\n1\n", "\n2\nsegments.small 0 0\n")
+    assert gaps(root) == note
+
+
+def set_in_metadata(directory: Path, kind: int, name: str, setting: str, value: str | None) -> None:
+    """A record at the end of a metadata log: somebody sets something."""
+    path = directory / f"{0:020d}.log"
+    last = [batch.last_offset for batch in SegmentReader(path)][-1]
+    fields = {"resource_type": kind, "resource_name": name, "name": setting, "value": value}
+    with path.open("ab") as file:
+        file.write(metadata(last + 1, "CONFIG_RECORD", **fields))
+
+
+def write(directory: Path, batches: list[tuple[int, bytes | None]]) -> None:
+    """A segment of batches of five records each, by their base offsets and keys."""
+    directory.mkdir()
+    data = b""
+    for base, key in batches:
+        rows = {"offset": list(range(base, base + 5)), "key": pa.array([key] * 5, pa.binary())}
+        data += b"".join(encode(pa.table(rows)))
+    (directory / f"{0:020d}.log").write_bytes(data)

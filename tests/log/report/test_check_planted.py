@@ -1,0 +1,68 @@
+"""Each kind of damage is found by its own code at the right byte, and nothing is changed."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kafka_log import LogDirectory
+from tests.paths import SAMPLES
+from tests.support.check_plants import Plant
+from tests.support.check_plants_of_files import OF_FILES
+from tests.support.check_plants_of_segments import OF_SEGMENTS
+
+BROKER = SAMPLES / "kafka-4.x"
+PLANTS = [*OF_SEGMENTS, *OF_FILES]
+
+
+def digest(root: Path) -> str:
+    found = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        found.update(str(path).encode())
+        if path.is_file():
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+@pytest.mark.share(16)
+@pytest.mark.parametrize("planted", PLANTS, ids=lambda planted: planted.name)
+def test_damage_is_found_where_it_is(planted: Plant, tmp_path: Path) -> None:
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    before = digest(root)
+    planted.plant(root)
+    damaged = digest(root)
+    assert damaged != before
+    rows = LogDirectory(root).check().to_pylist()
+    assert digest(root) == damaged
+    found = {(row["severity"], row["code"], row["file"], row["byte"]) for row in rows}
+    assert (planted.severity, planted.code, str(root / planted.file), planted.byte) in found
+    others = {row["code"] for row in rows if row["severity"] != "note"} - {planted.code}
+    assert others == set(planted.also)
+    for row in rows:
+        assert row["meaning"].endswith(".") and row["remedy"].endswith(".")
+
+
+def test_each_kind_has_a_name() -> None:
+    assert len({planted.name for planted in PLANTS}) == len(PLANTS)
+
+
+def test_a_segment_that_vanishes_and_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """The rest is checked all the same, and nothing is said of what is not known."""
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    log = LogDirectory(root)
+    assert log.partitions
+    last = root / "segments.small-0" / f"{126:020d}.log"
+    last.unlink()
+    index = root / "segments.small-0" / f"{42:020d}.index"
+    index.unlink()
+    index.mkdir()
+    found = {(row["severity"], row["code"], row["file"]) for row in log.check().to_pylist()}
+    assert ("note", "file_gone", str(last)) in found
+    assert ("error", "io_error", str(index)) in found
+    codes = {code for _, code, _ in found}
+    assert codes <= {"file_gone", "io_error", "index_without_segment"}

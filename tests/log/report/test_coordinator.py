@@ -1,0 +1,120 @@
+"""``kafka-log coordinator``: the partition that a name belongs to, against Java and the sum that defines its hash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_log.cli import main
+from kafka_log.disk.coordinators import java_hash, partition_of
+from kafka_log.disk.directory import NotThere
+from kafka_log.log_directory import LogDirectory
+from tests.paths import SAMPLES
+from tests.support.made_topics import log
+
+# What String.hashCode of Java 17 gives.
+JAVA = {
+    "": 0,
+    "a": 97,
+    "group-classic": -336321724,
+    "polygenelubricants": -(1 << 31),
+    "GydZG_": -(1 << 31),
+    "\N{GRINNING FACE}": 1772899,
+    "gr\u00fcppe-\N{FISH}\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL A}": 1338504574,
+    "\u6d88\u8cbb\u8005": 28096050,
+    "console-consumer-12345": 158455506,
+}
+
+
+@pytest.mark.parametrize("text", JAVA)
+def test_the_hash_is_that_of_java(text: str) -> None:
+    assert java_hash(text) == JAVA[text]
+
+
+def units(text: str) -> list[int]:
+    """UTF-16 code units, by the definition of UTF-16."""
+    out = []
+    for code in map(ord, text):
+        high, low = divmod(code - 0x10000, 0x400)
+        out += [code] if code < 0x10000 else [0xD800 + high, 0xDC00 + low]
+    return out
+
+
+@given(st.text(), st.integers(1, 1000))
+def test_the_partition_is_the_remainder_of_the_absolute_hash(text: str, partitions: int) -> None:
+    found = units(text)
+    total = sum(unit * 31 ** (len(found) - 1 - i) for i, unit in enumerate(found)) % (1 << 32)
+    expected = min(total, (1 << 32) - total)
+    assert abs(java_hash(text)) == expected
+    if expected < 1 << 31:
+        assert partition_of(text, partitions) == expected % partitions
+
+
+def test_the_smallest_hash_has_no_absolute_value() -> None:
+    """Kafka takes 0, where 2^31 would give another partition."""
+    assert partition_of("polygenelubricants", 50) == 0
+    assert (1 << 31) % 50 != 0
+
+
+def test_what_cannot_be_asked_for() -> None:
+    with pytest.raises(NotThere, match="no text in UTF-8"):
+        partition_of("\udcff")
+    with pytest.raises(NotThere, match="at least one"):
+        partition_of("g", 0)
+    with pytest.raises(NotThere, match="cannot have"):
+        LogDirectory([]).coordinator("g", partitions=1 << 31)
+
+
+def test_of_a_name_and_no_directory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["coordinator", "group-classic", "--partitions", "7", "--output", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "name,topic,partition,partitions,partitions_from,directories",
+        "group-classic,__consumer_offsets,4,7,given,[]",
+        "group-classic,__transaction_state,4,7,given,[]",
+    ]
+    assert main(["coordinator", "\udcff"]) == 2
+
+
+def test_share_partitions_have_names_of_their_own() -> None:
+    name = "g:XltkfBVhTDGMYthxGxdo9g:3"
+    found = LogDirectory([]).coordinator(["g", name]).to_pylist()
+    topics = {row["topic"]: row["partition"] for row in found if row["name"] == name}
+    assert topics["__share_group_state"] == abs(java_hash(name)) % 50
+    assert "__share_group_state" not in {row["topic"] for row in found if row["name"] == "g"}
+
+
+def test_the_number_of_partitions_is_what_the_metadata_says() -> None:
+    found = LogDirectory(SAMPLES / "kafka-4.x").coordinator("group-classic").to_pylist()
+    assert {(row["partition"], row["partitions"], row["partitions_from"]) for row in found} == {
+        (0, 1, "metadata")
+    }
+    [offsets, _] = found
+    assert offsets["directories"] == [str(SAMPLES / "kafka-4.x" / "__consumer_offsets-0")]
+
+
+def test_directories_of_several_brokers(tmp_path: Path) -> None:
+    for broker in ("a", "b"):
+        log(tmp_path / broker, "__consumer_offsets-24")
+    found = LogDirectory([tmp_path / "a", tmp_path / "b"]).coordinator("group-classic")
+    [offsets, transactions] = found.to_pylist()
+    assert offsets["partitions_from"] == "default"
+    assert offsets["directories"] == [
+        str(tmp_path / broker / "__consumer_offsets-24") for broker in ("a", "b")
+    ]
+    assert transactions["directories"] == []
+
+
+def test_a_partition_that_a_topic_of_this_size_does_not_have(tmp_path: Path) -> None:
+    log(tmp_path, "__consumer_offsets-50")
+    with pytest.raises(NotThere, match=r"__consumer_offsets-50 is there: .* more than 50"):
+        LogDirectory(tmp_path).coordinator("g")
+    LogDirectory(tmp_path).coordinator("g", partitions=51)
+
+
+def test_metadata_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+    path = log(tmp_path, "__cluster_metadata-0", b"\xff" * 100)
+    [row, _] = LogDirectory(path).coordinator("g").to_pylist()
+    assert row["partitions_from"] == "default"

@@ -1,0 +1,65 @@
+"""What Kafka's own reader makes of odd entries, ours make of them too, under the policy ``kafka``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs.arrow import records_numpy
+from kafka_log import SegmentReader
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.model import Batch
+from kafka_log.segment.reader import Batches
+from tests.arrow.rows import reference, scanned
+from tests.support.judged import CASES, GOOD, Case, Read
+
+FINE = ("a wrapper", "offset 0", "the largest offset")
+"""What strict readers take."""
+
+
+@pytest.fixture(params=sorted(CASES))
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
+
+
+@pytest.fixture
+def path(case: Case, tmp_path: Path) -> Path:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(case.data)
+    return path
+
+
+def read(batch: Batch) -> Read:
+    records = batch.records
+    return [r.offset for r in records], [r.timestamp for r in records], bool(batch.problems)
+
+
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+def test_each_is_read_as_by_kafka(case: Case, path: Path, engine: str) -> None:
+    reader: Batches = SegmentReader(path)
+    if engine == "arrow":
+        reader = BlockReader(path, engine="arrow")
+    assert [read(batch) for batch in reader] == [GOOD, case.read, GOOD]
+    assert reader.end is not None and reader.end.stop == "eof"
+
+
+def test_readers_without_a_compiler_refuse_the_same(path: Path) -> None:
+    assert scanned(path, "kafka", kernels=records_numpy) == reference(path, "kafka")
+
+
+def test_salvage_gives_no_less(case: Case, path: Path) -> None:
+    offsets = [r.offset for batch in SegmentReader(path, policy="salvage") for r in batch.records]
+    assert set(case.read[0]) <= set(offsets) or case.read[0] == [(1 << 63) - 1, -(1 << 63)]
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_strict_refuses_what_no_writer_writes(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "strict.log"
+    path.write_bytes(CASES[name].data)
+    if name in FINE or name.startswith(("offsets that wrap", "version 0")):
+        assert len(list(SegmentReader(path, policy="strict"))) == 3
+        return
+    with pytest.raises(CodecError):
+        list(SegmentReader(path, policy="strict"))

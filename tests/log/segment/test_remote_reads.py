@@ -1,0 +1,208 @@
+"""What a store is asked for, and what becomes of reads that fail."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.shares import examples
+
+pytest.importorskip("fsspec")
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codecgen.runtime.errors import CodecError
+from kafka_log import LogDirectory, discover, read_table, scan, scan_batches, write_segment
+from kafka_log.segment import remote_files
+from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.segment.remote_files import BLOCK, FIRST, SECTOR
+from kafka_log.segment.remote_paths import RemotePath
+from tests.paths import SAMPLES
+from tests.support.stores import Counted, counted, put
+
+NAME = "00000000000000000000"
+RECORDS, VALUE = 4096, 12 << 10
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A partition of one segment of 50 MB, with its indexes."""
+    root = tmp_path_factory.mktemp("large")
+    content = random.Random(1).randbytes(VALUE)
+    rows = {
+        "offset": range(RECORDS),
+        "timestamp": range(RECORDS),
+        "value": [b"%9d" % i + content for i in range(RECORDS)],
+    }
+    (root / "made" / "big-0").mkdir(parents=True)
+    path = root / "made" / "big-0" / f"{NAME}.log"
+    assert write_segment(path, pa.table(rows), batch_bytes=100 << 10) > 48 << 20
+    LogDirectory(root / "made").reindex(root / "indexes")
+    for kind in ("index", "timeindex"):
+        found = next((root / "indexes").rglob(f"{NAME}.{kind}"))
+        path.with_suffix(f".{kind}").write_bytes(found.read_bytes())
+    return root / "made"
+
+
+@pytest.fixture
+def store(large: Path) -> Iterator[type[Counted]]:
+    with counted() as store:
+        put(large, "counted://b")
+        store.no_requests()
+        yield store
+
+
+def test_a_range_of_offsets_takes_the_bytes_around_it(store: type[Counted], large: Path) -> None:
+    there = read_table("counted://b", ["offset", "value"], offsets=(3000, 3010))
+    assert there["offset"].to_pylist() == list(range(3000, 3010))
+    assert there.equals(read_table(large, ["offset", "value"], offsets=(3000, 3010)))
+    assert store.bytes_read(".log") <= 4 * BLOCK
+    assert len(store.read) < 12
+
+
+def test_a_time_takes_the_bytes_after_it(store: type[Counted]) -> None:
+    found = read_table("counted://b", ["offset"], timestamps=(3800, 3810))
+    assert found["offset"].to_pylist() == list(range(3800, 3810))
+    assert store.bytes_read(".log") <= 4 * BLOCK
+
+
+def test_all_of_it_is_read_once_in_blocks(store: type[Counted], large: Path) -> None:
+    size = (large / "big-0" / f"{NAME}.log").stat().st_size
+    assert sum(b.num_rows for b in scan("counted://b", ["offset"])) == RECORDS
+    assert size <= store.bytes_read(".log") <= size + BLOCK
+    assert len(store.read) <= size // BLOCK + 8
+    assert store.listed == ["/b", "/b/big-0"]
+
+
+def test_where_a_log_ends_is_at_its_end(store: type[Counted]) -> None:
+    from kafka_log.disk.replicas import LogEnd, log_end
+
+    [partition] = discover("counted://b")
+    assert log_end(partition.segments) == LogEnd(-1, RECORDS)
+    assert store.bytes_read(".log") <= 4 * FIRST
+
+
+def test_a_directory_is_listed_once_and_no_file_is_asked_about(tmp_path: Path) -> None:
+    with counted() as store:
+        put(SAMPLES / "kafka-4.x", "counted://b")
+        store.no_requests()
+        directory = LogDirectory("counted://b")
+        directory.ls(segments=True)
+        directories = len({p.directory for p in directory.partitions})
+        assert len(store.listed) == len(set(store.listed)) <= directories + 2
+        assert set(store.asked) <= {"/b", "/b/kafka-tiered-storage"}
+        assert store.read == []
+        store.no_requests()
+        directory.check()
+        assert len(store.listed) == len(set(store.listed))
+
+
+def test_a_directory_is_listed_anew(tmp_path: Path) -> None:
+    with counted() as store:
+        put(SAMPLES / "kafka-4.x" / "codecs-1", "counted://b/codecs-1")
+        before = read_table("counted://b")
+        put(SAMPLES / "kafka-4.x" / "codecs-2", "counted://b/codecs-2")
+        assert read_table("counted://b").num_rows > before.num_rows
+        assert store.listed.count("/b") == 2
+
+
+@examples(60)
+@given(st.data())
+def test_any_reads_give_what_is_there(data: st.DataObject) -> None:
+    """The law of a file: what is read at a place lies there, in whatever order."""
+    content = random.Random(2).randbytes(10_000)
+    with counted() as store, pytest.MonkeyPatch.context() as patch:
+        for name, number in [("FIRST", 64), ("BLOCK", 512), ("GAP", 100), ("SECTOR", 128)]:
+            patch.setattr(remote_files, name, number)
+        store().pipe("/f", content)
+        with RemotePath("counted://f").open(buffering=0) as file:
+            assert file.seek(0, 2) == len(content)
+            for _ in range(data.draw(st.integers(1, 20))):
+                place = data.draw(st.integers(0, len(content) + 10))
+                count = data.draw(st.integers(0, 1500))
+                file.seek(place)
+                found = b""
+                while len(found) < count and (more := file.read(count - len(found))):
+                    found += more
+                assert found == content[place : place + count]
+
+
+# ---------------------------------------------------------------- reads that fail
+
+
+def test_an_error_names_url_and_byte(store: type[Counted]) -> None:
+    store.bad["/b/big-0/" + NAME + ".log"] = [(20 << 20, (20 << 20) + 1)]
+    with pytest.raises(CodecError) as caught:
+        read_table("counted://b")
+    assert isinstance(caught.value, UnreadableError)
+    assert f"counted://b/big-0/{NAME}.log" in str(caught.value)
+    assert "TimeoutError: no answer" in str(caught.value)
+    assert 19 << 20 <= (caught.value.where.position or 0) <= 20 << 20
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("engine", ["arrow", "construct"])
+def test_salvage_loses_what_a_bad_range_has(store: type[Counted], large: Path, engine: str) -> None:
+    """All batches are there but those that have bytes of the sectors with a bad one."""
+    bad = [(5 << 20, (5 << 20) + 9), (30 << 20, (32 << 20) + 1)]
+    store.bad[f"/b/big-0/{NAME}.log"] = bad
+    lost = []
+    options = {"engine": engine, "on_lost": lambda _, range_: lost.append(range_)}
+    found = scan("counted://b", ["offset"], "salvage", **options).read_all()  # type: ignore[arg-type]
+    rows = set(found["offset"].to_pylist())
+    batches = scan_batches(large, ["position", "size", "base_offset", "last_offset"]).read_all()
+    touched = {sector for a, b in bad for sector in range(a // SECTOR, (b - 1) // SECTOR + 1)}
+    near = {
+        sector + i for sector in touched for i in range(5)
+    }  # more are given up the longer it lasts
+    kept = 0
+    for position, size, first, last in zip(*batches.to_pydict().values(), strict=True):
+        sectors = set(range(position // SECTOR, (position + size - 1) // SECTOR + 1))
+        here = set(range(first, last + 1))
+        if not sectors & near:
+            assert here <= rows
+            kept += 1
+        elif any(position < b and a < position + size for a, b in bad):
+            assert not here <= rows  # those before the bad byte are
+            assert any(range_.start <= position < range_.end for range_ in lost)
+    assert kept > 300
+    assert len(store.failed) <= 20  # each is tried again by the library of a store
+
+
+def test_a_refused_file_is_asked_for_once(store: type[Counted]) -> None:
+    store.wrong = PermissionError
+    store.bad[f"/b/big-0/{NAME}.log"] = [(0, 1 << 30)]
+    with pytest.raises(UnreadableError, match=r"the store refuses it \(no answer\)"):
+        read_table("counted://b")
+    lost = []
+    store.no_requests()
+    table = read_table("counted://b", None, "salvage", on_lost=lambda _, r: lost.append(r))
+    assert table.num_rows == 0
+    assert sum(r.end - r.start for r in lost) > 48 << 20
+    assert len([one for one in store.read if one[0].endswith(".log")]) <= 3
+
+
+def test_a_file_that_is_gone(store: type[Counted]) -> None:
+    found = discover("counted://b")
+    del store.store[f"/b/big-0/{NAME}.log"]
+    with pytest.raises(UnreadableError, match="No such file or directory: it cannot be read"):
+        read_table(found)
+    lost = []
+    read_table(found, None, "salvage", on_lost=lambda _, r: lost.append(r))
+    assert [(r.start, r.end) for r in lost] == [(0, found[0].segments[0].size)]
+
+
+def test_a_directory_that_is_refused(store: type[Counted]) -> None:
+    put(SAMPLES / "kafka-4.x" / "codecs-1", "counted://b/codecs-1")
+    store.refused.add("/b/big-0")
+    with pytest.raises(PermissionError, match="counted://b/big-0"):
+        discover("counted://b")
+    lost = []
+    table = read_table("counted://b", None, "salvage", on_lost=lambda p, _: lost.append(str(p)))
+    assert table.equals(read_table(SAMPLES / "kafka-4.x" / "codecs-1", list(table.column_names)))
+    assert lost == ["counted://b/big-0"]

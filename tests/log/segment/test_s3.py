@@ -1,0 +1,111 @@
+"""Logs in a bucket of a real server that speaks S3."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("s3fs")
+pytest.importorskip("moto")
+
+from kafka_log import LogDirectory, discover, read_table, scan_batches
+from kafka_log.cli import main
+from kafka_log.segment.places import place_of
+from kafka_log.segment.positioned_reads import UnreadableError
+from tests.log.segment.test_remote import LOGS, VERBS, without_places
+from tests.support import s3
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def options() -> Iterator[dict[str, Any]]:
+    with s3.served() as options:
+        for name in ("logs", "logs-of-others"):
+            s3.put(LOGS, f"s3://{name}/broker-1", options)
+        yield options
+
+
+@pytest.fixture
+def bucket(options: dict[str, Any]) -> Path:
+    return place_of("s3a://logs/broker-1", options)
+
+
+def test_the_same_rows(bucket: Path) -> None:
+    assert read_table(bucket).equals(read_table(LOGS))
+    assert scan_batches(bucket).read_all().equals(scan_batches(LOGS).read_all())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_same_answers(bucket: Path, verb: str) -> None:
+    given = {"now": 10**13} if verb in ("stat", "txn") else {}
+    here, there = (getattr(LogDirectory(place), verb)(**given) for place in (LOGS, bucket))
+    assert without_places(there).equals(without_places(here))
+
+
+def test_the_command_takes_credentials_from_its_environment(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", options["endpoint_url"])
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.SECRET)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    assert main(["stat", "s3://logs/broker-1", "--output", "jsonl"]) == 0
+    there = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert main(["stat", str(LOGS), "--output", "jsonl"]) == 0
+    here = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for row in (*here, *there):
+        row.pop("directory", None)
+    assert there == here
+
+
+def test_what_is_not_there(options: dict[str, Any]) -> None:
+    for url in ("s3://nothing/broker-1", "s3://logs/broker-2", "s3://logs/broker"):
+        with pytest.raises(Exception, match=f"{url}: there is no such file or directory"):
+            discover(place_of(url, options))
+
+
+def test_an_object_that_is_put_anew_is_not_mixed_with_the_old_one(
+    options: dict[str, Any], bucket: Path
+) -> None:
+    import fsspec
+
+    store, _ = fsspec.core.url_to_fs("s3://logs", **options)
+    segment = discover(bucket / "codecs-1")[0].segments[0]
+    with segment.path.open("rb", buffering=0) as file:
+        store.pipe_file("logs/broker-1/codecs-1/" + segment.path.name, bytes(segment.size))
+        try:
+            with pytest.raises(OSError, match=r"FileExpired: .* no longer exists"):
+                file.read(100)
+        finally:
+            data = (LOGS / "codecs-1" / segment.path.name).read_bytes()
+            store.pipe_file("logs/broker-1/codecs-1/" + segment.path.name, data)
+
+
+def test_an_object_that_is_gone_is_lost(options: dict[str, Any]) -> None:
+    import fsspec
+
+    store, _ = fsspec.core.url_to_fs("s3://logs", **options)
+    found = discover(place_of("s3://logs-of-others/broker-1/codecs-1", options))
+    store.rm("logs-of-others/broker-1/codecs-1/" + found[0].segments[0].path.name)
+    with pytest.raises(UnreadableError, match="s3://logs-of-others/broker-1/codecs-1/"):
+        read_table(found)
+    lost = []
+    assert not read_table(found, None, "salvage", on_lost=lambda _, r: lost.append(r)).num_rows
+    assert [(r.start, r.end) for r in lost] == [(0, found[0].segments[0].size)]
+
+
+def test_no_server(options: dict[str, Any]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        quick = {"retries": {"max_attempts": 1}, "connect_timeout": 1}
+        there = {**options, "endpoint_url": url, "config_kwargs": quick}
+        with pytest.raises(OSError, match=r"s3://logs/broker-1: .*[Cc]onnect") as caught:
+            discover(place_of("s3://logs/broker-1", there))
+    assert s3.SECRET not in str(caught.value)

@@ -1,0 +1,251 @@
+"""``salvage`` gives all that ``kafka`` gives, tells what is damaged, and gives nothing twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_codecs import RECORD_BATCH
+from kafka_log import Batch, SegmentReader, read_table
+from kafka_log.segment.reader import batch_damage
+from tests.log.segment.test_reader import batch, message
+from tests.log.segment.test_unreadable import bad
+from tests.log.segment.test_vectors import SEGMENTS
+from tests.paths import VECTORS
+from tests.shares import examples
+
+Row = tuple[int, bytes | None, bytes | None]
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+MADE = [
+    part
+    for i in range(12)
+    for part in (batch(i * 20, CODECS[i % 5], 4 + i, 40), message(i * 20 + 18))
+]
+VECTOR_FILES = [f for f in sorted(SEGMENTS) if (VECTORS / f).stat().st_size < 20_000]
+
+
+def batches(path: Path, policy: str, **options: Any) -> list[Batch]:
+    return list(SegmentReader(path, policy=policy, **options))
+
+
+def rows(found: list[Batch]) -> Counter[Row]:
+    return Counter((r.offset, r.key, r.value) for b in found for r in b.records)
+
+
+def sound(found: list[Batch]) -> Counter[Row]:
+    """The rows that nothing is said to be wrong with."""
+    return Counter(
+        (r.offset, r.key, r.value)
+        for b in found
+        if not batch_damage(b)
+        for r in b.records
+        if r.crc_error is None
+    )
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("log") / f"{0:020d}.log"
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("file", sorted(SEGMENTS))
+def test_every_vector_gives_what_kafka_gives(file: str) -> None:
+    kafka, salvaged = (batches(VECTORS / file, policy) for policy in ("kafka", "salvage"))
+    assert rows(kafka) <= rows(salvaged)
+
+
+@st.composite
+def hurt(draw: st.DrawFn, data: bytes, entries: list[tuple[int, int]]) -> bytes:
+    """Bits flipped, bytes zeroed, sectors lost, the end cut off. The first offsets of entries stay: no checksum is over them."""
+    out = bytearray(data)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(out) - 1))
+        kind = draw(st.sampled_from(("bit", "zeros", "sector", "cut")))
+        if kind == "bit":
+            out[at] ^= 1 << draw(st.integers(0, 7))
+        elif kind == "zeros":
+            count = min(draw(st.integers(1, 40)), len(out) - at)
+            out[at : at + count] = bytes(count)
+        elif kind == "sector":
+            start = at // 512 * 512
+            count = min(512, len(out) - start)
+            out[start : start + count] = draw(st.binary(min_size=1, max_size=1)) * count
+        else:
+            del out[at + 1 :]
+    for start, _ in entries:
+        there = len(out[start : start + 8])
+        out[start : start + there] = data[start : start + there]
+    return bytes(out)
+
+
+def hold(path: Path, data: bytes, changed: bytes) -> None:
+    """The laws, of a file before and after it is damaged."""
+    path.write_bytes(data)
+    before = batches(path, "kafka")
+    by_salvage = batches(path, "salvage")
+    of_old = rows(before) | rows(by_salvage)
+    old = [(b.position, b.position + b.size) for b in (*before, *by_salvage) if b.magic != 2]
+    path.write_bytes(changed)
+    good = {
+        b.position
+        for b in before
+        # One that only Kafka takes (a magic that no layout has) is not looked for after damage.
+        if not (b.findings or b.problems)
+        and changed[b.position :][: b.size] == data[b.position :][: b.size]
+    }
+    starts = {b.position for b in before}
+    kafka, salvaged = (batches(path, policy) for policy in ("kafka", "salvage"))
+    # Where a length lies, so that a batch takes in good ones or begins inside of another, nothing is promised.
+    in_step = [
+        b
+        for b in kafka
+        if b.position in starts and not any(b.position < g < b.position + b.size for g in good)
+    ]
+    assert rows(in_step) <= rows(salvaged)
+    assert sound([b for b in before if b.position in good]) <= sound(salvaged)
+    # Whole messages may lie plainly in the compressed bytes of a wrapper: where its own header is damaged they are found, with what lies before
+    # them as their offset, which their checksum does not cover.
+    apart = [b for b in salvaged if not any(at < b.position < end for at, end in old)]
+    assert sound(apart) <= of_old
+    assert all(count <= of_old[row] for row, count in rows(apart).items() if row in of_old)
+    spans = sorted((b.position, b.position + b.size) for b in salvaged)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("size", [2, 24])
+@given(st.data())
+@examples(250)
+def test_of_damaged_batches(path: Path, size: int, data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(MADE) - size))
+    parts = MADE[first : first + size]
+    ends = list(accumulate(map(len, parts), initial=0))
+    whole = b"".join(parts)
+    hold(path, whole, data.draw(hurt(whole, list(pairwise(ends)))))
+
+
+@given(st.sampled_from(VECTOR_FILES), st.data())
+@examples(250)
+def test_of_damaged_vectors(path: Path, file: str, data: st.DataObject) -> None:
+    whole = (VECTORS / file).read_bytes()
+    path.write_bytes(whole)
+    found = batches(path, "kafka") + batches(path, "salvage")
+    entries = [(b.position, b.position + b.size) for b in found]
+    if whole:
+        hold(path, whole, data.draw(hurt(whole, entries)))
+
+
+@given(st.data())
+@examples(60)
+def test_the_kernels_give_the_same(path: Path, data: st.DataObject) -> None:
+    ends = list(accumulate(map(len, MADE), initial=0))
+    whole = b"".join(MADE)
+    path.write_bytes(data.draw(hurt(whole, list(pairwise(ends)))))
+    columns = ["damage", "offset", "key", "crc_ok", "value"]
+    for choice in ("keep", "drop"):
+        options: Any = {"on_damage": choice}
+        slow, fast = (
+            read_table(path, columns, "salvage", engine=engine, **options)
+            for engine in ("construct", "arrow")
+        )
+        assert slow.equals(fast)
+        told = fast.to_pylist()
+        assert all(row["crc_ok"] for row in told if row["damage"] is None)
+        assert choice == "keep" or all(row["damage"] is None for row in told)
+    found = batches(path, "salvage", tail="active")
+    expected = [(r.offset, bool(batch_damage(b))) for b in found for r in b.records]
+    kept = read_table(path, ["offset", "damage"], "salvage").to_pylist()
+    assert [(row["offset"], row["damage"] is not None) for row in kept] == expected
+
+
+# ---------------------------------------------------------------- batches that are torn
+
+
+def record_ends(data: bytes) -> list[int]:
+    """The ends of the records of a batch without compression, by their lengths alone."""
+    at, ends = 61, []
+    while at < len(data):
+        number = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        at += number // 2  # zigzag, not negative
+        ends.append(at)
+    return ends
+
+
+_VALUES = [{"offset_delta": i, "value": bytes([i + 1]) * 50} for i in range(12)]
+TORN = RECORD_BATCH.build({"base_offset": 100, "records": _VALUES})
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+def test_a_batch_that_is_cut_off_gives_its_whole_records(
+    path: Path, engine: Any, every: int
+) -> None:
+    ends = record_ends(TORN)
+    assert ends[-1] == len(TORN) and len(ends) == 12
+    for cut in range(0, len(TORN), every):
+        path.write_bytes(batch(0) + TORN[:cut])
+        table = read_table(path, ["offset", "crc_ok", "damage"], "salvage", engine=engine)
+        count = sum(end <= cut for end in ends)
+        assert table["offset"].to_pylist() == [0, 1, 2, *range(100, 100 + count)]
+        assert table["crc_ok"].to_pylist() == [True] * 3 + [None] * count
+        assert table["damage"].null_count == 3
+        left = read_table(path, ["offset"], "salvage", on_damage="drop", engine=engine)
+        assert left["offset"].to_pylist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+@given(start=st.integers(0, len(TORN) - 1), count=st.integers(1, 600))
+@examples(40)
+def test_bytes_that_cannot_be_read_cost_what_follows_in_the_batch(
+    path: Path, engine: Any, start: int, count: int
+) -> None:
+    first, last = batch(0), batch(200)
+    path.write_bytes(first + TORN + last)
+    start += len(first)
+    end = min(start + count, len(first) + len(TORN))
+    with bad(path, [(start, end)]):
+        found = read_table(path, ["offset"], "salvage", engine=engine)["offset"].to_pylist()
+    # Sectors are read as a whole.
+    readable = sum(len(first) + e <= start // 512 * 512 for e in record_ends(TORN))
+    given_ = [offset for offset in found if 100 <= offset < 200]
+    assert given_ == list(range(100, 100 + len(given_)))
+    assert readable <= len(given_) <= sum(len(first) + e <= start for e in record_ends(TORN))
+
+
+def test_one_wrong_bit_costs_no_record(path: Path) -> None:
+    parts = [batch(0, records=20), batch(20, records=150), batch(170, records=21)]
+    data = bytearray(b"".join(parts))
+    data[len(parts[0]) + 72] ^= 1  # of the first value
+    path.write_bytes(data)
+    table = read_table(path, ["offset", "crc_ok"], "salvage")
+    assert table["offset"].to_pylist() == list(range(191))
+    assert table["crc_ok"].to_pylist() == [True] * 20 + [False] * 150 + [True] * 21
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("after", [b"", batch(50)])
+def test_batches_inside_of_values_stay_there(path: Path, codec: str, after: bytes) -> None:
+    inner = batch(30)
+    values = [{"offset_delta": i, "value": v} for i, v in enumerate((b"a" * 30, inner, b"z"))]
+    head = {"base_offset": 10, "attributes": {"compression": codec}}
+    data = bytearray(batch(0) + RECORD_BATCH.build({**head, "records": values}))
+    data[len(batch(0)) + 20] ^= 1  # of the checksum
+    path.write_bytes(bytes(data) + after)
+    found = read_table(path, ["offset", "value"], "salvage").to_pylist()[3:]
+    assert [row["offset"] for row in found] == [10, 11, 12, *([50, 51, 52] if after else [])]
+    assert found[1]["value"] == inner

@@ -1,0 +1,90 @@
+"""kafka-log cut: whole batches of a range, as a log of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_log import LogDirectory, SegmentReader, discover, read_table
+from kafka_log.cli import main
+from tests.log.segment.test_reader import batch, message
+from tests.log.write.test_salvage_verb import put
+from tests.paths import SAMPLES
+from tests.shares import examples
+from tests.support.salvage_rows import GAPS, files, problems, rows, said
+
+SMALL = SAMPLES / "kafka-4.x" / "segments.small-1"
+BATCHES = [b for s in discover(SMALL)[0].segments for b in SegmentReader(s.path)]
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cut")
+
+
+@given(st.integers(0, 120), st.integers(0, 60), st.integers())
+@examples(25)
+def test_batches_of_a_range_of_offsets(scratch: Path, low: int, count: int, n: int) -> None:
+    out = scratch / f"{low}-{count}-{n}"
+    LogDirectory(SMALL).cut(out, offsets=(low, low + count))
+    inside = [b for b in BATCHES if b.last_offset >= low and (b.base_offset or 0) < low + count]
+    wanted = [r.offset for b in inside for r in b.records]
+    assert [int(row[0]) for row in rows(out)] == wanted
+    whole = b"".join(files(SMALL, ".log").values())
+    assert b"".join(files(out, ".log").values()) in whole  # bytes as they were
+    assert problems(out) == []
+    if wanted:
+        (partition,) = discover(out)
+        assert partition.segments[0].base_offset <= wanted[0]
+
+
+def test_batches_of_a_range_of_times(tmp_path: Path) -> None:
+    times = read_table(SMALL, ["timestamp"])["timestamp"].cast("int64").to_pylist()
+    low, high = sorted(times)[len(times) // 3], sorted(times)[len(times) // 2]
+    LogDirectory(SMALL).cut(tmp_path, timestamps=(low, high))
+    wanted = [
+        r.offset
+        for b in BATCHES
+        if any(low <= r.timestamp < high for r in b.records)
+        for r in b.records
+    ]
+    assert [int(row[0]) for row in rows(tmp_path)] == wanted
+    assert problems(tmp_path, GAPS) == []
+
+
+def test_the_log_begins_where_it_is_cut(tmp_path: Path) -> None:
+    LogDirectory(SMALL).cut(tmp_path, offsets=(50, 100))
+    (partition,) = discover(tmp_path)
+    assert [s.base_offset for s in partition.segments] == [45, 81]
+    epochs = (tmp_path / "segments.small-1" / "leader-epoch-checkpoint").read_text()
+    assert epochs.splitlines()[2].endswith(" 45")
+
+
+def test_damage_elsewhere_is_nobodys_concern(tmp_path: Path) -> None:
+    parts = [batch(i * 3, size=50) for i in range(10)] + [message(30)]
+    data = bytearray(b"".join(parts))
+    data[len(parts[0]) + 90] ^= 1
+    source = put(tmp_path / "t-0", (0, bytes(data)))
+    table = LogDirectory(source).cut(tmp_path / "a", offsets=(12, None))
+    assert said(table, "lost") == []
+    table = LogDirectory(source).cut(tmp_path / "b", offsets=(0, 12))
+    (lost,) = said(table, "lost")
+    assert (lost["first_offset"], lost["last_offset"]) == (3, 5)
+
+
+def test_nothing_is_in_the_range(tmp_path: Path) -> None:
+    table = LogDirectory(SMALL).cut(tmp_path, offsets=(1000, 2000))
+    assert files(tmp_path, ".log") == {}
+    assert said(table, "lost") == []
+
+
+def test_what_is_no_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cut", str(SMALL), "--out", str(tmp_path)]) == 2
+    assert "--offsets" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["cut", str(SMALL), "--out", str(tmp_path), "--offsets", "5"])
+    with pytest.raises(ValueError):
+        LogDirectory(SMALL).cut(tmp_path, offsets=(5, 4))

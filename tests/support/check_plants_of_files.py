@@ -1,0 +1,232 @@
+"""Damage of the files beside segments."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+
+from tests.paths import SAMPLES
+from tests.support.check_plants import (
+    ACTIVE,
+    FIRST,
+    PLAIN,
+    TX,
+    Plant,
+    copied,
+    exchange,
+    flip,
+    put,
+    replaced,
+    transaction_entry,
+    without_line,
+)
+
+BROKER = SAMPLES / "kafka-4.x"
+LOG, LAST = f"{PLAIN}/{FIRST}.log", f"{PLAIN}/{ACTIVE}.log"
+INDEX, TIMES = f"{PLAIN}/{FIRST}.index", f"{PLAIN}/{FIRST}.timeindex"
+ABORTED = f"{TX}/{FIRST}.txnindex"
+SNAPSHOT = f"{TX}/00000000000000000108.snapshot"
+EPOCHS = f"{PLAIN}/leader-epoch-checkpoint"
+STRAY = f"{TX}.{'0a' * 16}-stray"
+LATER = f"idempotent-0/{5:020d}.snapshot"
+START, RECOVERY, WATERMARK = (
+    f"{name}-checkpoint"
+    for name in ("log-start-offset", "recovery-point-offset", "replication-offset")
+)
+
+OF_FILES = [
+    # ------------------------------------------------ indexes
+    Plant("index position", put(INDEX, 12, 16, struct.pack(">i", 800)), "index_position", INDEX, 8),
+    Plant("index offset", put(INDEX, 8, 12, struct.pack(">i", 13)), "index_offset", INDEX, 8),
+    Plant("index offset below", put(INDEX, 0, 4, struct.pack(">i", 3)), "index_offset", INDEX, 0),
+    Plant("index beyond the file", put(INDEX, 12, 14, b"oo"), "index_position", INDEX, 8),
+    Plant("index disordered", lambda r: exchange(r / INDEX, 8, 8), "index_order", INDEX, 8),
+    Plant(
+        "timeindex disordered", lambda r: exchange(r / TIMES, 12, 12), "timeindex_order", TIMES, 12
+    ),
+    Plant(
+        "txnindex disordered", lambda r: exchange(r / ABORTED, 0, 34), "txnindex_order", ABORTED, 34
+    ),
+    Plant("index cut", put(INDEX, 45, 48, b""), "index_length", INDEX, 40, "warning"),
+    Plant("index of zeros", put(INDEX, 48, 48, bytes(80)), "index_zero_tail", INDEX, 48, "warning"),
+    Plant("timeindex of zero", put(TIMES, 12, 20, bytes(8)), "timeindex_timestamp", TIMES, 12),
+    Plant("timeindex time", lambda r: flip(r / TIMES, 19), "timeindex_timestamp", TIMES, 12),
+    Plant(
+        "timeindex beyond", put(TIMES, 68, 72, struct.pack(">i", 99)), "timeindex_offset", TIMES, 60
+    ),
+    Plant("timeindex cut", put(TIMES, 70, 72, b""), "timeindex_length", TIMES, 60, "warning"),
+    Plant(
+        "txnindex entry removed", put(ABORTED, 34, 68, b""), "txnindex_missing_entry", ABORTED, None
+    ),
+    Plant(
+        "txnindex entry added",
+        put(ABORTED, 68, 68, transaction_entry(4, 27, 35, 36)),
+        "txnindex_entry",
+        ABORTED,
+        68,
+    ),
+    Plant(
+        "txnindex first offset",
+        put(ABORTED, 0, 34, transaction_entry(4, 2, 8, 9)),
+        "txnindex_entry",
+        ABORTED,
+        0,
+    ),
+    Plant("txnindex version", put(ABORTED, 34, 36, b"\0\7"), "txnindex_entry", ABORTED, 34),
+    Plant(
+        "txnindex cut",
+        put(ABORTED, 60, 68, b""),
+        "txnindex_length",
+        ABORTED,
+        34,
+        "warning",
+        ("txnindex_missing_entry",),
+    ),
+    # ------------------------------------------------ snapshots and checkpoints
+    Plant(
+        "snapshot bit", lambda r: flip(r / SNAPSHOT, 30), "snapshot_damaged", SNAPSHOT, 2, "warning"
+    ),
+    Plant("snapshot cut", put(SNAPSHOT, 50, 56, b""), "snapshot_damaged", SNAPSHOT, 48, "warning"),
+    Plant(
+        "snapshot of a later offset",
+        lambda r: copied(r / "idempotent-0/00000000000000000020.snapshot", r / LATER),
+        "snapshot_offset",
+        LATER,
+        None,
+        "warning",
+    ),
+    Plant(
+        "checkpoint garbled",
+        lambda r: flip(r / RECOVERY, 2, 6),
+        "checkpoint_damaged",
+        RECOVERY,
+        2,
+        "warning",
+    ),
+    Plant(
+        "high watermark",
+        lambda r: replaced(r / WATERMARK, "segments.small 0 144", "segments.small 0 150"),
+        "high_watermark_beyond_end",
+        WATERMARK,
+        None,
+        "warning",
+    ),
+    Plant(
+        "recovery point",
+        lambda r: replaced(r / RECOVERY, "segments.small 0 144", "segments.small 0 145"),
+        "recovery_point_beyond_end",
+        RECOVERY,
+        None,
+        "warning",
+    ),
+    Plant(
+        "log start offset",
+        lambda r: replaced(r / START, "trimmed 0 7", "trimmed 0 70"),
+        "log_start_beyond_end",
+        START,
+        None,
+    ),
+    Plant(
+        "checkpoint of another partition",
+        lambda r: replaced(r / START, "trimmed 0 7", "trimmed 9 7"),
+        "checkpoint_unknown_partition",
+        START,
+        None,
+        "note",
+        ("leader_epoch_start",),
+    ),
+    Plant(
+        "leader epoch cut",
+        lambda r: without_line(r / EPOCHS, 0),
+        "leader_epoch_unknown",
+        LOG,
+        0,
+        "warning",
+    ),
+    Plant(
+        "leader epoch start",
+        lambda r: replaced(r / EPOCHS, "2 144", "2 140"),
+        "leader_epoch_start",
+        LAST,
+        778,
+        "warning",
+    ),
+    Plant(
+        "leader epoch of a batch",
+        lambda r: flip(r / LOG, 15, 2),
+        "leader_epoch_unknown",
+        LOG,
+        0,
+        "warning",
+    ),
+    Plant(
+        "leader epochs garbled",
+        lambda r: flip(r / EPOCHS, 0, 6),
+        "leader_epoch_checkpoint",
+        EPOCHS,
+        0,
+    ),
+    Plant(
+        "directory removed",
+        lambda r: shutil.rmtree(r / PLAIN),
+        "partition_missing",
+        RECOVERY,
+        None,
+        "warning",
+    ),
+    # ------------------------------------------------ names
+    Plant(
+        "partition.metadata",
+        put(f"{PLAIN}/partition.metadata", 20, 43, b""),
+        "partition_metadata",
+        f"{PLAIN}/partition.metadata",
+        11,
+        "warning",
+    ),
+    Plant(
+        "meta.properties",
+        lambda r: replaced(r / "meta.properties", "version=1", "version=9"),
+        "meta_properties",
+        "meta.properties",
+        (BROKER / "meta.properties").read_bytes().index(b"version=1"),
+    ),
+    Plant(
+        "deleted segment",
+        lambda r: copied(r / LOG, r / f"{LOG}.deleted"),
+        "deleted_files",
+        f"{LOG}.deleted",
+        None,
+        "note",
+    ),
+    Plant(
+        "stray partition",
+        lambda r: copied(r / TX, r / STRAY),
+        "stray_directory",
+        STRAY,
+        None,
+        "note",
+    ),
+    Plant(
+        "other file",
+        lambda r: copied(r / LOG, r / "core"),
+        "unknown_file",
+        "core",
+        None,
+        "note",
+    ),
+    Plant(
+        "directory that is no partition's",
+        lambda r: (r / "lost+found").mkdir(),
+        "unknown_directory",
+        "lost+found",
+        None,
+    ),
+    Plant(
+        "segment alone removed",
+        lambda r: (r / LOG).unlink(),
+        "index_without_segment",
+        INDEX,
+        None,
+        also=("segment_missing",),
+    ),
+]

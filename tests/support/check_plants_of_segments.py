@@ -1,0 +1,207 @@
+"""Damage of segments: their batches, tails, order and names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.check_plants import (
+    ACTIVE,
+    FIRST,
+    PLAIN,
+    SECOND,
+    THIRD,
+    TX,
+    Plant,
+    change,
+    copy_segment,
+    flip,
+    pieces,
+    put,
+    rearranged,
+    remove_segment,
+    rename_segment,
+    renumbered,
+)
+
+SIZE = 383
+"""Bytes of the first batches."""
+LOG, LOG_2, LAST = f"{PLAIN}/{FIRST}.log", f"{PLAIN}/{SECOND}.log", f"{PLAIN}/{ACTIVE}.log"
+ACTIVE_END = 3 * 389
+
+
+def foreign(root: Path) -> bytes:
+    """A whole batch of another partition: its offsets are 90 to 97."""
+    return pieces(root / TX / f"{81:020d}.log")[2]
+
+
+PRODUCERS = f"idempotent-0/{FIRST}.log"
+MOVED = ("index_position",)
+OF_SEGMENTS = [
+    # ------------------------------------------------ batches
+    Plant("bit in a value", lambda r: flip(r / LOG, 700, 3), "batch_checksum", LOG, SIZE),
+    Plant("bit in a checksum", lambda r: flip(r / LOG, SIZE + 18), "batch_checksum", LOG, SIZE),
+    Plant("bit in the attributes", lambda r: flip(r / LOG_2, 22), "batch_checksum", LOG_2, 0),
+    Plant("version 3", lambda r: flip(r / LOG, SIZE + 16), "batch_magic", LOG, SIZE),
+    Plant("length too large", lambda r: flip(r / LOG, SIZE + 10), "unreadable_bytes", LOG, SIZE),
+    Plant("length too small", lambda r: flip(r / LOG, SIZE + 11, 6), "unreadable_bytes", LOG, SIZE),
+    Plant("zeroed batch", put(LOG, SIZE, 2 * SIZE, bytes(SIZE)), "zeroed_bytes", LOG, SIZE),
+    Plant("zeroed part", put(LOG, 450, 600, bytes(150)), "batch_checksum", LOG, SIZE),
+    Plant("zeroed over two", put(LOG, 500, 900, bytes(400)), "unreadable_bytes", LOG, SIZE),
+    Plant("noise at the head", put(LOG, 0, 40, b"\xa5" * 40), "unreadable_bytes", LOG, 0),
+    Plant(
+        "noise between",
+        put(LOG, SIZE, SIZE, b"\xa5" * 64),
+        "unreadable_bytes",
+        LOG,
+        SIZE,
+        also=MOVED,
+    ),
+    Plant("bytes cut out", put(LOG, 500, 600, b""), "unreadable_bytes", LOG, SIZE, also=MOVED),
+    # ------------------------------------------------ tails
+    Plant("cut tail of a rolled segment", put(LOG, 2400, 2681, b""), "torn_tail", LOG, 6 * SIZE),
+    Plant("short tail", put(LOG, 2308, 2681, b""), "torn_tail", LOG, 6 * SIZE),
+    Plant(
+        "zeros after a rolled segment", put(LOG, 2681, 2681, bytes(4096)), "zero_tail", LOG, 2681
+    ),
+    Plant(
+        "cut tail of the active segment",
+        put(LAST, ACTIVE_END - 5, ACTIVE_END, b""),
+        "torn_tail",
+        LAST,
+        778,
+        "error",
+        ("recovery_point_beyond_end", "high_watermark_beyond_end"),
+    ),
+    Plant(
+        "torn, and zeros to the end",
+        put(LAST, 900, ACTIVE_END, bytes(4096)),
+        "torn_tail",
+        LAST,
+        778,
+        "error",
+        ("recovery_point_beyond_end", "high_watermark_beyond_end"),
+    ),
+    Plant(
+        "made longer",
+        put(LAST, ACTIVE_END, ACTIVE_END, bytes(4096)),
+        "zero_tail",
+        LAST,
+        ACTIVE_END,
+    ),
+    # ------------------------------------------------ order
+    Plant(
+        "batches change places",
+        lambda r: rearranged(r / LOG, [0, 1, 3, 2, 4, 5, 6]),
+        "offsets_not_rising",
+        LOG,
+        2 * SIZE,
+    ),
+    Plant(
+        "batch there twice",
+        lambda r: rearranged(r / LOG, [0, 1, 2, 2, 3, 4, 5, 6]),
+        "batch_twice",
+        LOG,
+        3 * SIZE,
+    ),
+    Plant(
+        "batch of another partition",
+        lambda r: change(r / LOG, 2 * SIZE, 2 * SIZE, foreign(r)),
+        "batch_in_wrong_segment",
+        LOG,
+        2 * SIZE,
+        also=MOVED,
+    ),
+    Plant(
+        "batch in the segment before",
+        lambda r: change(r / LOG, 0, SIZE, pieces(r / LOG_2)[4]),
+        "batch_in_wrong_segment",
+        LOG,
+        0,
+        also=("index_position",),
+    ),
+    Plant(
+        "base offset far away",
+        lambda r: flip(r / LOG, SIZE + 1, 4),
+        "batch_in_wrong_segment",
+        LOG,
+        SIZE,
+    ),
+    Plant(
+        "whole batch removed",
+        lambda r: rearranged(r / LOG, [0, 1, 3, 4, 5, 6]),
+        "offsets_missing",
+        LOG,
+        2 * SIZE,
+        also=("index_position", "index_offset"),
+    ),
+    Plant(
+        "first batches removed",
+        lambda r: rearranged(r / LOG, [2, 3, 4, 5, 6]),
+        "offsets_missing",
+        LOG,
+        0,
+        also=("index_position", "index_offset"),
+    ),
+    Plant(
+        "every other batch removed",
+        lambda r: rearranged(r / LOG_2, [0, 2, 4, 6]),
+        "offsets_missing",
+        LOG_2,
+        SIZE,
+        also=("index_position", "index_offset"),
+    ),
+    Plant(
+        "first segment removed",
+        lambda r: remove_segment(r / PLAIN, 0),
+        "segment_missing",
+        LOG_2,
+        0,
+    ),
+    Plant(
+        "all segments removed",
+        lambda r: [remove_segment(r / PLAIN, base) for base in (0, 42, 84, 126)],
+        "segment_missing",
+        PLAIN,
+        None,
+    ),
+    # ------------------------------------------------ producers
+    Plant(
+        "batch taken out, and offsets that follow",
+        lambda r: renumbered(r / PRODUCERS, [0, 1, 3, 4, 5, 6, 7]),
+        "sequences_missing",
+        PRODUCERS,
+        428,
+        "warning",
+        ("timeindex_offset", "high_watermark_beyond_end", "recovery_point_beyond_end"),
+    ),
+    Plant(
+        "batch there again under other offsets",
+        lambda r: renumbered(r / PRODUCERS, [0, 1, 2, 2, 3, 4, 5, 6]),
+        "sequences_twice",
+        PRODUCERS,
+        466,
+        "warning",
+        ("timeindex_timestamp", "leader_epoch_start"),
+    ),
+    Plant(
+        "segment removed",
+        lambda r: remove_segment(r / PLAIN, 42),
+        "segment_missing",
+        f"{PLAIN}/{THIRD}.log",
+        0,
+    ),
+    Plant(
+        "segment renamed",
+        lambda r: rename_segment(r / PLAIN, 84, 87),
+        "first_offset_below_name",
+        f"{PLAIN}/{87:020d}.log",
+        0,
+    ),
+    Plant(
+        "segment overlaps",
+        lambda r: copy_segment(r / PLAIN, 42, 30),
+        "segments_overlap",
+        LOG,
+        5 * SIZE,
+    ),
+]
