@@ -156,7 +156,14 @@ def hadoop() -> Iterator[tuple[Server, Server]]:
     with (
         tempfile.TemporaryDirectory() as scratch,
         _running(
-            *[java, *small, "-cp", jars, str(ROOT / "tests" / "HdfsServer.java"), scratch],
+            *[
+                java,
+                *small,
+                "-cp",
+                jars,
+                str(ROOT / "tests" / "support" / "HdfsServer.java"),
+                scratch,
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=scratch,
