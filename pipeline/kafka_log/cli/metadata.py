@@ -54,7 +54,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--as-of",
         type=int,
         metavar="OFFSET",
-        help="after the record at this offset (default: after the last one)",
+        help="after the record at this offset (default: after the last one; -1: before the first one)",
     )
     when.add_argument(
         "--changes",

@@ -154,7 +154,7 @@ class BrokerState(Opened):
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """What ``__cluster_metadata`` says: a row for each thing of a kind (:data:`kafka_log.report.metadata.KINDS`: ``topics``,
-        ``partitions``, ``configs``, ``brokers``, ...) that there is after the record at the offset ``as_of`` (None: the last one).
+        ``partitions``, ``configs``, ``brokers``, ...) that there is after the record at the offset ``as_of`` (None: the last one; -1: before the first one).
 
         Reading begins at the newest snapshot that is whole. Where after it records are missing or damaged, or are not known, the answer is
         as of the last offset before these, and ``on_damage`` is called with a line about them, as about snapshots that are not

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import NotThere, Partition
+from kafka_log.disk.directory import Partition
 from kafka_log.report import metadata_state as state
 from kafka_log.report.metadata_answer import answer, metadata_replicas
-from kafka_log.report.metadata_log import Event, last_offset
+from kafka_log.report.metadata_log import Event
 from kafka_log.report.metadata_words import MECHANISMS, OF_ACLS, RESOURCES, listeners, word
 from kafka_log.report.partition_headers import OnDamage
 
@@ -54,8 +54,6 @@ def state_table(
     """
     kind = kind_of(what)
     replicas = metadata_replicas(partitions, on_damage)
-    if as_of is not None and as_of < 0:
-        raise NotThere(f"there is no offset {as_of}: the log ends at {last_offset(replicas[0])}")
     found = answer(replicas, kind.views, kind.rows, as_of, salvage=salvage)
     if on_damage is not None:
         for line in found.said():
