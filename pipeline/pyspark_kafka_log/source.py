@@ -26,7 +26,6 @@ from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import Types, projection, spark_schema, types_of
-from pyspark_kafka_log.stream.options import without
 from pyspark_kafka_log.worker_memory import memory_told
 from pyspark_kafka_log.writing import KafkaLogStreamWriter, KafkaLogWriter, job_of
 
@@ -50,13 +49,13 @@ class DefaultSource(DataSource):
 
     def schema(self) -> StructType:
         options = self._shown()
-        _warn_of(options.ignored, "no broker is asked")
+        # Whether this is a stream nobody knows yet.
+        _warn_of([name for name in options.ignored if name not in LIMITS], "no broker is asked")
         return spark_schema(default_columns(options), _types(options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         options = parse(self.options)
-        limits = {name.lower() for name in LIMITS}
-        _warn_of([name for name in options.ignored if name in limits], "this is no stream")
+        _warn_of([name for name in options.ignored if name in LIMITS], "this is no stream")
         _warn_of_zone(options)
         if options.report is not None:
             return reader_of(options, self.projection(schema))
@@ -81,8 +80,8 @@ class DefaultSource(DataSource):
         return projection(schema, _types(options))
 
     def _shown(self) -> Options:
-        """What says how rows look. Whether they come as a stream nobody knows yet."""
-        return parse(without(self.options, LIMITS), batch=False)
+        """What says how rows look, in a batch query and in a stream."""
+        return parse(self.options, batch=False)
 
 
 def _types(options: Options) -> Types:

@@ -27,7 +27,8 @@ from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url
 from kafka_log.write.encoding import CODECS, MAGICS
 from kafka_log.write.log_format import TIMESTAMP_TYPES, FormatError, LogFormat
 from pyspark_kafka_log.options import OptionError
-from pyspark_kafka_log.options.table import OF_HADOOP
+from pyspark_kafka_log.options.table import KNOWN as READING
+from pyspark_kafka_log.options.table import LIMITS, OF_HADOOP, spelled
 
 NAMES = {
     "topic": "topic",
@@ -67,8 +68,9 @@ def parse_write(given: Mapping[str, str]) -> WriteOptions:
         for name, value in given.items()
         if not str(name).lower().startswith(OF_HADOOP)  # Spark's settings, for all that it reads
     }
+    typed = {str(name).lower(): str(name) for name in given}
     nothing = {name.lower() for name in IGNORED}
-    ignored = tuple(name for name in values if name in nothing or name.startswith("kafka."))
+    ignored = [name for name in values if name in nothing or name.startswith("kafka.")]
     for name in (*ignored, *(name.lower() for name in OF_SPARK)):
         values.pop(name, None)
     known = {name.lower(): name for name in KNOWN}
@@ -77,7 +79,7 @@ def parse_write(given: Mapping[str, str]) -> WriteOptions:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {known[near[0]]}? " if near else ""
             told = f"there is no such option for writing; {hint}known: {', '.join(KNOWN)}"
-            raise OptionError(name, told)
+            raise OptionError(spelled(typed[name], (*READING, *LIMITS)), told)
     path = values.pop("path", None)
     if not path:
         raise OptionError("path", "it says where to write: save(path), start(path)")
@@ -87,7 +89,8 @@ def parse_write(given: Mapping[str, str]) -> WriteOptions:
     except FormatError as error:
         option = next(option for option, name in NAMES.items() if name == error.name)
         raise OptionError(option, error.reason) from None
-    return WriteOptions(_local(path), made, ignored)
+    shown = tuple(spelled(typed[name], IGNORED) for name in ignored)
+    return WriteOptions(_local(path), made, shown)
 
 
 def _local(path: str) -> str:

@@ -120,7 +120,7 @@ def test_errors_for_users_are_a_line(session: SparkSession, option: str) -> None
     with pytest.raises(PySparkException) as caught:
         reader.load(str(SAMPLES / "kafka-4.x"))
     said = str(caught.value).partition("JVM stacktrace")[0]
-    assert f"option {option.lower() if option != 'mode' else option}: " in said
+    assert f"option {option}: " in said
     assert "Traceback" not in said and "worker.py" not in said and said.count("\n") < 3
 
 

@@ -10,10 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_log import scan
+from kafka_log import discover, scan
+from kafka_log.cli import parser
 from kafka_log.tables.parquet import Compression
+from kafka_log.tables.selection import Selection
 from kafka_log.write.beside import OutError
 from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export, target_of
+from pyspark_kafka_log.export.command import export_by_spark
 from tests.paths import ROOT
 
 from .logs import TIME, batch, build, flipped, numbered, write
@@ -106,9 +109,10 @@ def test_an_export_that_asks_for_something_else(table: Table, directory: Path) -
     table.export(directory)
     before = table.rows()
     others: list[tuple[tuple[str, ...], dict[str, str], str]] = [
-        (("topic",), {}, "partition_by"),
+        (("topic",), {}, "partitions"),
         (("topic", "date"), {"includeHeaders": "true"}, "columns"),
         (("topic", "date"), {"isolationLevel": "read_committed"}, "filters"),
+        (("topic",), {"isolationLevel": "read_committed"}, "filters and partitions"),
     ]
     for by, options, word in others:
         with pytest.raises(ExportError, match=f"made with other {word}: choose another place"):
@@ -272,6 +276,22 @@ def test_spark_runs_it(session: SparkSession, tmp_path: Path, directory: Path) -
         export(session, directory, out, options=options)
     shutil.rmtree(directory / "t-0")
     assert export(session, directory, out, options=options).rows == 0
+
+
+@pytest.mark.spark
+def test_the_command_tells_who_it_is_once(
+    session: SparkSession, tmp_path: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Here of a partition that goes between the command's look and Spark's."""
+    write(directory, "t", 0, 0, numbered(1, 1))
+    write(directory, "u", 0, 0, numbered(1, 1))
+    found = discover(directory)
+    shutil.rmtree(directory / "t-0")
+    words = ["export", str(directory), "--spark", "--master", "local[2]", "--out"]
+    options = parser("export").parse_args([*words, str(tmp_path / "table")])
+    assert export_by_spark(options, Selection(), found) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("kafka-log: option assign: no partition t-0 in the path")
 
 
 def test_a_directory_by_its_url(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from pyspark_kafka_log.options import (
     Options,
     default_columns,
     parse,
+    parse_paths,
 )
 from tests.paths import ROOT
 
@@ -107,7 +109,7 @@ def test_names_are_taken_in_any_case() -> None:
         ({"maxRecordsPerPartition": "7"}, {"max_records": 7}),
         ({"minPartitions": "7"}, {"min_partitions": 7}),
         ({"kafka.bootstrap.servers": "h:1"}, {"ignored": ("kafka.bootstrap.servers",)}),
-        *[({name: "1"}, {"ignored": (name.lower(),)}) for name in IGNORED],
+        *[({name: "1"}, {"ignored": (name,)}) for name in IGNORED],
     ],
 )
 def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -> None:
@@ -163,6 +165,18 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
         ({"path": ""}, "path: it is empty"),
         ({"paths": '["/a", ""]'}, "paths: it is empty"),
         ({"ignoreCorruptFiles": "1"}, "ignoreCorruptFiles: true or false is expected"),
+        ({"maxOffsetsPerTrigger": "x"}, "maxOffsetsPerTrigger: a number from 1 on"),
+        ({"minOffsetsPerTrigger": "0"}, "minOffsetsPerTrigger: a number from 1 on"),
+        ({"maxTriggerDelay": "soon"}, "maxTriggerDelay: a duration such as 15m is expected"),
+        (
+            {"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"},
+            "minOffsetsPerTrigger: it is more than maxOffsetsPerTrigger",
+        ),
+        (
+            {"path": ""},
+            "path: it is empty; say what to read: a log directory, a partition directory",
+        ),
+        ({"paths": '["/a", ""]'}, "paths: it is empty; say what to read"),
     ],
 )
 def test_what_is_refused(given_options: dict[str, str], message: str) -> None:
@@ -171,6 +185,30 @@ def test_what_is_refused(given_options: dict[str, str], message: str) -> None:
     text = str(caught.value).lower()
     assert text.startswith("kafka-log: option ")
     assert message.lower() in text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("startingOffset", "startingOffset"),
+        ("numpartitions", "numPartitions"),
+        ("COMPRESSION", "compression"),
+    ],
+)
+def test_an_option_that_there_is_not_has_its_name(name: str, shown: str) -> None:
+    """As it was given, or as it is documented for writing."""
+    with pytest.raises(OptionError, match=f"^kafka-log: option {shown}: there is no such option"):
+        parse({name: "1"})
+
+
+def test_several_paths_are_checked_as_one_is() -> None:
+    assert parse_paths(["/a", Path("/b")]).paths == ("/a", "/b")
+    assert parse_paths(Path("/a"), {"startingOffsets": "earliest"}).paths == ("/a",)
+    for path in ("", ["/a", ""]):
+        with pytest.raises(OptionError, match=r"paths?: it is empty"):
+            parse_paths(path)
+    with pytest.raises(OptionError, match="paths: no password may be in"):
+        parse_paths(["/a", "s3://user:word@bucket/x"])
 
 
 @given(

@@ -267,6 +267,10 @@ def test_missing_files_by_the_session(
         {"pathGlobFilter": "{a"},
         {"timeZone": "Mars"},
         {"ignoreCorruptFiles": "maybe"},
+        {"maxOffsetsPerTrigger": "x"},
+        {"minOffsetsPerTrigger": "0"},
+        {"maxTriggerDelay": "soon"},
+        {"path": ""},
     ],
 )
 def test_a_wrong_value_fails_where_columns_are_asked_for(options: dict[str, str]) -> None:

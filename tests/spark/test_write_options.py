@@ -34,7 +34,7 @@ def test_all_options() -> None:
     assert found.format == LogFormat(
         "orders", 12, "zstd", -3, 100000, 50, 1000000, 2, "LogAppendTime", "R6DRRlsMTMm9xlZG6ZpBNA"
     )
-    assert set(found.ignored) == {"kafka.bootstrap.servers", "includeheaders"}
+    assert set(found.ignored) == {"kafka.bootstrap.servers", "includeHeaders"}
     for path in (
         "file:///data/a%20b",
         "file:/data/a%20b",
@@ -79,6 +79,19 @@ def test_options_that_cannot_be_taken(given: dict[str, str], option: str, told: 
     with pytest.raises(OptionError, match=told) as caught:
         parse_write(given)
     assert caught.value.option.lower() == option.lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("includemetadata", "includeMetadata"),
+        ("maxoffsetspertrigger", "maxOffsetsPerTrigger"),
+        ("Compresion", "Compresion"),
+    ],
+)
+def test_an_option_that_there_is_not_has_its_name(name: str, shown: str) -> None:
+    with pytest.raises(OptionError, match=f"option {shown}: there is no such option for writing"):
+        parse_write({"path": "/d", name: "1"})
 
 
 def test_the_pages_name_all() -> None:

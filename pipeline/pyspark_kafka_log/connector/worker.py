@@ -39,6 +39,9 @@ from pyspark_kafka_log.writing import abort_rows, commit_rows, job_of, write_row
 _INT = struct.Struct(">i")
 PIECE = 1 << 30
 
+PACKAGES = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log")
+"""Errors of their classes say what is wrong, where, and what to do."""
+
 
 class Pieces:
     """A file of one answer, and of what comes after its question."""
@@ -91,7 +94,7 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
             _send(outfile, _INT.pack(0))
             _flush(outfile)
         except Exception as error:
-            text = _told(error).encode("utf-8", "replace")
+            text = told(error).encode("utf-8", "replace")
             _send(outfile, _INT.pack(-1) + _INT.pack(len(text)) + text)
             _flush(outfile)
 
@@ -111,13 +114,11 @@ def _flush(out: BinaryIO) -> None:
         os._exit(1)
 
 
-_OURS = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log")
-
-
-def _told(error: Exception) -> str:
-    """What the JVM is told. Errors of ours say all that a user needs; of others the place helps to find out what went wrong."""
-    if type(error).__module__.partition(".")[0] in _OURS:
-        return f"{type(error).__name__}: {error}"
+def told(error: Exception) -> str:
+    """An error in its words; where those are not for users, with where it came from."""
+    ours = type(error).__module__.partition(".")[0] in PACKAGES
+    if ours or (isinstance(error, OSError) and error.filename is not None):
+        return str(error)
     return f"{error}\n\n{''.join(traceback.format_exception(error))}"
 
 

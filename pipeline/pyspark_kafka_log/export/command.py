@@ -87,7 +87,10 @@ def export_by_spark(
             "kafka-log: nothing was added; --policy salvage goes on after damage", file=sys.stderr
         )
         return PROBLEMS
-    except (ExportError, OptionError, JavaNotFound) as error:
+    except OptionError as error:
+        print(error, file=sys.stderr)  # it says kafka-log itself
+        return COULD_NOT_RUN
+    except (ExportError, JavaNotFound) as error:
         print(f"kafka-log: {error}", file=sys.stderr)
         return COULD_NOT_RUN
     return _say(done)

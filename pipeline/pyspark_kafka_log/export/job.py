@@ -28,6 +28,9 @@ from pyspark_kafka_log.query_logs import QueryLogs
 
 BATCH_ROWS = 65_536
 
+PARTS = {"columns": "columns", "filters": "filters", "partition_by": "partitions"}
+"""What must stay as it is from one export to the next, in words."""
+
 
 @dataclass(frozen=True)
 class Exported:
@@ -71,7 +74,7 @@ def run(
         wrong = sorted(name for name in made if before.made.get(name) != made[name])
         raise ExportError(
             target.name,
-            f"it was made with other {', '.join(wrong)}: choose another place, or {_said(before.made, wrong)}",
+            f"it was made with other {' and '.join(PARTS[name] for name in wrong)}: choose another place, or {_said(before.made, wrong)}",
         )
     seen = QueryLogs()
     logs = chosen(seen.find(options), options)

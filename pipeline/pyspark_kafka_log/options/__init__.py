@@ -61,6 +61,7 @@ from pyspark_kafka_log.options.checked import (
     Options,
     Paths,
     default_columns,
+    limits_of,
     parse,
     parse_paths,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "Paths",
     "Session",
     "default_columns",
+    "limits_of",
     "parse",
     "parse_paths",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from kafka_log import Policy
@@ -102,11 +103,10 @@ def parse_paths(
     session: Session = Session(),  # noqa: B008
 ) -> Options:
     """The options of a query, and what its ``load`` is given. Raises as :func:`parse`."""
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-    if len(paths) == 1:
-        return parse({**(given or {}), "path": os.fspath(paths[0])}, session=session)
-    options = parse(given or {}, session=session)
-    return replace(options, paths=tuple(os.fspath(one) for one in paths))
+    several = [path] if isinstance(path, (str, os.PathLike)) else path
+    paths = [os.fspath(one) for one in several]
+    said = {"path": paths[0]} if len(paths) == 1 else {"paths": json.dumps(paths)}
+    return parse({**(given or {}), **said}, session=session)
 
 
 def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Session()) -> Options:  # noqa: B008
@@ -131,6 +131,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Se
     # As in Spark's Kafka source, times come before offsets.
     starting = of[table.STARTING_OFFSETS] if starting_times is None else None
     ending = of[table.ENDING_OFFSETS] if ending_times is None else None
+    limits_of(of)
     if batch:
         _check_bound(table.STARTING_OFFSETS.name, "start", starting, LATEST)
         _check_bound(table.ENDING_OFFSETS.name, "end", ending, EARLIEST)
@@ -172,6 +173,14 @@ def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Se
         ignored=of.ignored,
         without_zone=_without_zone(of, session),
     )
+
+
+def limits_of(of: Given) -> tuple[int | None, int | None, int]:
+    """The most and the least offsets of a micro-batch, and the milliseconds after which less than the least will do. Raises :class:`OptionError`."""
+    most, least = of[table.MAX_OFFSETS], of[table.MIN_OFFSETS]
+    if most is not None and least is not None and least > most:
+        raise OptionError(table.MIN_OFFSETS.name, f"it is more than {table.MAX_OFFSETS.name}")
+    return most, least, of[table.MAX_DELAY]
 
 
 def _files(of: Given, session: Session) -> Files:

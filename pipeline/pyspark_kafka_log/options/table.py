@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Generic, TypeVar, get_args
@@ -125,8 +125,12 @@ READING: tuple[Option[Any], ...] = (
 EVERY: tuple[Option[Any], ...] = READING
 KNOWN = tuple(option.name for option in EVERY)
 
-LIMITS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
-"""Options of streams that mean nothing in a batch query."""
+MAX_OFFSETS: Option[int | None] = Option("maxOffsetsPerTrigger", values.number, None)
+MIN_OFFSETS: Option[int | None] = Option("minOffsetsPerTrigger", values.number, None)
+MAX_DELAY = Option("maxTriggerDelay", values.duration, 15 * 60 * 1000)
+
+LIMITS = (MAX_OFFSETS.name, MIN_OFFSETS.name, MAX_DELAY.name)
+"""Options of streams that mean nothing in a batch query. Their values are looked at there too."""
 
 IGNORED = (
     "groupIdPrefix",
@@ -153,18 +157,20 @@ class Given:
 
     def __init__(self, given: Mapping[str, str], known: tuple[Option[Any], ...] = EVERY) -> None:
         self._texts = {str(name).lower(): str(value) for name, value in given.items()}
+        typed = {str(name).lower(): str(name) for name in given}
         stored = [name for name in self._texts if name.startswith(OF_STORES)]
         self.storage = {name: self._texts.pop(name) for name in stored}
         nothing = {name.lower() for name in IGNORED}
         names = {option.name.lower(): option.name for option in known}
-        self.ignored = tuple(
+        ignored = [
             name
             for name in self._texts
             if name in nothing or (name.startswith("kafka.") and name not in names)
-        )
+        ]
+        self.ignored = tuple(spelled(typed[name], IGNORED) for name in ignored)
         for name in self._texts:
-            if name not in names and name not in self.ignored:
-                raise OptionError(*_unknown(name, names))
+            if name not in names and name not in ignored:
+                raise _unknown(typed[name], names)
         self.names = tuple(names[name] for name in self._texts if name in names)
 
     def __getitem__(self, option: Option[T]) -> T:
@@ -173,8 +179,16 @@ class Given:
         return option.default if text is None else option.read(option.name, text)
 
 
-def _unknown(name: str, names: Mapping[str, str]) -> tuple[str, str]:
-    """The name of an option that there is not, and what is to be said of it."""
-    near = difflib.get_close_matches(name, names, n=1)
+def spelled(name: str, known: Iterable[str]) -> str:
+    """The name of an option as it is documented, or as it was given where it is not known: Spark gives a Python source small letters."""
+    return {one.lower(): one for one in known}.get(name.lower(), name)
+
+
+def _unknown(name: str, names: Mapping[str, str]) -> OptionError:
+    """What is to be said of an option that there is not."""
+    from pyspark_kafka_log.write_options import KNOWN as WRITING  # stands on this module
+
+    near = difflib.get_close_matches(name.lower(), names, n=1)
     hint = f"did you mean {names[near[0]]}? " if near else ""
-    return name, f"there is no such option; {hint}known: {', '.join(names.values())}"
+    told = f"there is no such option; {hint}known: {', '.join(names.values())}"
+    return OptionError(spelled(name, WRITING), told)

@@ -32,6 +32,9 @@ MODES: Mapping[str, tuple[OnDamage, Policy]] = {
 }
 """What becomes of damage, and the policy that goes with it."""
 
+UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+"""Units of durations, in milliseconds."""
+
 
 class OptionError(ValueError):
     """An option that cannot be taken as it is. ``option`` is its name."""
@@ -144,7 +147,8 @@ def path(name: str, value: str) -> tuple[str, ...]:
     """One path."""
     if not value:
         raise OptionError(
-            name, "it is empty: a log directory, a partition, a segment or a pattern is expected"
+            name,
+            "it is empty; say what to read: a log directory, a partition directory or a segment file, a pattern or a URL of them",
         )
     if has_password(value):
         raise OptionError(name, "no password may be in a URL: it is shown wherever the path is")
@@ -205,6 +209,15 @@ def milliseconds(name: str, value: str) -> int:
     if not re.fullmatch(r"[0-9]{1,18}", value, re.ASCII):
         raise OptionError(name, f"milliseconds since 1970 are expected, not {value!r}")
     return int(value)
+
+
+def duration(name: str, value: str) -> int:
+    """Milliseconds of ``15m`` and the like."""
+    found = re.fullmatch(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", value.lower(), re.ASCII)
+    unit = None if found is None else UNITS_MS.get(found[2] or "ms")
+    if found is None or unit is None:
+        raise OptionError(name, f"a duration such as 15m is expected, not {value!r}")
+    return int(found[1]) * unit
 
 
 def moment(name: str, value: str) -> tuple[datetime, str | None]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_log.tables.progress import Key
+from pyspark_kafka_log.options.table import MAX_DELAY
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Limits:
 
     most: int | None = None
     least: int | None = None
-    delay_ms: int = 15 * 60 * 1000
+    delay_ms: int = MAX_DELAY.default
 
 
 def cut(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> dict[Key, int]:

@@ -14,10 +14,11 @@ from pyspark_kafka_log.options import (
     OptionError,
     Options,
     Session,
+    limits_of,
     parse,
     values,
 )
-from pyspark_kafka_log.options.table import LIMITS
+from pyspark_kafka_log.options.table import LIMITS, Given
 from pyspark_kafka_log.stream.admission import Limits
 from pyspark_kafka_log.stream.offsets import EPOCHS
 
@@ -28,8 +29,6 @@ _TIMES = (
 )
 ENDS = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 """Options of batch queries that a stream cannot have."""
-
-_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def parse_stream(given: Mapping[str, str], session: Session = Session()) -> Stre
     starting = reading.starting_offsets
     return StreamOptions(
         reading=replace(reading, starting_offsets=None),
-        limits=_limits(texts),
+        limits=Limits(*limits_of(Given(given))),
         fails=values.boolean("failOnDataLoss", texts.get("failondataloss", "true")),
         starting=LATEST if starting is None else starting,
         starting_times=_times(texts),
@@ -100,27 +99,6 @@ def _without_epochs(text: str) -> str:
     if not isinstance(found, dict) or not any(name.startswith(EPOCHS) for name in found):
         return text
     return json.dumps({name: inner for name, inner in found.items() if not name.startswith(EPOCHS)})
-
-
-def _limits(texts: Mapping[str, str]) -> Limits:
-    most, least = (
-        None if (text := texts.get(name.lower())) is None else values.number(name, text)
-        for name in LIMITS[:2]
-    )
-    if most is not None and least is not None and least > most:
-        raise OptionError("minOffsetsPerTrigger", "it is more than maxOffsetsPerTrigger")
-    delay = texts.get("maxtriggerdelay")
-    given = Limits(most, least)
-    return given if delay is None else replace(given, delay_ms=_duration(delay))
-
-
-def _duration(text: str) -> int:
-    """Milliseconds of ``15m`` and the like."""
-    found = re.fullmatch(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", text.lower(), re.ASCII)
-    unit = None if found is None else _UNITS_MS.get(found[2] or "ms")
-    if found is None or unit is None:
-        raise OptionError("maxTriggerDelay", f"a duration such as 15m is expected, not {text!r}")
-    return int(found[1]) * unit
 
 
 def _times(texts: Mapping[str, str]) -> Offsets | int | None:

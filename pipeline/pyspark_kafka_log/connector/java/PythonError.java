@@ -7,6 +7,7 @@ import org.apache.spark.unsafe.Platform;
 /** An error of the Python worker, in its words. */
 class PythonError extends RuntimeException {
     private static final String CONDITION = "PYTHON_DATA_SOURCE_ERROR";
+    private static final String NAME = "kafka-log";
 
     PythonError(String message) {
         super(message);
@@ -35,7 +36,9 @@ class PythonError extends RuntimeException {
     private scala.collection.immutable.Map words(String action) {
         scala.collection.immutable.Map words = scala.collection.immutable.Map$.MODULE$.empty();
         words = (scala.collection.immutable.Map) words.updated("action", action);
-        words = (scala.collection.immutable.Map) words.updated("type", "kafka-log");
-        return (scala.collection.immutable.Map) words.updated("msg", getMessage());
+        words = (scala.collection.immutable.Map) words.updated("type", NAME);
+        String message = getMessage();
+        if (message.startsWith(NAME + ": ")) message = message.substring(NAME.length() + 2); // it stands before the message
+        return (scala.collection.immutable.Map) words.updated("msg", message);
     }
 }
