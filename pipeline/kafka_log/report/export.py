@@ -75,8 +75,8 @@ def export(
     same segments, from the same start, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group.
 
-    Raises :class:`ExportError`, :class:`~kafka_log.write.beside.OutError` for a place inside of a partition, and what scan raises, also for a
-    partition that cannot be read, which ``salvage`` counts as lost; files that are whole stay.
+    Raises :class:`ExportError`, :class:`~kafka_log.write.beside.OutError` for a place inside of a partition, and what scan raises; files that are
+    whole stay. The error of a directory that cannot be read comes after the files of all others; ``salvage`` counts it as lost.
     """
     partitions = with_tiers(partitions)
     places = _places(partitions, out, kind)
@@ -88,7 +88,11 @@ def export(
     selection = selection.but(topics=None, partitions=None, include=())
     asked = {"columns": columns and list(columns), "view": view} | selection.plain()
     starts = LogStarts()
-    for path, partition in places.items():
+    ordered = list(places.items())
+    if selection.policy is not Policy.SALVAGE:
+        # What cannot be read stops nothing that can.
+        ordered.sort(key=lambda place: place[1].error is not None)
+    for path, partition in ordered:
         if partition.error is not None and selection.policy is not Policy.SALVAGE:
             raise partition.error
         start = None if selection.deleted_records else starts.of(partition)

@@ -252,6 +252,7 @@ VERBS = [
     *("ls", "stat", "check", "dump", "dump --batches", "dump --output vectors", "keys"),
     *("keys --key k1", "txn", "producers", "groups", "diff"),
     *("salvage", "cut --offsets 0:5", "reindex", "convert --codec zstd"),
+    "export",
     "export --policy salvage",
 ]
 
@@ -286,16 +287,19 @@ def test_every_verb_reads_the_others_and_names_it(
         assert len(out) > 100
 
 
-def test_an_export_from_python_stops_where_it_is(
-    cluster: Path, tmp_path: Path, closed: set[Path]
+@pytest.mark.parametrize("policy", ["kafka", "strict"])
+def test_an_export_from_python_writes_the_others_first(
+    cluster: Path, tmp_path: Path, closed: set[Path], policy: str
 ) -> None:
-    """What comes before it is whole, and under salvage all the others are."""
+    """Then comes the error that names it; under salvage there is none."""
     closed.add(cluster / "codecs-1")
     log = LogDirectory(cluster, topics="codecs")
     made: list[str] = []
     with pytest.raises(UnreadableError, match="codecs-1"):
-        made.extend(file.path.name for file in log.export(tmp_path / "out"))
-    assert [path.name for path in (tmp_path / "out").glob("*.parquet")] == ["codecs-0.parquet"]
+        made.extend(file.path.name for file in log.export(tmp_path / "out", policy=policy))
+    others = [f"codecs-{number}.parquet" for number in (0, 2, 3, 4)]
+    assert made == others
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.parquet")) == others
     found = list(log.export(tmp_path / "all", policy="salvage"))
     assert [(f.path.name, f.lost) for f in found if f.lost] == [
         ("codecs-1.parquet", (reason(cluster / "codecs-1"),))

@@ -235,8 +235,13 @@ def test_a_partition_that_cannot_be_read(
     assert main(command) == 1
     said = capsys.readouterr().err
     assert f"{'9' * 20}.log" in said
-    assert "1 of 3 files are whole" in said
-    assert sorted(p.name for p in out.iterdir()) == ["codecs-1.jsonl", MANIFEST]
+    assert "2 of 3 files are whole" in said
+    whole = ["codecs-1.jsonl", "codecs-3.jsonl"]
+    assert sorted(p.name for p in out.iterdir()) == [*whole, MANIFEST]
+    assert all((out / name).stat().st_size for name in whole)
+    assert main(command) == 1  # again: what is whole is kept
+    said = capsys.readouterr().err
+    assert said.count("(was there)") == 2 and f"{'9' * 20}.log" in said
     assert main([*command, "--policy", "salvage", "--overwrite"]) == 1
     said = capsys.readouterr().err
     assert f"{'9' * 20}.log" in said
