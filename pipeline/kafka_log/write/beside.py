@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -63,14 +63,17 @@ class OutDirectory:
         for name in self._manifest:
             shutil.rmtree(self._partial(name), ignore_errors=True)
 
-    def finished(self, name: str, made_of: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-        """What was said of a partition that is there, made of the same in the same way; None when it is not there. Raises OutError
-        when it is there, and made of something else."""
+    def finished(
+        self, name: str, source: Callable[[], Mapping[str, Any]]
+    ) -> list[dict[str, Any]] | None:
+        """What was said of a partition that is there, made of the same in the same way, which ``source`` tells; None when it is not there,
+        and nobody looks at its source. Raises OutError when it is there, and made of something else."""
         before = self._manifest.get(name)
         if before is None or not (self.path / name).exists():
             return None
-        if not is_same(before["made_of"], made_of):
-            why = difference(before["made_of"], made_of)
+        now = source()
+        if not is_same(before["made_of"], now):
+            why = difference(before["made_of"], now)
             raise OutError(
                 self.path / name,
                 f"it is there, made of something else ({why}): choose another directory",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,14 @@ def run_job(
     place = OutDirectory(out, job, inputs)
     log_starts = LogStarts()
     starts = [log_start(log_starts, partition) for partition in partitions]
-    pairs = zip(partitions, starts, strict=True)
-    sources = [made_of(partition, options, start, beside(partition)) for partition, start in pairs]
+    sources = [
+        partial(made_of, partition, options, start, beside(partition))
+        for partition, start in zip(partitions, starts, strict=True)
+    ]
     finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
     rows: list[dict[str, Any]] = []
     jobs = zip(partitions, names, sources, finished, starts, strict=True)
-    for partition, name, of, before, start in jobs:
+    for partition, name, source, before, start in jobs:
         where = utf8(partition.topic), partition.partition
         if before is not None:
             rows += before
@@ -79,7 +82,7 @@ def run_job(
         try:
             if partition.error is not None:
                 raise partition.error
-            with place.partition(name, of, said, start) as directory_of:
+            with place.partition(name, source(), said, start) as directory_of:
                 said += as_rows(*where, work(partition, directory_of, advance))
         except (CodecError, UnreadableError) as error:
             said = as_rows(*where, [refused(partition, str(error))])
