@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,8 +11,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import DirectoryError, Segment
 from kafka_log.disk.names import states_of
 from kafka_log.segment.places import is_url
-from kafka_log.segment.positioned_reads import unreadable
-from kafka_log.tables.splits import Split
+from kafka_log.tables.splits import Located, Split
 from pyspark_kafka_log.logs import find_logs
 from pyspark_kafka_log.options import OptionError, Options
 
@@ -32,7 +30,6 @@ def there_still(splits: Iterable[Split], options: Options, *, fails: bool) -> tu
                 _warn_of_gone(path)
             continue
         if not _is_gone(path):
-            _check_whole(part, options)
             out.append(part)
             continue
         deleted = path.with_name(path.name + ".deleted")
@@ -47,6 +44,17 @@ def there_still(splits: Iterable[Split], options: Options, *, fails: bool) -> tu
     return tuple(out)
 
 
+def located(options: Options) -> Located:
+    """Says where a split lies when its turn comes. What is gone is left out if that is asked for."""
+
+    def where(part: Split) -> Split | None:
+        return next(
+            iter(there_still((part,), options, fails=not options.files.ignore_missing)), None
+        )
+
+    return where
+
+
 def _is_gone(path: Path) -> bool:
     """Whether there is no such file. Where that cannot be said, who reads it says why."""
     try:
@@ -56,22 +64,6 @@ def _is_gone(path: Path) -> bool:
     except OSError:
         return False
     return False
-
-
-def _check_whole(part: Split, options: Options) -> None:
-    """Raise UnreadableError, or warn where damage is no error, for a file that has lost bytes since the plan. Where offsets say the end, what a
-    broker has made longer in advance may be shorter by now."""
-    ends = part.rows.offsets[1], part.segment.offsets[1]
-    try:
-        size = part.segment.path.stat().st_size
-    except OSError:
-        return  # who reads it says why
-    if size >= part.segment.size or ends != (None, None):
-        return
-    said = f"it had {part.segment.size} bytes when the query was planned, and has {size} now"
-    if options.selection.raises:
-        raise unreadable(OSError(errno.ENODATA, said), size, part.segment.path)
-    warnings.warn(f"kafka-log: data is lost: {part.segment.path}: {said}", stacklevel=4)
 
 
 def _copy(segment: Segment, options: Options) -> Path | None:

@@ -170,13 +170,12 @@ class KafkaLogReader(DataSourceReader):
         """The rows of a task; what is passed over is counted."""
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()
+        from pyspark_kafka_log.moved_files import located  # not needed to plan
+
         scan = replace(self.scan, batch_bytes=fitting(self.scan.batch_bytes))
         with memory_told():
-            batches = read_splits(splits, scan, losses.add, losses.read, self._located)
+            batches = read_splits(splits, scan, losses.add, losses.read, located(self.options))
             yield from map(self._named, batches) if self._renames else batches
-
-    def _located(self, part: Split) -> Split | None:
-        return next(iter(self.there((part,))), None)
 
     def there(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
         """The splits where their files are by now. What is gone is left out if that is asked for."""

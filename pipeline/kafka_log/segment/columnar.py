@@ -57,6 +57,7 @@ class FileOptions(TypedDict, total=False):
     tail: Tail | str
     rescue: bool
     size: int | None
+    reaches: int | None
 
 
 class ReadOptions(FileOptions, total=False):

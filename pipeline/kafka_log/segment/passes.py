@@ -8,7 +8,7 @@ from dataclasses import replace
 from io import FileIO
 from typing import TYPE_CHECKING
 
-from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
+from codecgen.runtime.errors import CodecError, TrailingError, Where
 from kafka_log.segment import tails
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
 from kafka_log.segment.positioned_reads import UnreadableError, read_exactly, read_what_there_is
@@ -60,7 +60,12 @@ class Run:
     def batches(self) -> Iterator[Batch]:
         """All batches; then the reader's ``end`` is set, also when an error is raised."""
         try:
-            stop = yield from self.run()
+            try:
+                stop = yield from self.run()
+            except TrailingError as error:
+                self.check_whole()  # it says more than that the last batch is torn
+                raise error
+            self.check_whole()
         except CodecError as error:
             self.finish("error", error)
             if self.reader.policy is Policy.STRICT:
@@ -116,6 +121,18 @@ class Run:
             self.count_in(batch)
             yield batch
         return "eof" if self.position >= self.size else "partial"
+
+    def check_whole(self) -> None:
+        """Miss the bytes that the file had before. Raises UnreadableError, where damage is an error."""
+        missing = self.reader.missing(self.size)
+        if not missing:
+            return
+        error = self.shorter(missing)
+        self.size = missing.stop
+        if self.reader.policy is not Policy.SALVAGE:
+            raise error
+        self.lost.append(Lost(missing.start, missing.stop, str(error), self.offset_before()))
+        self.position = missing.stop
 
     def plain(self) -> Iterator[Batch]:
         """The next batches, as far as nothing is wrong with them and their records are not asked for: of many at a time."""
@@ -322,7 +339,13 @@ class Run:
         self.found = (start, after, entry)
         return entry
 
-    def cut_off(self, more: str = "") -> ParseError:
+    def shorter(self, missing: range) -> UnreadableError:
+        """That the file no longer has bytes that it had."""
+        was, now = self.reader.size, missing.start
+        said = f"it had {was} bytes when the query was planned, and has {now} now"
+        return UnreadableError(said, Where(position=now, file=self.name))
+
+    def cut_off(self, more: str = "") -> CodecError:
         left = self.size - self.position
         where = Where(position=self.position, file=self.name)
         return TrailingError(f"{left} bytes at the end are no whole batch{more}", where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -49,7 +49,8 @@ class SegmentReader:
 
     Under ``salvage`` what can be read of batches that are not good is given, and told; without ``rescue`` they are lost.
 
-    ``size`` are the bytes that the file had when it was found: they are lost when it is gone.
+    ``size`` are the bytes that the file had when it was found: they are lost when it is gone. With ``reaches`` those that it has no longer are
+    lost too, up to ``stop``; but not where its batches still come as far as that offset: brokers cut off what they made longer in advance.
 
     Raises :class:`CodecError` for the first problem under ``strict``, FileNotFoundError for a file that was never there.
     What cannot be read of a file is a problem as any other: an :class:`UnreadableError`, which is an OSError too.
@@ -68,6 +69,7 @@ class SegmentReader:
         tail: Tail | str = Tail.REFERENCE,
         rescue: bool = True,
         size: int | None = None,
+        reaches: int | None = None,
     ) -> None:
         self.path = place_of(path)
         self.policy = Policy(policy)
@@ -80,6 +82,7 @@ class SegmentReader:
         self.tail = Tail(tail)
         self.rescue = rescue
         self.size = size
+        self.reaches = reaches
         self.end: End | None = None
 
     @property
@@ -114,6 +117,14 @@ class SegmentReader:
             return
         with file:
             yield Run(self, file, size_of(file))
+
+    def missing(self, size: int) -> range:
+        """The bytes that are to be read and that the file no longer has, which has ``size``."""
+        if self.size is None or self.reaches is None:
+            return range(size, size)
+        stop = self.size if self.stop is None else min(self.stop, self.size)
+        is_whole = size >= stop or _comes_as_far_as(self.reaches, self.path)
+        return range(size, size if is_whole else stop)
 
     def _fail(self, error: UnreadableError) -> None:
         """Note that the file cannot be opened."""
@@ -151,6 +162,19 @@ class HeaderReader(SegmentReader):
         data = run.read(position, min(size, HEADER_BYTES))
         found = header_of(data, position, size, run.name)
         return found or super().batch_at(run, position, size, records=records)
+
+
+def _comes_as_far_as(offset: int, path: Path) -> bool:
+    """Whether the last batch of a file ends right before this offset, or later."""
+    from kafka_log.segment.batch_headers import Columns, entries
+
+    last = None
+    with suppress(CodecError):  # zeros that nobody wrote yet
+        for entry in entries(path):
+            last = entry
+    if last is None:
+        return False
+    return bool(Columns(("last_offset",), os.fspath(path)).of(last)[0] >= offset - 1)
 
 
 def _size_of(path: Path) -> int:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.directory import Segment
+from kafka_log.disk.directory import MAX_OFFSET, Segment
 from kafka_log.segment.kernels import ENGINES, Engine, use_kernels
 from kafka_log.segment.model import Lost, OnDamage, Policy
 from kafka_log.segment.positioned_reads import UnreadableError
@@ -81,6 +81,14 @@ class Split:
     def size(self) -> int:
         """Bytes to read, at most."""
         return (self.segment.size if self.stop is None else self.stop) - self.start
+
+    @property
+    def reaches(self) -> int | None:
+        """The offset that its file comes as far as: where it does not, and is shorter than it was, rows are missing. None where nobody has
+        settled which bytes are read."""
+        ends = self.rows.offsets[1], self.segment.offsets[1], self.next_offset
+        known = (end for end in ends if end is not None)
+        return None if self.stop is None else min(known, default=MAX_OFFSET + 1)
 
 
 Located = Callable[[Split], Split | None]
@@ -295,6 +303,7 @@ def _scanner(part: Split, scan: Scan, columns: tuple[str, ...]) -> Scanner:
         stop=part.stop,
         tail=part.segment.tail,
         size=part.segment.size,
+        reaches=part.reaches,
     )
     scanner.max_bytes = scan.batch_bytes
     return scanner

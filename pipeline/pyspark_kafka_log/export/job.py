@@ -94,7 +94,16 @@ def run(
         engine=options.engine,
     )
     job_id = uuid.uuid4().hex[:12]
-    job = Job(job_id, Place(), columns, tuple(partition_by), target.in_files, scan, compression)
+    job = Job(
+        job_id,
+        Place(),
+        columns,
+        tuple(partition_by),
+        target.in_files,
+        scan,
+        options,
+        compression,
+    )
     all_told = Told()
     if tasks:
         job = replace(job, place=target.begin(job_id, job.schema, partition_by))

@@ -22,6 +22,8 @@ from kafka_log.tables.parquet import ROW_GROUP, Compression, GroupedWriter
 from kafka_log.tables.splits import Scan, Split, read_splits
 from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.losses import Losses
+from pyspark_kafka_log.moved_files import located
+from pyspark_kafka_log.options import Options
 
 PARTITION_COLUMNS = ("topic", "partition", "date")
 """By which files may be parted. ``date`` is that of the timestamp, in UTC."""
@@ -62,6 +64,7 @@ class Job:
     partition_by: tuple[str, ...]
     in_files: bool
     scan: Scan
+    options: Options
     compression: Compression = "zstd"
 
     @property
@@ -135,7 +138,7 @@ def write_task(number: int, splits: tuple[Split, ...], job: Job) -> Told:
     damaged = 0
     try:
         for (topic, partition), of_one in groupby(splits, key=_log_of):
-            for batch in read_splits(of_one, scan, losses.add):
+            for batch in read_splits(of_one, scan, losses.add, located=located(job.options)):
                 if "problem" in scan.columns:
                     is_record = batch.column("offset").is_valid()
                     told = pc.and_(is_record, batch.column("problem").is_valid())
