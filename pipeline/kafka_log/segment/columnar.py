@@ -28,6 +28,7 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.cursor import CHUNK_BYTES, HEAD, Cursor, Loader, Source, WholeBytes
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, OnDamage, Policy, Record, Tail, record_size
+from kafka_log.segment.offsets_of_files import offsets_of, with_damage
 from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
 from kafka_log.segment.row_damage import COLUMNS
 from kafka_log.segment.row_masks import HeaderMasks, RowMasks
@@ -128,7 +129,13 @@ class Scanner:
         self.masks = self.asks(self.selection)
         if isinstance(self.reader, SkippingReader):
             self.reader.selection = self.selection
-        needed = (*self.masks.columns(), *(("position",) if self.skips and self.records else ()))
+        salvage = self.policy is Policy.SALVAGE
+        self.allowed = offsets_of(path) if salvage and "damage" in self.told else None
+        needed = (
+            *self.masks.columns(),
+            *(("position",) if self.skips and self.records else ()),
+            *(("offset",) if self.allowed is not None else ()),
+        )
         there = {column.name for column in chosen}
         hidden = [name for name in needed if name not in there]
         self.columns = chosen + choose(self.view, hidden)
@@ -188,6 +195,8 @@ class Scanner:
                     continue
                 rows, more = self.masks.of(part, self.policy)
                 if rows.num_rows:
+                    if self.allowed is not None:
+                        rows = with_damage(rows, self.allowed)
                     yield rows.select(self.schema.names)
                 if not more:
                     self.reader.end = None  # also when all was read already

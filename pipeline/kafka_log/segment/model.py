@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -248,6 +248,15 @@ class Lost:
     """Of a batch with a wrong checksum of which records could be read, whose offsets may be wrong too: those before and after it."""
     read: int = field(default=0, compare=False)
     """How many these records are."""
+
+    def up_to(self, next_base: int | None) -> Lost:
+        """The same before the first offset of the next segment, which bounds what may have been there; None: nobody knows that one."""
+        after, before = self.after_offset, self.before_offset
+        if next_base is None or (after is not None and after >= next_base):
+            return self
+        if before is not None and before <= next_base:
+            return self
+        return replace(self, before_offset=next_base)
 
 
 @dataclass(frozen=True, slots=True)

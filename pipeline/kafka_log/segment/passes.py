@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from codecgen.runtime.errors import CodecError, TrailingError, Where
 from kafka_log.segment import tails
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
+from kafka_log.segment.offsets_of_files import offsets_of
 from kafka_log.segment.positioned_reads import UnreadableError, read_exactly, read_what_there_is
 from kafka_log.segment.read_ahead import ReadAhead
 
@@ -42,9 +43,11 @@ class Run:
         self.skipped: int | None = None
         """The end of the last bytes that were skipped."""
         self.ahead = ReadAhead(file, size)
+        self.allowed = offsets_of(reader.path) if reader.policy is Policy.SALVAGE else None
+        """The offsets that there may be. Others are not believed."""
         self.around: tuple[int | None, int | None] = (None, None)
         """Of the last batch with a wrong checksum: the last offset before it, and the first of the next good entry; None: unknown."""
-        self.found: tuple[int, int | None, tuple[int, int] | None] | None = None
+        self.found: tuple[int, int | None, tuple[int, int | None] | None] | None = None
         """The last search for an entry: from where, after which offset, and what it found."""
 
     def read(self, position: int, n: int) -> bytes:
@@ -284,7 +287,9 @@ class Run:
         if self.all_valid:
             self.valid = self.position
         if batch.is_valid or self.reader.policy is not Policy.SALVAGE:
-            self.last_offset, self.last_batch = batch.last_offset, None
+            self.last_batch = None
+            if self.believes(batch.last_offset):
+                self.last_offset = batch.last_offset
 
     def offset_before(self) -> int | None:
         """The last offset before this place."""
@@ -295,8 +300,13 @@ class Run:
                 batch = self.reader.batch_at(self, position, size, records=False)
             except UnreadableError:  # it could be read before
                 return self.last_offset
-            self.last_offset = batch.last_offset
+            if self.believes(batch.last_offset):
+                self.last_offset = batch.last_offset
         return self.last_offset
+
+    def believes(self, offset: int) -> bool:
+        """Whether there may be such an offset in the file."""
+        return self.allowed is None or offset in self.allowed
 
     def note_lost_records(self, batch: Batch, following: int | None) -> None:
         """Note that some records of a batch are lost. ``following`` is the first offset after it."""
@@ -326,8 +336,8 @@ class Run:
         self.lost.append(Lost(start, end, reason, self.offset_before(), following))
         self.position = self.skipped = end
 
-    def next_entry(self) -> tuple[int, int] | None:
-        """Where the next whole batch begins after this place, and its first offset."""
+    def next_entry(self) -> tuple[int, int | None] | None:
+        """Where the next whole batch begins after this place, and its first offset, or the first one after it that may be."""
         from kafka_log.segment.resynchronisation import next_entry
 
         start, after = self.position + 1, self.offset_before()
@@ -335,7 +345,11 @@ class Run:
             searched, offset, entry = self.found
             if offset == after and searched <= start and (entry is None or start <= entry[0]):
                 return entry
-        entry = next_entry(self.readable(0), start, self.size, self.name, after)
+        entry = found = next_entry(self.readable(0), start, self.size, self.name, after)
+        while found is not None and not self.believes(found[1]):
+            found = next_entry(self.readable(0), found[0] + 1, self.size, self.name, after)
+        if entry is not None:
+            entry = entry[0], found[1] if found is not None else None
         self.found = (start, after, entry)
         return entry
 

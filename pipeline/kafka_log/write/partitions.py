@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,7 @@ class _Job:
             return
         name = utf8(segment.path.name)
         found = contents(segment)
+        found = replace(found, lost=tuple(run.up_to(next_base) for run in found.lost))
         headers = found.headers
         there = placed(found, next_base, self.last, wanted.keep_damaged)
         inside = wanted.inside(found)

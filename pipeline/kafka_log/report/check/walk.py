@@ -104,7 +104,7 @@ def walk(
     if piece.error is not None:
         raise piece.error
     bad = {batch.position for batch in refused}
-    lost = () if piece.end is None else piece.end.lost
+    lost = () if piece.end is None else tuple(run.up_to(next_base) for run in piece.end.lost)
     end_of_file = max([segment.size, *(run.end for run in lost)])  # a broker may be writing to it
     runs = tuple(run for run in lost if run.start not in bad)
     columns = dict(reading.wanted.joined(parts))
