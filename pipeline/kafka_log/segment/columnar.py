@@ -28,9 +28,9 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.cursor import CHUNK_BYTES, HEAD, Cursor, Loader, Source, WholeBytes
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, OnDamage, Policy, Record, Tail, record_size
-from kafka_log.segment.offsets_of_files import offsets_of, with_damage
+from kafka_log.segment.offsets_of_files import offsets_of
 from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
-from kafka_log.segment.row_damage import COLUMNS
+from kafka_log.segment.row_damage import COLUMNS, with_damage
 from kafka_log.segment.row_masks import HeaderMasks, RowMasks
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.skipping import SkippingDecoder, SkippingReader
