@@ -138,6 +138,7 @@ CASES = [
     Case("meta.properties: noise", written(IDS, bytes(range(128, 256))), False, "node ID not found", PROPERTIES),
     Case("meta.properties: no node", properties(lambda s: "" if "node.id" in s else s), False, UNREADABLE, PROPERTIES),
     Case("meta.properties: no cluster", properties(lambda s: "" if "cluster.id" in s else s), False, UNREADABLE, PROPERTIES),
+    Case("meta.properties: no directory", properties(lambda s: "" if "directory.id" in s else s), False, "", PROPERTIES),
     Case("meta.properties: version 7", properties(lambda s: s.replace("version=1", "version=7")), False, UNREADABLE, PROPERTIES),
     Case("meta.properties: a text", properties(lambda s: s.replace("node.id=1", "node.id=one")), False, UNREADABLE, PROPERTIES),
     Case("a leader epoch of -2", negative_epoch, True, "", ("warning", "leader_epoch_negative")),

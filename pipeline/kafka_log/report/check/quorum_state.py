@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import META_PROPERTIES
 from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.disk.small_files import TooLargeError, small_file
 from kafka_log.report.check.base import Check
@@ -29,7 +31,9 @@ class QuorumStateCheck(Check):
 
     def end(self) -> Iterable[Finding]:
         if self.context.is_whole and self.context.key[0] == CLUSTER_METADATA:
-            yield from self._of(self.context.partition.directory / NAME)
+            directory = self.context.partition.directory
+            yield from self._of(directory / NAME)
+            yield from self._without_id(directory / NAME, directory.parent / "meta.properties")
 
     def _of(self, path: Path) -> Iterator[Finding]:
         try:
@@ -47,6 +51,34 @@ class QuorumStateCheck(Check):
                 "Make a copy, and start the broker without it while the other voters run: it forgets whom it has voted for.",
                 byte=wrong[1],
             )
+
+    def _without_id(self, state: Path, properties: Path) -> Iterator[Finding]:
+        """The voters of a dynamic quorum are known by the ids of their directories. Brokers that know no such quorums write none."""
+        try:
+            said = _state(small_file(state, MOST))
+            ids = META_PROPERTIES.parse(small_file(properties), strict=False)
+        except (OSError, CodecError, ValueError):
+            return
+        node = ids.node_id
+        if node is None or ids.directory_id is not None or said.get("data_version") != 1:
+            return
+        if said.get("votedId", -1) < 0 and said.get("leaderId") != node:
+            return  # nothing says that it is a voter
+        yield self.context.finding(
+            "error",
+            "meta_properties",
+            properties,
+            "The file has no directory.id, and voters of the metadata are known by theirs: the node makes a new one when it starts, and is no voter with it.",
+            f"Write directory.id into it before you start the node: {NAME} has it as votedDirectoryId if votedId is {node}, and the other voters know it.",
+        )
+
+
+def _state(data: bytes) -> dict[str, Any]:
+    """The fields of the first line, where they can be read. Raises ValueError."""
+    if problem(data) is not None:
+        raise ValueError("no state of a quorum")
+    found: dict[str, Any] = json.JSONDecoder().raw_decode(data.splitlines()[0].decode().lstrip())[0]
+    return found
 
 
 def problem(data: bytes) -> tuple[str, int | None] | None:
