@@ -12,7 +12,7 @@ import pickle
 import struct
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, BinaryIO
 
@@ -37,6 +37,7 @@ from pyspark_kafka_log.worker_memory import memory_told
 from pyspark_kafka_log.writing import abort_rows, commit_rows, job_of, write_rows
 
 _INT = struct.Struct(">i")
+_SIZE = struct.Struct(">qq")
 PIECE = 1 << 30
 
 PACKAGES = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log")
@@ -163,7 +164,22 @@ def _plan(request: Mapping[str, Any], found: bytes, out: Pieces) -> None:
     splits = [task.splits for task in tasks if isinstance(task, Task)]
     if Aggregates.of(request) is not None:
         splits = splits or [()]  # the values of no rows
+    out.write(_SIZE.pack(*_size(request, reader, splits)))
     _send_tasks(splits, out)
+
+
+def _size(
+    request: Mapping[str, Any],
+    reader: KafkaLogReader | ReportReader,
+    tasks: Sequence[tuple[Any, ...]],
+) -> tuple[int, int]:
+    """The bytes of segments that tasks read, and how many rows come of them at most; -1 for what is not known. Rows of views are of other sizes than
+    records. Of aggregates there is a row for each split at most, or one for a task without any."""
+    if not isinstance(reader, KafkaLogReader) or reader.options.view is not None:
+        return -1, -1
+    if Aggregates.of(request) is not None:
+        return -1, sum(max(1, len(splits)) for splits in tasks)
+    return sum(part.size for splits in tasks for part in splits), -1
 
 
 def _aggregates(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:

@@ -12,10 +12,12 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
@@ -30,7 +32,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** What a query wants of a table: columns, filters, a limit, or aggregates; then the tasks that Python plans for it. */
 class LogScan
-    implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters, SupportsPushDownLimit, SupportsPushDownAggregates, Scan, Batch {
+    implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters, SupportsPushDownLimit, SupportsPushDownAggregates, SupportsReportStatistics, Batch {
     final Map options;
     final StructType table;
     StructType schema;
@@ -39,7 +41,8 @@ class LogScan
     private List aggregates;
     private List groups;
     private final QueryLogs logs = QueryLogs.ofThisQuery();
-    private InputPartition[] planned;
+    private LogPlan planned;
+    private boolean isToBeRead;
 
     LogScan(StructType schema, Map options) {
         this.table = schema;
@@ -49,6 +52,7 @@ class LogScan
 
     public void pruneColumns(StructType required) {
         schema = required;
+        isToBeRead = true;
     }
 
     /** All filters are told to Python, which leaves out what no row can come from; Spark looks again at each row, but for filters by which whole
@@ -93,7 +97,7 @@ class LogScan
         try {
             String told = worker.text(request("aggregates"), null);
             if (told.isEmpty()) aggregates = null;
-            else schema = (StructType) DataType.fromJson(told);
+            else pruneColumns((StructType) DataType.fromJson(told));
         } finally {
             worker.release();
         }
@@ -145,8 +149,17 @@ class LogScan
         return new LogStream(this);
     }
 
-    /** The tasks. They are planned once: all that runs of this scan reads the same. */
-    public synchronized InputPartition[] planInputPartitions() {
+    public InputPartition[] planInputPartitions() {
+        return planned().tasks;
+    }
+
+    /** By the plan of the tasks. Spark asks before it has told filters and columns too, of a scan that it does not read then; and of streams. */
+    public Statistics estimateStatistics() {
+        return isToBeRead ? LogSize.of(planned(), schema) : LogSize.UNKNOWN;
+    }
+
+    /** What is read is planned once: all that runs of this scan reads the same. */
+    private synchronized LogPlan planned() {
         if (planned == null) planned = logs.planned(request("plan"));
         return planned;
     }

@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.WeakHashMap;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
-import org.apache.spark.sql.connector.read.InputPartition;
 import scala.Option;
 
 /**
@@ -30,15 +29,15 @@ class QueryLogs {
         }
     }
 
-    /** The tasks of a scan. */
-    synchronized InputPartition[] planned(Map request) {
+    /** What a scan reads. */
+    synchronized LogPlan planned(Map request) {
         PythonWorker worker = PythonWorker.onDriver();
         try {
             ByteBuffer answer = worker.bytes(request, found);
             byte[] now = new byte[answer.getInt()];
             answer.get(now);
             found = now;
-            return LogScan.tasks(answer);
+            return new LogPlan(answer);
         } finally {
             worker.release();
         }
