@@ -108,7 +108,7 @@ def within_split(lost: Lost, part: Split) -> Lost:
     segment = part.segment
     if after is None and lost.start == part.start == 0 and segment.is_named:
         after = segment.base_offset - 1
-    if before is None:
+    if before is None and lost.end >= segment.size:
         before = part.next_offset
     # No checksum covers the offset of a batch: one that the names of segments contradict is none.
     if after is not None and segment.is_named and after < segment.base_offset - 1:
