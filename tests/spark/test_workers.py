@@ -6,8 +6,7 @@ import os
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark_kafka_log.connector.worker import first_rows
 
 from .logs import flipped, numbered, write
+from .processes import below, command, parents, until
 from .test_source import column, load
 
 pytestmark = [
@@ -42,36 +42,9 @@ def large(directory: Path) -> Path:
 
 def workers() -> set[int]:
     """The processes that answer; not the daemon that forks them."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            if MODULE in (entry / "cmdline").read_text().split("\0"):
-                status = (entry / "stat").read_text().rpartition(") ")[2].split()
-                if status[0] != "Z":
-                    parents[int(entry.name)] = int(status[1])
-        except (OSError, ValueError):
-            continue
-    mine = {os.getpid()}
-    for _ in range(4):  # the JVM, the daemon, its workers
-        mine |= {pid for pid, parent in _tree().items() if parent in mine}
-    return {pid for pid, parent in parents.items() if pid in mine and parent in parents}
-
-
-def _tree() -> dict[int, int]:
-    out = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            out[int(entry.name)] = int((entry / "stat").read_text().rpartition(") ")[2].split()[1])
-        except OSError:
-            continue
-    return out
-
-
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it does not come to pass"
-        time.sleep(0.05)
+    tree = parents()
+    answer = {pid for pid in below(os.getpid()) if MODULE in command(pid)}
+    return {pid for pid in answer if tree.get(pid) in answer}
 
 
 def paused(frame: DataFrame, folder: Path) -> DataFrame:

@@ -10,8 +10,6 @@ import java.util.Map;
 
 /** One answer of a worker: pieces with their lengths, 0 at the end, -1 before what went wrong, -2 before the metrics of a task. */
 class Chunks extends InputStream {
-    private static final String GONE = "kafka-log: the Python worker ended in the middle of an answer";
-
     private final DataInputStream in;
     private int left;
     private boolean ended;
@@ -38,7 +36,7 @@ class Chunks extends InputStream {
     private boolean fill() throws IOException {
         if (ended) return false;
         while (left == 0) {
-            left = length();
+            left = in.readInt(); // a worker that ends in the middle is an error, never an end
             if (left == 0) {
                 ended = true;
                 return false;
@@ -59,15 +57,6 @@ class Chunks extends InputStream {
         return true;
     }
 
-    /** A worker that ends in the middle is an error, never an end. */
-    private int length() throws IOException {
-        try {
-            return in.readInt();
-        } catch (EOFException e) {
-            throw new EOFException(GONE);
-        }
-    }
-
     public int read() throws IOException {
         if (!fill()) return -1;
         left--;
@@ -78,7 +67,7 @@ class Chunks extends InputStream {
         if (n == 0) return 0;
         if (!fill()) return -1;
         int got = in.read(to, at, Math.min(n, left));
-        if (got < 0) throw new EOFException(GONE);
+        if (got < 0) throw new EOFException();
         left -= got;
         return got;
     }

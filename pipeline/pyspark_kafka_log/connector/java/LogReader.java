@@ -53,6 +53,8 @@ class LogReader implements PartitionReader {
             return more;
         } catch (PythonError e) {
             throw e.ofReading();
+        } catch (IOException e) {
+            throw worker.ended(e);
         }
     }
 

@@ -55,7 +55,11 @@ class LogWriter implements DataWriter {
 
     private void send() throws IOException {
         rows.finish();
-        stream.writeBatch();
+        try {
+            stream.writeBatch();
+        } catch (IOException e) {
+            throw worker.ended(e);
+        }
         rows.reset();
         held = 0;
         bytes = 0;
@@ -63,15 +67,16 @@ class LogWriter implements DataWriter {
 
     public WriterCommitMessage commit() throws IOException {
         if (held > 0) send();
-        stream.end();
-        Chunks answer = worker.answer();
         try {
-            Written written = new Written(new String(answer.readAllBytes(), "UTF-8"));
+            stream.end();
+            Written written = new Written(new String(worker.answer().readAllBytes(), "UTF-8"));
             whole = true;
             return written;
         } catch (PythonError e) {
             whole = true;
             throw e.ofWriting();
+        } catch (IOException e) {
+            throw worker.ended(e);
         }
     }
 

@@ -13,6 +13,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
 import java.util.HashMap;
 import java.util.Map;
@@ -26,6 +27,7 @@ class PythonWorker {
     private static final String DAEMON = "pyspark.daemon";
     private static final String[] STORES = {"fs.s3a.", "fs.azure.", "fs.gs.", "google.cloud.auth."};
     private static final int BUFFER = 1 << 20;
+    private static final String GONE = "kafka-log: the Python worker ended in the middle of its work: it was killed, or the machine had no memory for it";
 
     private final String python;
     private final scala.collection.immutable.Map environment;
@@ -161,8 +163,7 @@ class PythonWorker {
             if (task != null) out.write(task);
             out.flush();
         } catch (IOException e) {
-            broken = true;
-            throw new UncheckedIOException(e);
+            throw new UncheckedIOException(ended(e));
         }
         return new Chunks(in);
     }
@@ -176,8 +177,7 @@ class PythonWorker {
         } catch (PythonError e) {
             throw e.ofPlanning(action((String) request.get("ask")));
         } catch (IOException e) {
-            broken = true;
-            throw new UncheckedIOException(e);
+            throw new UncheckedIOException(ended(e));
         }
     }
 
@@ -192,6 +192,12 @@ class PythonWorker {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** What it means that nothing can be sent or had: the worker is gone, unless this thread is told to stop. It is not to be used again. */
+    IOException ended(IOException e) {
+        broken = true;
+        return e instanceof ClosedChannelException ? e : new IOException(GONE, e);
     }
 
     /** Not to be used again. */

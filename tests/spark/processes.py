@@ -1,0 +1,63 @@
+"""The processes of a Spark as /proc shows them, and what they have open."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+POLL_S = 0.02
+
+
+def parents() -> dict[int, int]:
+    """Of each process its parent. Those that ended and were not waited for are none."""
+    out = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (entry / "stat").read_text().rpartition(") ")[2].split()[:2]
+        except OSError:
+            continue
+        if state != "Z":
+            out[int(entry.name)] = int(parent)
+    return out
+
+
+def below(pid: int) -> set[int]:
+    """The processes that one has begun, and theirs."""
+    tree = parents()
+    found: set[int] = set()
+    more = {pid}
+    while more:
+        more = {child for child, parent in tree.items() if parent in more} - found
+        found |= more
+    return found
+
+
+def command(pid: int) -> list[str]:
+    """What a process was begun with; nothing where it has ended."""
+    try:
+        return (Path("/proc") / str(pid) / "cmdline").read_text().split("\0")
+    except OSError:
+        return []
+
+
+def holders(pids: set[int], directory: Path) -> set[int]:
+    """Those of some processes that have a file below a directory open."""
+    return {pid for pid in pids if any(directory in path.parents for path in _opened(pid))}
+
+
+def _opened(pid: int) -> list[Path]:
+    out = []
+    try:
+        for entry in (Path("/proc") / str(pid) / "fd").iterdir():
+            out.append(entry.readlink())
+    except OSError:
+        pass  # it has ended, or has closed a file meanwhile
+    return out
+
+
+def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it does not come to pass"
+        time.sleep(POLL_S)

@@ -1,0 +1,173 @@
+"""The JVM of a driver is killed, and nothing else: its Python processes end, and nothing is seen of what they wrote."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+from pyspark.sql import SparkSession
+
+import kafka_log
+from pyspark_kafka_log.export import export
+from tests.paths import ROOT
+from tests.support.written import files, records
+
+from .processes import below, command, holders, parents, until
+from .test_killed_workers import LANES, ROWS, SLOWLY, keys
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for them in /proc"),
+]
+
+PATIENCE_S = 15
+"""In which processes end whose JVM is gone."""
+
+RUN = f'''
+    import sys, time
+    from pyspark.sql import SparkSession
+    import pyspark_kafka_log
+    from pyspark_kafka_log.export import export
+    from tests.spark.conftest import PythonSource
+    what, lane, source, target = sys.argv[1:]
+    spark = (
+        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "200").getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    spark.dataSource.register(PythonSource)
+    pyspark_kafka_log.enable(spark)
+    try:
+        if what == "export":
+            export(spark, source, target, options={{"engine": "construct"}})
+        elif what == "write":
+            frame = spark.sql("""{SLOWLY}""").write.format(lane).mode("append").option("topic", "t")
+            frame.save(target)
+        else:
+            frame = spark.read.format(lane).option("engine", "construct").load(source)
+            frame.write.format("noop").mode("overwrite").save()
+    except Exception as error:
+        print(f"{{type(error).__name__}}: {{error}}", flush=True)
+    else:
+        print("done", flush=True)
+    time.sleep(600)
+'''
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of two partitions that takes seconds to read by the Construct codecs."""
+    path = tmp_path_factory.mktemp("log")
+    for topic in ("a", "b"):
+        kafka_log.write_log(path, records(60_000), topic=topic)
+    return path
+
+
+@contextmanager
+def driver(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A Python with a JVM of its own."""
+    roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline", ".")]
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(roots),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    with subprocess.Popen(
+        [sys.executable, *map(str, arguments)],
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def kill_the_jvm(process: subprocess.Popen[str], directory: Path) -> None:
+    """As soon as a process below it has a file in the directory open. The Python processes below it end."""
+
+    def jvm() -> int | None:
+        return next((pid for pid in below(process.pid) if "java" in command(pid)[0]), None)
+
+    def busy() -> bool:
+        assert process.poll() is None
+        java = jvm()
+        return java is not None and bool(holders(below(java), directory))
+
+    until(busy, 120)
+    java = jvm()
+    assert java is not None
+    time.sleep(0.3)
+    others = below(java)
+    assert len(others) > 1, "a daemon, and a worker"
+    os.kill(java, signal.SIGKILL)
+    until(lambda: not others & parents().keys(), PATIENCE_S)
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_while_tasks_read(log: Path, lane: str, tmp_path: Path) -> None:
+    with driver("-c", textwrap.dedent(RUN), "read", lane, log, tmp_path) as process:
+        kill_the_jvm(process, log)
+        assert not said(process).startswith("done")
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_while_tasks_write(session: SparkSession, tmp_path: Path, lane: str) -> None:
+    target = tmp_path / "target"
+    kafka_log.write_log(target, records(0), topic="t", partitions=2)
+    before = files(target)
+    with driver("-c", textwrap.dedent(RUN), "write", lane, "", target) as process:
+        kill_the_jvm(process, target)
+        assert not said(process).startswith("done")
+    assert files(target) == before
+    writer = session.sql(SLOWLY).write.format(lane).mode("append").option("topic", "t")
+    writer.save(str(target))
+    assert keys(target) == list(range(ROWS))
+
+
+def test_while_tasks_export(session: SparkSession, tmp_path: Path, log: Path) -> None:
+    target = tmp_path / "out"
+    with driver("-c", textwrap.dedent(RUN), "export", "", log, target) as process:
+        kill_the_jvm(process, target)
+        assert not said(process).startswith("done")
+    assert exported(target) == 0
+    assert export(session, log, target).rows == 120_000
+    assert exported(target) == 120_000
+
+
+def test_while_the_command_exports(session: SparkSession, tmp_path: Path, log: Path) -> None:
+    """It says so, and ends."""
+    target = tmp_path / "out"
+    arguments = ["export", "--spark", "--engine", "construct", "--out", target, log]
+    with driver("-m", "kafka_log", *arguments) as process:
+        kill_the_jvm(process, target)
+        _, told = process.communicate(timeout=60)
+        print(told)
+        assert process.returncode == 2
+        assert "kafka-log: Spark ended" in told and "Traceback" not in told
+    assert exported(target) == 0
+    assert export(session, log, target).rows == 120_000
+
+
+def exported(target: Path) -> int:
+    """Rows that are seen. Arrow passes over what is beside them, as Spark does."""
+    return int(ds.dataset(target, format="parquet").count_rows()) if target.is_dir() else 0
