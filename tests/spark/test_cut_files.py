@@ -213,11 +213,12 @@ def test_a_query_whose_file_is_cut(
     (tmp_path / "go").touch()
     query.join(60)
     assert not query.is_alive()
-    if mode == "FAILFAST":
+    # On a machine with much to do all may have been read before.
+    if mode == "FAILFAST" and query.rows != len(EVERY):
         assert query.rows == -1
         assert str(path) in query.error and "became shorter" in query.error
     else:
-        assert not query.error and LEFT * RECORDS <= query.rows < len(EVERY)
+        assert not query.error and LEFT * RECORDS <= query.rows <= len(EVERY)
     path.write_bytes(large)
     assert load(spark, directory).count() == len(EVERY)
 
