@@ -15,6 +15,8 @@ tests are slow, so that the quick run starts one Spark only."""
 WITH_SERVERS = (
     "tests/spark/test_cluster.py",
     "tests/spark/test_connect.py",
+    "tests/spark/test_killed_jvm.py",
+    "tests/spark/test_killed_workers.py",
     "tests/spark/test_other_stores.py",
     "tests/spark/test_peer.py",
     "tests/spark/test_peer_stream.py",
