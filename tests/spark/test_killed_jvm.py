@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
@@ -94,7 +94,8 @@ def driver(*arguments: object) -> Iterator[subprocess.Popen[str]]:
         try:
             yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def kill_the_jvm(process: subprocess.Popen[str], directory: Path) -> None:
@@ -111,7 +112,6 @@ def kill_the_jvm(process: subprocess.Popen[str], directory: Path) -> None:
     until(busy, 120)
     java = jvm()
     assert java is not None
-    time.sleep(0.3)
     others = below(java)
     assert len(others) > 1, "a daemon, and a worker"
     os.kill(java, signal.SIGKILL)
@@ -157,15 +157,15 @@ def test_while_tasks_export(session: SparkSession, tmp_path: Path, log: Path) ->
 def test_while_the_command_exports(session: SparkSession, tmp_path: Path, log: Path) -> None:
     """It says so, and ends."""
     target = tmp_path / "out"
-    arguments = ["export", "--spark", "--engine", "construct", "--out", target, log]
-    with driver("-m", "kafka_log", *arguments) as process:
+    large = tmp_path / "large"  # kernels read it
+    kafka_log.write_log(large, pa.concat_tables([records(20_000)] * 100), topic="t", partitions=2)
+    with driver("-m", "kafka_log", "export", "--spark", "--out", target, large) as process:
         kill_the_jvm(process, target)
         _, told = process.communicate(timeout=60)
-        print(told)
-        assert process.returncode == 2
-        assert "kafka-log: Spark ended" in told and "Traceback" not in told
+    assert process.returncode == 2
+    assert "kafka-log: Spark: its JVM ended" in told and "Traceback" not in told
     assert exported(target) == 0
-    assert export(session, log, target).rows == 120_000
+    assert export(session, large, target).rows == 2_000_000
 
 
 def exported(target: Path) -> int:

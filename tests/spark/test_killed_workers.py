@@ -19,7 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafka_log
-from pyspark_kafka_log.export import export
+from pyspark_kafka_log.export import ExportError, export
 from tests.paths import ROOT
 from tests.support.written import files, records
 
@@ -45,7 +45,7 @@ RUN = f'''
     import json, sys
     from pyspark.sql import SparkSession
     import pyspark_kafka_log
-    from pyspark_kafka_log.export import export
+    from pyspark_kafka_log.export import ExportError, export
     from tests.spark.conftest import PythonSource
     spark = (
         SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
@@ -198,7 +198,7 @@ def test_an_export_without_another_try(session: SparkSession, tmp_path: Path, lo
     def work() -> int:
         return export(session, log, target, options={"engine": "construct"}).rows
 
-    with killing(target), pytest.raises(Exception, match=KILLED):
+    with killing(target), pytest.raises(ExportError, match="a Python worker ended"):
         work()
     assert list(target.rglob("*.parquet")) == [] and left(target) == []
     assert work() == 60_000

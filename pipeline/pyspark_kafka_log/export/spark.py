@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.collecting import quick_collections
-from pyspark_kafka_log.export.state import TaskError
+from pyspark_kafka_log.export.state import ExportError, TaskError
 from pyspark_kafka_log.export.writing import Job, Told, write_task
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 """Told how many tasks are done, and how many there are."""
+
+WORKER_GONE = "a Python worker ended in the middle of a task: it was killed, or the machine had no memory for it; nothing was added: run it again"
+JVM_GONE = "its JVM ended: it was killed, or had no memory; nothing was added: run it again"
 
 POLL_S = 0.5
 PATIENCE_S = 30
@@ -88,11 +91,11 @@ class SparkRunner:
                 self._context.cancelJobGroup(self._group)
             thread.join(PATIENCE_S)
             raise
+        except Exception as error:
+            failed.insert(0, error)
         if failed:
-            said = _said(str(failed[0]))
-            if said is not None:
-                raise TaskError("Spark", said) from failed[0]
-            raise failed[0]
+            meant = _meant(failed[0])
+            raise meant from (failed[0] if meant is not failed[0] else None)
         self._progress(tasks, tasks)
         return found
 
@@ -107,6 +110,22 @@ class SparkRunner:
                 info = tracker.getStageInfo(stage)
                 done += info.numCompletedTasks if info else 0
         self._progress(done, tasks)
+
+
+def _meant(error: BaseException) -> BaseException:
+    """What an error of Spark's is, in words for users; itself where it is another."""
+    if isinstance(error, ConnectionError) or type(error).__name__ in _OF_NO_JVM:
+        return ExportError("Spark", JVM_GONE)
+    said = _said(str(error))
+    if said is not None:
+        return TaskError("Spark", said)
+    return ExportError("Spark", WORKER_GONE) if _CRASHED in str(error) else error
+
+
+_OF_NO_JVM = ("Py4JError", "Py4JNetworkError")
+"""What Py4J raises for an answer that does not come; Py4JJavaError is for one that says what is wrong. Spark Connect comes without Py4J."""
+
+_CRASHED = "Python worker exited unexpectedly"
 
 
 def _said(text: str) -> str | None:
