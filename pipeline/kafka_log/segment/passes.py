@@ -8,7 +8,7 @@ from dataclasses import replace
 from io import FileIO
 from typing import TYPE_CHECKING
 
-from codecgen.runtime.errors import CodecError, TrailingError, Where
+from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
 from kafka_log.segment import tails
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
 from kafka_log.segment.offsets_of_files import offsets_of
@@ -18,6 +18,9 @@ from kafka_log.segment.read_ahead import ReadAhead
 if TYPE_CHECKING:
     from kafka_log.segment.framing import Frame
     from kafka_log.segment.reader import SegmentReader
+
+LOOKS = 8
+"""Entries after damage that are asked for an offset that can be; in a file that has the name of another none has one."""
 
 UNKNOWN = 0xFF
 """Stands for bytes that cannot be read, where zeros mean something."""
@@ -346,10 +349,13 @@ class Run:
             if offset == after and searched <= start and (entry is None or start <= entry[0]):
                 return entry
         entry = found = next_entry(self.readable(0), start, self.size, self.name, after)
-        while found is not None and not self.believes(found[1]):
+        for _ in range(LOOKS):
+            if found is None or self.believes(found[1]):
+                break
             found = next_entry(self.readable(0), found[0] + 1, self.size, self.name, after)
         if entry is not None:
-            entry = entry[0], found[1] if found is not None else None
+            can_be = found is not None and self.believes(found[1])
+            entry = entry[0], found[1] if found is not None and can_be else None
         self.found = (start, after, entry)
         return entry
 
@@ -359,7 +365,7 @@ class Run:
         said = f"it had {was} bytes when the query was planned, and has {now} now"
         return UnreadableError(said, Where(position=now, file=self.name))
 
-    def cut_off(self, more: str = "") -> CodecError:
+    def cut_off(self, more: str = "") -> ParseError:
         left = self.size - self.position
         where = Where(position=self.position, file=self.name)
         return TrailingError(f"{left} bytes at the end are no whole batch{more}", where)

@@ -8,11 +8,14 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import kafka_log
+from kafka_log.segment import resynchronisation
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.offsets_of_files import SPAN, offsets_of
+from kafka_log.segment.passes import LOOKS
 from tests.paths import SAMPLES
 
 SAMPLE = SAMPLES / "kafka-2.8" / "segments.small-0"
@@ -104,3 +107,26 @@ def test_what_is_lost_beside_it_has_bounds_that_can_be(tmp_path: Path) -> None:
     said = directory.salvage(tmp_path / "out").to_pylist()
     lost = [row for row in said if row["what"] == "lost" and row["byte"] == at[5]]
     assert [(row["first_offset"], row["last_offset"]) for row in lost] == [(33, 41)]
+
+
+def test_a_file_with_the_name_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After damage no offset can be: not all of the file is looked through for one, time and again."""
+    path = tmp_path / "t-0" / f"{1 << 40:020d}.log"
+    path.parent.mkdir()
+    batches = (kafka_log.encode(pa.table({"offset": [2 * i, 2 * i + 1]})) for i in range(200))
+    data = bytearray(b"".join(part for batch in batches for part in batch))
+    for at in starts(bytes(data))[::10]:
+        data[at + 65] ^= 1
+    path.write_bytes(data)
+    searched: list[int] = []
+    next_entry = resynchronisation.next_entry
+
+    def noted(read: Any, start: int, *rest: Any) -> Any:
+        searched.append(start)
+        return next_entry(read, start, *rest)
+
+    monkeypatch.setattr(resynchronisation, "next_entry", noted)
+    rows = salvaged(tmp_path, "arrow")
+    assert sum(row["crc_ok"] for row in rows) == 360
+    assert all("cannot be in a segment" in row["damage"] for row in rows)
+    assert len(searched) <= 20 * 2 * (LOOKS + 1)
