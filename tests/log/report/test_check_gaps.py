@@ -106,22 +106,6 @@ def test_many_gaps_between_records_with_keys_may_be_compaction(tmp_path: Path, c
     )
 
 
-@pytest.mark.parametrize("magic", [0, 1])
-def test_many_gaps_of_the_older_formats(tmp_path: Path, magic: int) -> None:
-    """Where the cleaner has been nothing is said of them."""
-    directory = tmp_path / "orders-0"
-    directory.mkdir()
-    data = b""
-    for base in range(0, 70, 10):
-        rows = {"offset": list(range(base, base + 5)), "key": pa.array([b"k"] * 5, pa.binary())}
-        data += b"".join(encode(pa.table(rows), magic=magic))
-    (directory / f"{0:020d}.log").write_bytes(data)
-    assert gaps(directory) == [("note", "offsets_missing", 5, 59)]
-    cleaner = tmp_path / "cleaner-offset-checkpoint"
-    cleaner.write_text("0\n1\norders 0 65\n", encoding="utf-8")
-    assert gaps(tmp_path) == []
-
-
 def test_gaps_between_records_without_keys_are_told_one_by_one(tmp_path: Path) -> None:
     directory = tmp_path / "orders-0"
     write(directory, [(10 * i, None) for i in range(7)])

@@ -217,16 +217,13 @@ class GapCheck(Check):
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:
             return False
-        return self._shows_it() or gap.last < (self.cleaned or 0)
-
-    def _shows_it(self) -> bool:
-        """Whether batches show that the partition was compacted, or it is one that always is."""
-        topic, _ = self.context.key
-        return self.has_holes or topic in COMPACTED
+        return self._has_traces() or gap.last < (self.cleaned or 0)
 
     def _has_traces(self) -> bool:
-        """The same, or may have been. Of the older formats each message is by itself: there many gaps are all that there is to see."""
-        return self._shows_it() or (self.has_old and self.count > FEW)
+        """Whether batches show that the partition was compacted, or it is one that always is. Of the older formats each message is by
+        itself: there many gaps are all that there is to see."""
+        topic, _ = self.context.key
+        return self.has_holes or topic in COMPACTED or (self.has_old and self.count > FEW)
 
     def _is_compacted(self) -> bool:
         """Whether anything says that the partition is, or was, compacted."""
