@@ -23,7 +23,7 @@ from kafka_log.write.checkpoints import write_leader_epochs
 from kafka_log.write.encoding import MAGIC
 from kafka_log.write.log_ends import LogEnd, log_end, log_starts
 from kafka_log.write.log_format import FormatError, LogFormat, WriteJob
-from kafka_log.write.moves import Move, decide, finish, locked, recover, remove
+from kafka_log.write.moves import DECIDED, Move, decide, finish, locked, recover, remove
 from kafka_log.write.producer_states import ProducerStates
 from kafka_log.write.rebase import rebase
 from kafka_log.write.sink_rows import SinkError
@@ -103,8 +103,14 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
 
 
 def abort(job: WriteJob) -> None:
-    """Remove what a job wrote, unless it was committed."""
-    remove(job_directory(job))
+    """Remove what a job wrote. One that was committed, and ended before everything had its place, is finished. Raises DirectoryError, OSError."""
+    target = Path(job.target)
+    place = job_directory(job)
+    if not (place / DECIDED).exists():
+        remove(place)
+        return
+    with locked(target):
+        recover(target)
 
 
 def _done(target: Path) -> dict[str, int]:

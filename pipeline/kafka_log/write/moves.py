@@ -12,6 +12,7 @@ import shutil
 import struct
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -136,9 +137,13 @@ def recover(target: Path) -> None:
 
 
 def remove(place: Path) -> None:
-    """Remove what a job has written, unless it is committed."""
-    if not (place / DECIDED).exists():
-        shutil.rmtree(place, ignore_errors=True)
+    """Remove what a job has written, unless it is committed. A task of it that goes on finds nothing to write into."""
+    if (place / DECIDED).exists():
+        return
+    away = place.with_name(f"{PREFIX}{uuid.uuid4()}{SUFFIX}")
+    with suppress(OSError):
+        place = place.rename(away)
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def _remove(place: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_tasks_follow_each_other(magic: int, codec: str, tmp_path: Path) -> None
 def test_a_job_that_is_killed_anywhere(
     overwrite: bool, is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At each rename of a commit: before the decision all is as it was, after it the next job makes it whole."""
+    """At each rename of a commit: before the decision all is as it was, after it the next job makes it whole, or an abort of this one."""
     start = tmp_path / "start"
     start.mkdir()
     if is_there:
@@ -106,9 +107,11 @@ def test_a_job_that_is_killed_anywhere(
         if killed and not decided:
             assert (rows(target) if is_there else []) == before
         outcomes.add((killed, decided))
-        abort(job)  # what Spark does, where it still can
-        with moves.locked(target):
-            moves.recover(target)
+        if decided and cut % 2:
+            with moves.locked(target):
+                moves.recover(target)
+        else:
+            abort(job)  # what Spark does, where it still can
         assert list(target.glob(".kafka-log*")) == []
         if killed and not decided:
             assert files(target) == files(start)
@@ -163,6 +166,22 @@ def test_nothing_is_seen_before(tmp_path: Path) -> None:
     commit(old, staged_of(old, 1))
     assert list(tmp_path.glob(".kafka-log-*")) == []
     abort(job)
+
+
+def test_a_task_that_goes_on_after_its_job_was_removed(tmp_path: Path) -> None:
+    """It leaves nothing either."""
+    job = job_of(tmp_path, segment_bytes=1_000_000)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(4):
+            yield pa.record_batch({"value": [b"x" * 100_000] * 50})
+            if number == 1:
+                assert any(tmp_path.glob(".kafka-log-*/*/t-0/*.log"))
+                abort(job)
+
+    with pytest.raises(FileNotFoundError):
+        write_task(job, 0, batches())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_given_offsets_of_several_tasks(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class LogWrite implements SupportsTruncate, Write, BatchWrite, StreamingWrite {
         request.put("options", options);
         request.put("schema", info.schema().json());
         request.put("overwrite", Boolean.valueOf(overwrite));
-        job = ask(request);
+        job = Undisturbed.ask(request);
         return this;
     }
 
@@ -76,13 +76,13 @@ class LogWrite implements SupportsTruncate, Write, BatchWrite, StreamingWrite {
     }
 
     public void abort(WriterCommitMessage[] messages) {
-        ask(request("abort"));
+        Undisturbed.ask(request("abort"));
     }
 
     public void abort(long epoch, WriterCommitMessage[] messages) {
         Map request = request("abort");
         request.put("batch", Long.valueOf(epoch));
-        ask(request);
+        Undisturbed.ask(request);
     }
 
     private void commit(Long epoch, WriterCommitMessage[] messages) {
@@ -91,7 +91,7 @@ class LogWrite implements SupportsTruncate, Write, BatchWrite, StreamingWrite {
         Map request = request("commit");
         request.put("messages", told);
         request.put("batch", epoch);
-        ask(request);
+        Undisturbed.ask(request);
     }
 
     private Map request(String ask) {
@@ -100,14 +100,5 @@ class LogWrite implements SupportsTruncate, Write, BatchWrite, StreamingWrite {
         request.put("job", job);
         request.put("query", info.queryId());
         return request;
-    }
-
-    private static String ask(Map request) {
-        PythonWorker worker = PythonWorker.onDriver();
-        try {
-            return worker.text(request, null);
-        } finally {
-            worker.release();
-        }
     }
 }
