@@ -21,6 +21,7 @@ PARTS = (
     "test_one_log.py",
     "test_source.py",
     "test_sql.py",
+    "test_statistics.py",
     "test_stream.py",
     "test_write_stream.py",
 )
