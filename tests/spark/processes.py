@@ -1,12 +1,45 @@
-"""The processes of a Spark as /proc shows them, and what they have open."""
+"""The processes of a Spark: one of its own, those below it as /proc shows them, and what they have open."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.paths import ROOT
+
 POLL_S = 0.02
+
+
+def environment() -> dict[str, str]:
+    """What a Python with a Spark of its own finds the source roots by."""
+    roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline", ".")]
+    found = {"PYTHONPATH": os.pathsep.join(roots), "PYSPARK_PYTHON": sys.executable}
+    return {**os.environ, **found, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+@contextmanager
+def driver(*arguments: object, stderr: int = subprocess.DEVNULL) -> Iterator[subprocess.Popen[str]]:
+    """A Python with a JVM of its own; in the end all of its processes are killed."""
+    with subprocess.Popen(
+        [sys.executable, *map(str, arguments)],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def parents() -> dict[int, int]:

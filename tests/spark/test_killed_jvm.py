@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,10 +16,9 @@ from pyspark.sql import SparkSession
 
 import kafka_log
 from pyspark_kafka_log.export import export
-from tests.paths import ROOT
 from tests.support.written import files, records
 
-from .processes import below, command, holders, parents, until
+from .processes import below, command, driver, holders, parents, until
 from .test_killed_workers import LANES, ROWS, SLOWLY, keys
 
 pytestmark = [
@@ -71,31 +68,6 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for topic in ("a", "b"):
         kafka_log.write_log(path, records(60_000), topic=topic)
     return path
-
-
-@contextmanager
-def driver(*arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A Python with a JVM of its own."""
-    roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline", ".")]
-    env = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(roots),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    with subprocess.Popen(
-        [sys.executable, *map(str, arguments)],
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
 
 
 def kill_the_jvm(process: subprocess.Popen[str], directory: Path) -> None:
@@ -159,7 +131,8 @@ def test_while_the_command_exports(session: SparkSession, tmp_path: Path, log: P
     target = tmp_path / "out"
     large = tmp_path / "large"  # kernels read it
     kafka_log.write_log(large, pa.concat_tables([records(20_000)] * 100), topic="t", partitions=2)
-    with driver("-m", "kafka_log", "export", "--spark", "--out", target, large) as process:
+    arguments = ["export", "--spark", "--out", target, large]
+    with driver("-m", "kafka_log", *arguments, stderr=subprocess.PIPE) as process:
         kill_the_jvm(process, target)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 2

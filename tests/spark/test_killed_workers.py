@@ -20,10 +20,9 @@ from pyspark.sql import SparkSession
 
 import kafka_log
 from pyspark_kafka_log.export import ExportError, export
-from tests.paths import ROOT
 from tests.support.written import files, records
 
-from .processes import below, holders, parents, until
+from .processes import below, driver, holders, parents, until
 
 pytestmark = [
     pytest.mark.spark,
@@ -45,7 +44,7 @@ RUN = f'''
     import json, sys
     from pyspark.sql import SparkSession
     import pyspark_kafka_log
-    from pyspark_kafka_log.export import ExportError, export
+    from pyspark_kafka_log.export import export
     from tests.spark.conftest import PythonSource
     spark = (
         SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
@@ -87,12 +86,12 @@ def killing(target: Path) -> Iterator[None]:
     assert done
 
 
-def kill_a_writer(driver: int, target: Path) -> int:
-    """Kill one process below the driver that has a file in the target open. Which one it was."""
+def kill_a_writer(pid: int, target: Path) -> int:
+    """Kill one process below another one that has a file in the target open. Which one it was."""
     found: set[int] = set()
 
     def writes() -> bool:
-        found.update(holders(below(driver) - {driver}, target))
+        found.update(holders(below(pid) - {pid}, target))
         return bool(found)
 
     until(writes)
@@ -116,57 +115,32 @@ def keys(path: Path) -> list[int]:
     return sorted(int(key) for key in kafka_log.read_table(path, ["key"])["key"].to_pylist())
 
 
-@contextmanager
-def with_retries() -> Iterator[subprocess.Popen[str]]:
-    """A Spark that runs tasks again that failed: it does what it is told by lines."""
-    roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline", ".")]
-    env = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(roots),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(RUN)],
-        env=env,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    ) as driver:
-        try:
-            yield driver
-        finally:
-            os.killpg(driver.pid, signal.SIGKILL)
+def asked(spark: subprocess.Popen[str], *line: object) -> None:
+    assert spark.stdin is not None
+    spark.stdin.write(json.dumps([str(one) for one in line]) + "\n")
+    spark.stdin.flush()
 
 
-def asked(driver: subprocess.Popen[str], *line: object) -> None:
-    assert driver.stdin is not None
-    driver.stdin.write(json.dumps([str(one) for one in line]) + "\n")
-    driver.stdin.flush()
-
-
-def told(driver: subprocess.Popen[str]) -> Any:
-    assert driver.stdout is not None
-    return json.loads(driver.stdout.readline())
+def told(spark: subprocess.Popen[str]) -> Any:
+    assert spark.stdout is not None
+    return json.loads(spark.stdout.readline())
 
 
 def test_tasks_that_run_again(session: SparkSession, tmp_path: Path, log: Path) -> None:
     """All rows are there, each once."""
-    with with_retries() as driver:
+    with driver("-c", textwrap.dedent(RUN)) as spark:
         for lane in LANES:
             target = tmp_path / lane
             kafka_log.write_log(target, records(0), topic="t", partitions=3)
-            asked(driver, lane, "", target)
-            kill_a_writer(driver.pid, target)
-            assert told(driver) is None
+            asked(spark, lane, "", target)
+            kill_a_writer(spark.pid, target)
+            assert told(spark) is None
             assert keys(target) == list(range(ROWS))
             assert left(target) == []
         target = tmp_path / "export"
-        asked(driver, "export", log, target)
-        kill_a_writer(driver.pid, target)
-        assert told(driver) == 60_000
+        asked(spark, "export", log, target)
+        kill_a_writer(spark.pid, target)
+        assert told(spark) == 60_000
         assert ds.dataset(target, format="parquet").count_rows() == 60_000
         assert left(target) == []
 

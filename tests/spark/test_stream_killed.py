@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.paths import ROOT
 from tests.spark.growing_logs import Growing
+from tests.spark.processes import environment
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -132,8 +132,3 @@ def rows(out: Path) -> Counter[tuple[str, int, str]]:
         columns = (table[name].to_pylist() for name in ("name", "offset", "value"))
         found.update(zip(*columns, strict=True))
     return found
-
-
-def environment() -> dict[str, str]:
-    roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline", ".")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(roots), "PYSPARK_PYTHON": sys.executable}

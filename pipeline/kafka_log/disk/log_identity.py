@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from codecgen.runtime.errors import CodecError
-from kafka_codecs import META_PROPERTIES
+from kafka_log.disk.broker_ids import broker_ids, node_of
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.disk.log_start import directories_around
-from kafka_log.disk.small_files import small_file
 from kafka_log.disk.topic_ids import topic_id
 from kafka_log.segment.places import is_url
 from kafka_log.segment.regular_files import open_regular
 
-_META = "meta.properties"
 _SAMPLE = 4096
 """Bytes that are looked at where a segment begins, in its middle, and at its end: there are checksums and times in them."""
 
@@ -32,7 +29,7 @@ def log_of(partition: Partition) -> dict[str, Any]:
     if (topic := topic_id(partition.directory)) is not None:
         found["topic_id"] = str(UUID(bytes=topic))
     for directory in directories_around(partition.directory):
-        if ids := _ids(directory / _META):
+        if ids := _ids(directory):
             return found | ids
     return found | {"path": resolved(partition.directory)}
 
@@ -42,13 +39,12 @@ def resolved(directory: Path) -> str:
     return os.fspath(directory if is_url(directory) else directory.resolve())
 
 
-def _ids(path: Path) -> dict[str, Any]:
+def _ids(directory: Path) -> dict[str, Any]:
     """What tells a broker's disk from others; nothing where that is not known."""
-    try:
-        said = META_PROPERTIES.parse(small_file(path), file=os.fspath(path), strict=False)
-    except (OSError, CodecError):
+    said = broker_ids(directory)
+    if said is None:
         return {}
-    node = said.broker_id if said.node_id is None else said.node_id
+    node = node_of(said)
     if said.directory_id is None and (said.cluster_id is None or node is None):
         return {}
     ids = {"cluster": said.cluster_id, "node": node, "disk": said.directory_id}

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from kafka_log.disk.directory import MAX_OFFSET
-
-MAX_RELATIVE = (1 << 31) - 1
-"""How far an offset may be from the one in the segment's name."""
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 
 
 def outside(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:

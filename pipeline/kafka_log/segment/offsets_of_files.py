@@ -8,8 +8,8 @@ from pathlib import PurePath
 
 _NAME = re.compile(r"(?P<base>\d{20})(?:-[\w-]+)?\.log(?:\.\w+)?\Z", re.ASCII)
 
-SPAN = 1 << 31
-"""Offsets that a segment has room for: its index files hold the distance from its first one in four bytes."""
+MAX_RELATIVE = (1 << 31) - 1
+"""How far an offset may be from the one in the segment's name: index files hold the distance in four bytes."""
 
 
 def offsets_of(path: str | os.PathLike[str]) -> range | None:
@@ -18,4 +18,4 @@ def offsets_of(path: str | os.PathLike[str]) -> range | None:
     if found is None:
         return None
     base = int(found["base"])
-    return range(base, base + SPAN)
+    return range(base, base + MAX_RELATIVE + 1)

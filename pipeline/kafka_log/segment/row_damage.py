@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Batch, Record, is_own_checksum
-from kafka_log.segment.offsets_of_files import SPAN
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.reader import batch_damage
 from kafka_log.segment.row_masks import numbers
 
@@ -59,7 +59,7 @@ def with_damage(rows: pa.RecordBatch, allowed: range) -> pa.RecordBatch:
     for row in wrong.tolist():
         said = (
             f"offset {offsets[row]} cannot be in a segment that begins at {allowed.start}:"
-            f" it has room for {SPAN} offsets"
+            f" it has room for {MAX_RELATIVE + 1} offsets"
         )
         told[row] = said if told[row] is None else f"{told[row]}; {said}"
     at = rows.schema.get_field_index("damage")

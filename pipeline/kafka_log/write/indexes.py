@@ -17,9 +17,9 @@ from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.markers import MarkerBodies, Markers
-from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.segment.model import Lost
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.batch_rows import BatchRows
 from kafka_log.write.producer_states import ProducerBatch, ProducerStates

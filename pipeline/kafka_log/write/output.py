@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from io import FileIO
 
-from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.header_arrays import Headers
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import read_exactly
 from kafka_log.write.segments import LogWriter
 

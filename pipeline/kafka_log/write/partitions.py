@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.disk.transactions import transactions
 from kafka_log.segment.header_arrays import Headers
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.row_selection import Aborted
 from kafka_log.write.account import Account
 from kafka_log.write.checkpoints import copy_partition_metadata, write_leader_epochs

@@ -18,10 +18,10 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.disk.directory import Segment
-from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.framing import layout_of
 from kafka_log.segment.model import Policy
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.write.contents import Contents
 from kafka_log.write.encoding import encode

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.casts import RowRefused
 from kafka_log.disk.directory import Segment
-from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.segment.batch_headers import Columns
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.write.encoding import MAGIC, encode, parts
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_format import WriteJob

@@ -153,6 +153,32 @@ def test_no_epoch_is_right(tmp_path: Path) -> None:
     assert LogDirectory(tmp_path).check().num_rows == 0
 
 
+@pytest.mark.parametrize(
+    ("change", "is_told"),
+    [
+        ({}, True),
+        ({"leaderId": 2, "votedId": 3}, True),
+        ({"leaderId": 2}, False),  # an observer has such a file too
+        ({"clusterId": "", "appliedOffset": 0, "data_version": 0}, False),
+    ],
+)
+def test_voters_are_known_by_the_ids_of_their_directories(
+    tmp_path: Path, change: dict[str, object], is_told: bool
+) -> None:
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    state = json.loads((root / QUORUM).read_bytes())
+    assert (state["leaderId"], state["votedId"], state["data_version"]) == (1, -1, 1)
+    (root / QUORUM).write_text(json.dumps(state | change), encoding="utf-8")
+    assert LogDirectory(root).check().num_rows == 0
+    path = root / "meta.properties"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    left = [line for line in lines if not line.startswith("directory.id")]
+    path.write_text("".join(left), encoding="utf-8")
+    found = [(row["severity"], row["code"]) for row in LogDirectory(root).check().to_pylist()]
+    assert found == ([("error", "meta_properties")] if is_told else [])
+
+
 def test_states_of_quorums() -> None:
     told: dict[str, object] = {"leaderId": 1, "leaderEpoch": 2, "votedId": -1}
     old = told | {"clusterId": "", "appliedOffset": 0, "currentVoters": [{"voterId": 1}]}

@@ -14,7 +14,7 @@ import pytest
 import kafka_log
 from kafka_log.segment import resynchronisation
 from kafka_log.segment.kernels import Engine
-from kafka_log.segment.offsets_of_files import SPAN, offsets_of
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
 from kafka_log.segment.passes import LOOKS
 from tests.paths import SAMPLES
 
@@ -37,7 +37,7 @@ COLUMNS = ["offset", "key", "value", "crc_ok", "damage"]
     ],
 )
 def test_names(name: str, base: int | None) -> None:
-    assert offsets_of(name) == (None if base is None else range(base, base + SPAN))
+    assert offsets_of(name) == (None if base is None else range(base, base + MAX_RELATIVE + 1))
 
 
 def starts(data: bytes) -> list[int]:
@@ -85,7 +85,7 @@ def test_rows_say_it_and_the_others_stay(tmp_path: Path, engine: Engine) -> None
                 assert got["damage"] is None
             else:
                 assert got["damage"] == (
-                    f"offset {offset} cannot be in a segment that begins at 0: it has room for {SPAN} offsets"
+                    f"offset {offset} cannot be in a segment that begins at 0: it has room for {MAX_RELATIVE + 1} offsets"
                 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import META_PROPERTIES
+from kafka_log.disk.broker_ids import broker_ids, node_of
 from kafka_log.disk.directory import DirectoryError, NotThere, Partition, discover
 from kafka_log.disk.names import CLUSTER_METADATA
-from kafka_log.disk.small_files import small_file
 from kafka_log.report.metadata_answer import answer, metadata_replicas
 from kafka_log.report.metadata_log import Event
 from kafka_log.report.metadata_state import TOPIC, topics
@@ -107,12 +105,8 @@ class Cluster:
 
 def _ids(directory: Path) -> tuple[int, bytes] | None:
     """The ids of the node and of the log directory; None where they are not known."""
-    path = directory / "meta.properties"
-    try:
-        said = META_PROPERTIES.parse(small_file(path), file=os.fspath(path), strict=False)
-    except (OSError, CodecError):
+    said = broker_ids(directory)
+    node = None if said is None else node_of(said)
+    if said is None or node is None or said.directory_id is None:
         return None
-    node = said.node_id if said.node_id is not None else said.broker_id
-    if node is None or said.directory_id is None:
-        return None
-    return int(node), said.directory_id.bytes
+    return node, said.directory_id.bytes

@@ -10,6 +10,8 @@ from pathlib import Path
 from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
+from kafka_log.disk.broker_ids import NAME as META
+from kafka_log.disk.broker_ids import broker_ids, node_of
 from kafka_log.disk.directory import MAX_OFFSET, parse_name
 from kafka_log.disk.files import PassedOver, is_directory
 from kafka_log.disk.names import BESIDE_PARTITIONS, stops_brokers
@@ -158,8 +160,8 @@ def check_broker_directory(directory: Path) -> Iterator[Finding]:
             continue
         elif path.name not in BESIDE_PARTITIONS and not (is_directory(path) and parse_name(path)):
             yield Finding("note", *_nothing_reads(path))
-    path = directory / "meta.properties"
-    wrong = unreadable(path, META_PROPERTIES) or _without_ids(path)
+    path = directory / META
+    wrong = unreadable(path, META_PROPERTIES) or _without_ids(directory)
     if wrong is not None:
         yield Finding(
             "error",
@@ -184,13 +186,10 @@ def unreadable(path: Path, codec: EntryPoint) -> tuple[str, int | None] | None:
     return None
 
 
-def _without_ids(path: Path) -> tuple[str, int | None] | None:
+def _without_ids(directory: Path) -> tuple[str, int | None] | None:
     """Why a meta.properties that can be read is none: brokers write at least one id."""
-    try:
-        found = META_PROPERTIES.parse(small_file(path), file=os.fspath(path), strict=False)
-    except FileNotFoundError:
-        return None
-    if any(i is not None for i in (found.broker_id, found.node_id, found.cluster_id)):
+    found = broker_ids(directory)
+    if found is None or node_of(found) is not None or found.cluster_id is not None:
         return None
     return "it has no id of the node and the cluster", None
 

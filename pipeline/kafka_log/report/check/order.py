@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.walk import Walked
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 
 OF_ONE_SEGMENT = 100
 """Batches of a segment that are named one by one."""

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import META_PROPERTIES
+from kafka_log.disk.broker_ids import NAME as META
+from kafka_log.disk.broker_ids import broker_ids
 from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.disk.small_files import TooLargeError, small_file
 from kafka_log.report.check.base import Check
@@ -33,7 +34,7 @@ class QuorumStateCheck(Check):
         if self.context.is_whole and self.context.key[0] == CLUSTER_METADATA:
             directory = self.context.partition.directory
             yield from self._of(directory / NAME)
-            yield from self._without_id(directory / NAME, directory.parent / "meta.properties")
+            yield from self._without_id(directory / NAME, directory.parent)
 
     def _of(self, path: Path) -> Iterator[Finding]:
         try:
@@ -52,24 +53,24 @@ class QuorumStateCheck(Check):
                 byte=wrong[1],
             )
 
-    def _without_id(self, state: Path, properties: Path) -> Iterator[Finding]:
+    def _without_id(self, path: Path, directory: Path) -> Iterator[Finding]:
         """The voters of a dynamic quorum are known by the ids of their directories. Brokers that know no such quorums write none."""
         try:
-            said = _state(small_file(state, MOST))
-            ids = META_PROPERTIES.parse(small_file(properties), strict=False)
+            state = _state(small_file(path, MOST))
         except (OSError, CodecError, ValueError):
             return
-        node = ids.node_id
-        if node is None or ids.directory_id is not None or said.get("data_version") != 1:
+        said = broker_ids(directory)
+        if said is None or said.node_id is None or said.directory_id is not None:
             return
-        if said.get("votedId", -1) < 0 and said.get("leaderId") != node:
-            return  # nothing says that it is a voter
+        is_voter = state["votedId"] >= 0 or state["leaderId"] == said.node_id
+        if state["data_version"] != 1 or not is_voter:
+            return
         yield self.context.finding(
             "error",
             "meta_properties",
-            properties,
+            directory / META,
             "The file has no directory.id, and voters of the metadata are known by theirs: the node makes a new one when it starts, and is no voter with it.",
-            f"Write directory.id into it before you start the node: {NAME} has it as votedDirectoryId if votedId is {node}, and the other voters know it.",
+            f"Write directory.id into it before you start the node: {NAME} has it as votedDirectoryId if votedId is {said.node_id}, and the other voters know it.",
         )
 
 
