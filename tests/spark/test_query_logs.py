@@ -57,7 +57,7 @@ def grow(logs: list[Growing], r: random.Random, root: Path) -> None:
     for _ in range(r.randrange(6)):
         log = r.choice(logs)
         r.choices([log.append, log.roll, log.tear], [12, 2, 2])[0]()
-        if log.files[-1].rest and any(log.files[-1].rest[-24:]):
+        if log.files[-1].rest and not log.files[-1].rest.endswith(bytes(24)):
             log.append()
     if r.random() < 0.1 and len(logs) < 4:
         logs.append(Growing(root / f"t-{len(logs)}", r))

@@ -108,12 +108,8 @@ class Cursor:
 
     def _count_in(self, run: Run, rows: Rows) -> None:
         """Note what the kernels have read, as if the reader had."""
-        run.position = rows.end
-        run.count += rows.entries
-        run.record_count += 0 if isinstance(self.reader, HeaderReader) else rows.batch.num_rows
-        run.last_batch = rows.last
-        if run.all_valid:
-            run.valid = rows.end
+        records = 0 if isinstance(self.reader, HeaderReader) else rows.batch.num_rows
+        run.count_in_read(rows.entries, records, rows.last, rows.end)
 
 
 def _room(run: Run, chunk: Chunk, stop: int) -> bool:

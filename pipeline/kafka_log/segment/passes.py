@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from io import FileIO
 from typing import TYPE_CHECKING
@@ -40,8 +41,8 @@ class Run:
         self.all_valid = True
         self.lost: list[Lost] = []
         self.last_offset: int | None = None
-        self.last_batch: int | None = None
-        """Where the last batch lies when others have read it: its last offset is not known yet."""
+        self.unasked: tuple[int, int, int] | None = None
+        """Where the first and the last batch lie that others have read, and where the last one ends: their offsets are not known yet."""
         self.note: str | None = None
         self.skipped: int | None = None
         """The end of the last bytes that were skipped."""
@@ -289,23 +290,47 @@ class Run:
         self.all_valid = self.all_valid and batch.is_valid
         if self.all_valid:
             self.valid = self.position
-        if batch.is_valid or self.reader.policy is not Policy.SALVAGE:
-            self.last_batch = None
-            if self.believes(batch.last_offset):
-                self.last_offset = batch.last_offset
+        trusted = batch.is_valid or self.reader.policy is not Policy.SALVAGE
+        if trusted and self.believes(batch.last_offset):
+            self.unasked = None
+            self.last_offset = batch.last_offset
+
+    def count_in_read(self, entries: int, records: int, last: int, end: int) -> None:
+        """Note what others have read from here on to ``end``, as if it was read here. The last of the entries lies at ``last``."""
+        first = self.position if self.unasked is None else self.unasked[0]
+        self.unasked = first, last, end
+        self.position = end
+        self.count += entries
+        self.record_count += records
+        if self.all_valid:
+            self.valid = end
 
     def offset_before(self) -> int | None:
         """The last offset before this place."""
-        if self.last_batch is not None:
-            position, self.last_batch = self.last_batch, None
-            size = self.position - position
-            try:
-                batch = self.reader.batch_at(self, position, size, records=False)
-            except UnreadableError:  # it could be read before
-                return self.last_offset
-            if self.believes(batch.last_offset):
-                self.last_offset = batch.last_offset
+        if self.unasked is not None:
+            first, last, end = self.unasked
+            self.unasked = None
+            with suppress(UnreadableError):  # they could be read before
+                batch = self.reader.batch_at(self, last, end - last, records=False)
+                self.last_offset = (
+                    batch.last_offset
+                    if self.believes(batch.last_offset)
+                    else self.last_believed(first, last)
+                )
         return self.last_offset
+
+    def last_believed(self, position: int, stop: int) -> int | None:
+        """The last offset of batches that were read before which there may be."""
+        from kafka_log.segment import framing
+
+        found = self.last_offset
+        while position < stop:
+            head = self.read(position, framing.HEADER_START)
+            size = framing.frame_of(head, position, self.name).size
+            offset = self.reader.batch_at(self, position, size, records=False).last_offset
+            found = offset if self.believes(offset) else found
+            position += size
+        return found
 
     def believes(self, offset: int) -> bool:
         """Whether there may be such an offset in the file."""

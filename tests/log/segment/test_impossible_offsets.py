@@ -13,6 +13,7 @@ import pytest
 
 import kafka_log
 from kafka_log.segment import resynchronisation
+from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
 from kafka_log.segment.passes import LOOKS
@@ -130,3 +131,22 @@ def test_a_file_with_the_name_of_another(tmp_path: Path, monkeypatch: pytest.Mon
     assert sum(row["crc_ok"] for row in rows) == 360
     assert all("cannot be in a segment" in row["damage"] for row in rows)
     assert len(searched) <= 20 * 2 * (LOOKS + 1)
+
+
+@pytest.mark.parametrize("engine", ["arrow", "construct"])
+@pytest.mark.parametrize("scans", [Scanner, BatchScanner])
+def test_what_is_lost_comes_after_the_last_offset_that_can_be(
+    tmp_path: Path, engine: Engine, scans: type[Scanner]
+) -> None:
+    """However many batches with such offsets are read at a time before it."""
+    path = tmp_path / FIRST
+    data = bytearray((SAMPLE / FIRST).read_bytes())
+    at = starts(bytes(data))
+    for i in (3, 4, 5):
+        data[at[i]] ^= 1
+    path.write_bytes(data[: at[6] + 30])
+    scanner = scans(path, None, "salvage", engine=engine)
+    assert sum(rows.num_rows for rows in scanner) == (36 if scans is Scanner else 6)
+    assert scanner.end is not None
+    (lost,) = scanner.end.lost
+    assert (lost.start, lost.after_offset) == (at[6], 17)
