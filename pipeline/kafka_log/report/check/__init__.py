@@ -15,12 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.disk.broker_files import BrokerFiles, read_broker_files
-from kafka_log.disk.directory import Partition
+from kafka_log.disk.directory import Partition, next_bases
 from kafka_log.disk.files import segment_bases
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
 from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints
 from kafka_log.report.check.cluster import Cluster
+from kafka_log.report.check.exchanged import check_exchanged
 from kafka_log.report.check.finding import FINDINGS, Finding, finding_table
 from kafka_log.report.check.gaps import GapCheck
 from kafka_log.report.check.indexes import OffsetIndexCheck, TimeIndexCheck
@@ -93,11 +94,15 @@ def findings(
     advance: Advance = lambda _: None,
 ) -> Iterator[Finding]:
     """The same one by one, partition by partition."""
-    for finding in chain(_of_directories(directories), check_together(partitions)):
+    exchanged = check_exchanged(partitions, Cluster, engine)
+    for finding in chain(_of_directories(directories), check_together(partitions), exchanged):
         if is_meant(finding, wanted):
             yield finding
     reading = Reading(deep, engine, advance, wanted.timestamps != EVERYTHING)
-    pieces = reading.pieces([s for partition in partitions for s in partition.segments])
+    following = dict(pair for partition in partitions for pair in next_bases(partition.segments))
+    pieces = reading.pieces(
+        [segment for partition in partitions for segment in partition.segments], following
+    )
     brokers: dict[Path, tuple[BrokerFiles, Cluster]] = {}
     for partition in partitions:
         directory = partition.directory

@@ -36,6 +36,10 @@ class Cluster:
         """Whether a topic has the broker's own way of cleaning, which is to delete, as long as the metadata log tells."""
         return topic in self._topics and not {topic, ""} & self._has_policy
 
+    def partitions_of(self, topic: str) -> int | None:
+        """How many partitions a topic has; None where it is not known."""
+        return sum(name == topic for name, _ in self._partitions) or None
+
     def is_here(self, key: tuple[str, int]) -> bool:
         """Whether a partition belongs into this log directory."""
         row = self._partitions.get(key)
