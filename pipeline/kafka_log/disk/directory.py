@@ -20,7 +20,6 @@ from kafka_log.disk.names import (
     parse_any,
     states_of,
 )
-from kafka_log.disk.names import MAX_OFFSET as MAX_OFFSET
 from kafka_log.disk.names import STATES as STATES
 from kafka_log.disk.names import Include as Include
 from kafka_log.disk.names import State as State
@@ -31,6 +30,7 @@ from kafka_log.segment.model import Tail
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.ranges import MAX_OFFSET as MAX_OFFSET
 from kafka_log.segment.regular_files import kind_of, open_regular
 
 NO_LOGS = "no segments (NNN.log) and no partition directories (topic-N) are in it"
@@ -105,6 +105,17 @@ class Partition:
     def size(self) -> int:
         """Bytes of its segments."""
         return sum(segment.size for segment in self.segments)
+
+
+def next_bases(segments: Sequence[Segment]) -> Iterator[tuple[Segment, int | None]]:
+    """Each segment of a partition with the first offset of the next one in the same state, None where no name says it."""
+    following: dict[State, int] = {}
+    found: list[int | None] = []
+    for segment in reversed(segments):
+        found.append(following.get(segment.state))
+        if segment.says_offset:
+            following[segment.state] = segment.base_offset
+    return zip(segments, reversed(found), strict=True)
 
 
 def by_state(

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_log.disk.names import MAX_OFFSET, State, of_file, parse_name
+from kafka_log.disk.names import State, of_file, parse_name
 from kafka_log.disk.remote_names import TIER
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import kind_of
 
 File = tuple[int, State, Path, int]

@@ -87,9 +87,6 @@ def _states(word: object) -> Iterable[State]:
     return found
 
 
-MAX_OFFSET = (1 << 63) - 1
-"""The names of files have room for larger ones."""
-
 BEYOND = "its name says more than an offset can be: no broker starts with it"
 
 OTHERS = {

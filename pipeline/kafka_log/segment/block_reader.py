@@ -175,9 +175,11 @@ class BlockReader:
         tail: Tail | str = Tail.REFERENCE,
         rescue: bool = True,
         size: int | None = None,
+        next_base: int | None = None,
     ) -> None:
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
         options |= {"chunk_bytes": chunk_bytes, "tail": tail, "rescue": rescue, "size": size}
+        options |= {"next_base": next_base}
         self.policy = policy
         self.options = options
         self.path = place_of(path)

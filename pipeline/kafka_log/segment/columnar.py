@@ -28,9 +28,9 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.cursor import CHUNK_BYTES, HEAD, Cursor, Loader, Source, WholeBytes
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, OnDamage, Policy, Record, Tail, record_size
-from kafka_log.segment.offsets_of_files import offsets_of
+from kafka_log.segment.odd_offsets import OddOffsets
 from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
-from kafka_log.segment.row_damage import COLUMNS, with_damage
+from kafka_log.segment.row_damage import COLUMNS
 from kafka_log.segment.row_masks import HeaderMasks, RowMasks
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.skipping import SkippingDecoder, SkippingReader
@@ -59,6 +59,7 @@ class FileOptions(TypedDict, total=False):
     rescue: bool
     size: int | None
     reaches: int | None
+    next_base: int | None
 
 
 class ReadOptions(FileOptions, total=False):
@@ -130,17 +131,19 @@ class Scanner:
         if isinstance(self.reader, SkippingReader):
             self.reader.selection = self.selection
         salvage = self.policy is Policy.SALVAGE
-        self.allowed = offsets_of(path) if salvage and "damage" in self.told else None
+        tells = salvage and "damage" in self.told
         needed = (
             *self.masks.columns(),
             *(("position",) if self.skips and self.records else ()),
-            *(("offset",) if self.allowed is not None else ()),
+            *(OddOffsets.COLUMNS if tells else ()),
         )
         there = {column.name for column in chosen}
-        hidden = [name for name in needed if name not in there]
+        hidden = [name for name in dict.fromkeys(needed) if name not in there]
         self.columns = chosen + choose(self.view, hidden)
         self.decoded = schema_of(self.columns)
         self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None
+        by = "construct" if self.kernels is None else engine
+        self.odd = OddOffsets(self.reader, by) if tells else None
         self.cursor = Cursor(self.reader, self._source, self._load)
         self._skipping: SkippingDecoder | None = None
         self._plain_bytes = 0
@@ -195,8 +198,8 @@ class Scanner:
                     continue
                 rows, more = self.masks.of(part, self.policy)
                 if rows.num_rows:
-                    if self.allowed is not None:
-                        rows = with_damage(rows, self.allowed)
+                    if self.odd is not None:
+                        rows = self.odd.tell(rows)
                     yield rows.select(self.schema.names)
                 if not more:
                     self.reader.end = None  # also when all was read already

@@ -12,10 +12,12 @@ MAX_RELATIVE = (1 << 31) - 1
 """How far an offset may be from the one in the segment's name: index files hold the distance in four bytes."""
 
 
-def offsets_of(path: str | os.PathLike[str]) -> range | None:
-    """The offsets that records in a segment may have, by its name; None for a file that has another name."""
+def offsets_of(path: str | os.PathLike[str], next_base: int | None = None) -> range | None:
+    """The offsets that records in a segment may have, by its name and by that of the next one if there is one; None for a file that has
+    another name."""
     found = _NAME.match(PurePath(path).name)
     if found is None:
         return None
     base = int(found["base"])
-    return range(base, base + MAX_RELATIVE + 1)
+    end = base + MAX_RELATIVE + 1
+    return range(base, end if next_base is None else min(next_base, end))

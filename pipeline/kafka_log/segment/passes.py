@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +19,7 @@ from kafka_log.segment.read_ahead import ReadAhead
 
 if TYPE_CHECKING:
     from kafka_log.segment.framing import Frame
+    from kafka_log.segment.model import Record
     from kafka_log.segment.reader import SegmentReader
 
 LOOKS = 8
@@ -43,11 +45,15 @@ class Run:
         self.last_offset: int | None = None
         self.unasked: tuple[int, int, int] | None = None
         """Where the first and the last batch lie that others have read, and where the last one ends: their offsets are not known yet."""
+        self.places: deque[int] = deque(maxlen=2)
+        """Where the last batch lies, and before it one from which headers lead there."""
         self.note: str | None = None
         self.skipped: int | None = None
         """The end of the last bytes that were skipped."""
         self.ahead = ReadAhead(file, size)
-        self.allowed = offsets_of(reader.path) if reader.policy is Policy.SALVAGE else None
+        self.allowed = (
+            offsets_of(reader.path, reader.next_base) if reader.policy is Policy.SALVAGE else None
+        )
         """The offsets that there may be. Others are not believed."""
         self.around: tuple[int | None, int | None] = (None, None)
         """Of the last batch with a wrong checksum: the last offset before it, and the first of the next good entry; None: unknown."""
@@ -290,15 +296,17 @@ class Run:
         self.all_valid = self.all_valid and batch.is_valid
         if self.all_valid:
             self.valid = self.position
-        trusted = batch.is_valid or self.reader.policy is not Policy.SALVAGE
-        if trusted and self.believes(batch.last_offset):
-            self.unasked = None
-            self.last_offset = batch.last_offset
+        if batch.is_valid or self.reader.policy is not Policy.SALVAGE:
+            self.places.append(batch.position)
+            if self.believes(batch.last_offset):
+                self.unasked = None
+                self.last_offset = batch.last_offset
 
     def count_in_read(self, entries: int, records: int, last: int, end: int) -> None:
         """Note what others have read from here on to ``end``, as if it was read here. The last of the entries lies at ``last``."""
         first = self.position if self.unasked is None else self.unasked[0]
         self.unasked = first, last, end
+        self.places.extend(sorted({self.position, last}))
         self.position = end
         self.count += entries
         self.record_count += records
@@ -332,13 +340,30 @@ class Run:
             position += size
         return found
 
+    def ends_before(self) -> tuple[int | None, int | None]:
+        """The last offset before the last batch, and the first one of that, as far as headers say."""
+        from kafka_log.segment.resynchronisation import ends_before
+
+        if len(self.places) < 2:
+            return None, None
+        found = ends_before(self.readable(0), self.places[0], self.places[1], self.name)
+        return found or (None, None)
+
     def believes(self, offset: int) -> bool:
         """Whether there may be such an offset in the file."""
         return self.allowed is None or offset in self.allowed
 
+    def is_between(self, after: int | None, records: list[Record], before: int | None) -> bool:
+        """Whether records have offsets between these."""
+        first, last = records[0].offset, records[-1].offset
+        fits = (after is None or after < first) and (before is None or last < before)
+        return fits and self.believes(first) and self.believes(last)
+
     def note_lost_records(self, batch: Batch, following: int | None) -> None:
         """Note that some records of a batch are lost. ``following`` is the first offset after it."""
-        after = batch.records[-1].offset if batch.records else self.offset_before()
+        after = self.offset_before()
+        if batch.records and self.is_between(after, batch.records, following):
+            after = batch.records[-1].offset
         torn = bool(batch.problems) and batch.problems[0].at == "size"
         why = (
             batch.problems[0 if torn else -1].error
@@ -366,7 +391,7 @@ class Run:
 
     def next_entry(self) -> tuple[int, int | None] | None:
         """Where the next whole batch begins after this place, and its first offset, or the first one after it that may be."""
-        from kafka_log.segment.resynchronisation import next_entry
+        from kafka_log.segment.resynchronisation import next_entry, offset_behind
 
         start, after = self.position + 1, self.offset_before()
         if self.found is not None:
@@ -378,11 +403,36 @@ class Run:
             if found is None or self.believes(found[1]):
                 break
             found = next_entry(self.readable(0), found[0] + 1, self.size, self.name, after)
+        other = self.entry_of_doubt(start, self.size if entry is None else entry[0], after)
+        if other is not None:
+            entry = found = other
+            after = self.last_offset
+        if found is not None and self.believes(found[1]):
+            behind = offset_behind(self.readable(0), found[0], self.size, self.name, after)
+            if behind is not None and behind <= found[1]:  # it is that one's which cannot be
+                found = found[0], behind
         if entry is not None:
             can_be = found is not None and self.believes(found[1])
             entry = entry[0], found[1] if found is not None and can_be else None
         self.found = (start, after, entry)
         return entry
+
+    def entry_of_doubt(self, start: int, end: int, after: int | None) -> tuple[int, int] | None:
+        """The next whole batch before a place, if its offset says that the last one before the damage, which lies behind a gap, has one that
+        is too high: that is not believed then."""
+        from kafka_log.segment.resynchronisation import next_entry
+
+        doubt, first = self.ends_before()
+        if after is None or doubt is None or doubt >= after:
+            return None
+        if first is not None and first <= doubt + 1:
+            return None
+        read = self.readable(0)
+        found = next_entry(read, start, end, self.name, doubt)
+        if found is None or found[1] > after:
+            return None
+        self.last_offset = doubt
+        return found
 
     def shorter(self, missing: range) -> UnreadableError:
         """That the file no longer has bytes that it had."""

@@ -10,6 +10,9 @@ Range = tuple[int | None, int | None]
 
 EVERYTHING: Range = (None, None)
 
+MAX_OFFSET = (1 << 63) - 1
+"""The names of files have room for larger ones."""
+
 
 def checked_range(name: str, bounds: Any) -> Range:
     """A range of 64-bit numbers; None is everything. Raises ValueError, which says ``name``."""

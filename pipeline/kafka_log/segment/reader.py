@@ -52,6 +52,8 @@ class SegmentReader:
     ``size`` are the bytes that the file had when it was found: they are lost when it is gone. With ``reaches`` those that it has no longer are
     lost too, up to ``stop``; but not where its batches still come as far as that offset: brokers cut off what they made longer in advance.
 
+    ``next_base`` is the first offset of the next segment, None where nobody says it: under ``salvage`` larger ones are not believed.
+
     Raises :class:`CodecError` for the first problem under ``strict``, FileNotFoundError for a file that was never there.
     What cannot be read of a file is a problem as any other: an :class:`UnreadableError`, which is an OSError too.
     """
@@ -70,6 +72,7 @@ class SegmentReader:
         rescue: bool = True,
         size: int | None = None,
         reaches: int | None = None,
+        next_base: int | None = None,
     ) -> None:
         self.path = place_of(path)
         self.policy = Policy(policy)
@@ -83,6 +86,7 @@ class SegmentReader:
         self.rescue = rescue
         self.size = size
         self.reaches = reaches
+        self.next_base = next_base
         self.end: End | None = None
 
     @property

@@ -51,6 +51,33 @@ def entry_at(read: Read, position: int, size: int, file: str, after: int | None)
     return _entry(head, read, position, size, offsets, after, [size])
 
 
+def offset_behind(read: Read, position: int, size: int, file: str, after: int | None) -> int | None:
+    """The first offset of the entry that follows the one at a place, None as :func:`entry_at`."""
+    end = position + framing.frame_of(read(position, HEADER_BYTES), position, file).size
+    return entry_at(read, end, size, file, after) if end < size else None
+
+
+def ends_before(
+    read: Read, start: int, last: int, file: str
+) -> tuple[int | None, int | None] | None:
+    """The last offset of the batches from ``start`` up to the one at ``last``, and the first one of that, as headers say; None where these
+    do not lead from one place to the other."""
+    offsets = Columns(("base_offset", "last_offset"), file)
+    position: int = start
+    before: int | None = None
+    try:
+        while position <= last:
+            head = read(position, HEADER_BYTES)
+            frame = framing.frame_of(head, position, file)
+            first, end = offsets.of(Entry(position, frame, head))
+            if position == last:
+                return before, None if first is None else int(first)
+            position, before = position + frame.size, int(end)
+    except CodecError:
+        pass
+    return None
+
+
 def _header_pattern() -> re.Pattern[bytes]:
     """Finds every place where the bytes could be the head of an entry: a length that is above 0, and a value that says
     which layout it is. A look-ahead, so that places may overlap."""

@@ -6,14 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Batch, Record, is_own_checksum
-from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.reader import batch_damage
-from kafka_log.segment.row_masks import numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +44,3 @@ COLUMNS: Mapping[str, Told] = {
     "damage": Told(pa.field("damage", pa.string()), damage, None),
 }
 """Those of the view records only, on request."""
-
-
-def with_damage(rows: pa.RecordBatch, allowed: range) -> pa.RecordBatch:
-    """Rows whose column ``damage`` says of an offset that it cannot be."""
-    offsets = numbers(rows, "offset")
-    wrong = np.flatnonzero((offsets < allowed.start) | (offsets >= allowed.stop))
-    if not len(wrong):
-        return rows
-    told = rows.column("damage").to_pylist()
-    for row in wrong.tolist():
-        said = (
-            f"offset {offsets[row]} cannot be in a segment that begins at {allowed.start}:"
-            f" it has room for {MAX_RELATIVE + 1} offsets"
-        )
-        told[row] = said if told[row] is None else f"{told[row]}; {said}"
-    at = rows.schema.get_field_index("damage")
-    return rows.set_column(at, rows.schema.field(at), pa.array(told, pa.string()))

@@ -17,6 +17,7 @@ from kafka_log.disk.directory import (
     Partition,
     Segment,
     chosen,
+    next_bases,
     survey,
 )
 from kafka_log.disk.files import line_of, of_topics
@@ -120,6 +121,9 @@ def scan(
     begin = wanted.timestamps[0]
     seeks = indexes and wanted.policy is Policy.KAFKA
     rows = PartitionRows(wanted, engine, of_view=view is not None)
+    following: dict[Segment, int | None] = {}
+    if wanted.policy is Policy.SALVAGE:
+        following = dict(pair for partition in found for pair in next_bases(partition.segments))
 
     def open_segment(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         start = 0
@@ -140,6 +144,7 @@ def scan(
             start=start,
             tail=segment.tail,
             size=segment.size,
+            next_base=following.get(segment),
             **reading,
         )
 

@@ -304,6 +304,7 @@ def _scanner(part: Split, scan: Scan, columns: tuple[str, ...]) -> Scanner:
         tail=part.segment.tail,
         size=part.segment.size,
         reaches=part.reaches,
+        next_base=part.next_offset,
     )
     scanner.max_bytes = scan.batch_bytes
     return scanner

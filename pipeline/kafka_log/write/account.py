@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,13 @@ import numpy as np
 from kafka_log.disk.directory import utf8
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost
+from kafka_log.segment.positioned_reads import open_segment, read_what_there_is
 from kafka_log.write.contents import Contents
 from kafka_log.write.said import Said
 from kafka_log.write.segments import Anew
+
+_Place = tuple[Path, int, int]
+"""A file, a position in it, and a number of bytes."""
 
 MISPLACED = "its offsets are lower than those before, or belong to another segment"
 
@@ -21,20 +26,35 @@ class Account:
 
     def __init__(self) -> None:
         self.said: list[Said] = []
-        self._untaken: list[Said] = []
+        self._untaken: list[tuple[Said, _Place | None]] = []
         self._firsts: list[Any] = [np.empty(0, np.int64)]
         self._lasts: list[Any] = [np.empty(0, np.int64)]
+        self._taken: list[tuple[Path, Any, Any, Any]] = []  # first offsets, places, sizes
 
     def rows(self) -> list[Said]:
-        """All of them, by files. What was not taken is lost, unless its offsets are there."""
+        """All of them, by files. What was not taken is lost, unless its offsets are there, and are believed: no checksum covers them. A
+        batch that does not go on where the one before it in its file ends is looked for among those that are taken."""
         begin, end = self._runs()
-        for one in self._untaken:
+        for one, alone in self._untaken:
             if one.first_offset is None or one.last_offset is None:
                 continue
             at = int(np.searchsorted(begin, one.first_offset, side="right")) - 1
-            if at >= 0 and one.first_offset <= one.last_offset <= end[at]:
+            if not (at >= 0 and one.first_offset <= one.last_offset <= end[at]):
+                continue
+            if alone is None or self._has(alone, one.first_offset):
                 one.what, one.reason = "twice", f"batches with these offsets are kept: {one.reason}"
-        return sorted([*self.said, *self._untaken], key=lambda one: one.file)
+            else:
+                one.reason = f"other batches with these offsets are kept: {one.reason}"
+        return sorted([*self.said, *(one for one, _ in self._untaken)], key=lambda one: one.file)
+
+    def _has(self, place: _Place, offset: int) -> bool:
+        """Whether the same batch is taken from another place."""
+        for path, first, position, size in self._taken:
+            for i in np.flatnonzero(first == offset).tolist():
+                there = path, int(position[i]), int(size[i])
+                if there[2] == place[2] and _bytes(there) == _bytes(place):
+                    return True
+        return False
 
     def _runs(self) -> tuple[Any, Any]:
         """Runs of offsets that are kept without a gap between batches: first and last."""
@@ -47,8 +67,10 @@ class Account:
     def taken(self, name: str, found: Contents, taken: Any, rewritten: Any) -> None:
         """Batches that are taken as they are, and those that are ``rewritten`` though they are good."""
         headers = found.headers
-        self._firsts.append(headers.first[taken])
+        first, position, size = (a[taken] for a in (headers.first, headers.position, headers.size))
+        self._firsts.append(first)
         self._lasts.append(headers.last[taken])
+        self._taken.append((found.segment.path, first, position, size))
         good = taken & found.is_good
         kept, without = good & ~rewritten, good & rewritten
         if kept.any() or not without.any():
@@ -85,10 +107,11 @@ class Account:
             if len(run):
                 one = _sum(name, "lost", found.headers, run, found.rows)
                 one.reason = MISPLACED
-                self._untaken.append(one)
+                self._untaken.append((one, _alone(found, run)))
         for i in found.troubles:
             if which[i] and found.rows[i]:
-                self._untaken.append(_batch(name, _missing(found, i), found, i))
+                row = _batch(name, _missing(found, i), found, i)
+                self._untaken.append((row, _alone(found, np.array([i]))))
 
     def unfinished(self, name: str, found: Lost | None) -> None:
         """What a broker has not written to its end: nothing of it counts as lost."""
@@ -108,6 +131,20 @@ class Account:
             row.last_offset = lost.before_offset - 1
         row.reason = utf8(lost.reason)
         self.said.append(row)
+
+
+def _alone(found: Contents, run: Any) -> _Place | None:
+    """Where a batch lies that does not go on where the one before it ends; None for others, and for several."""
+    headers, i = found.headers, int(run[0])
+    if len(run) > 1 or (i and headers.first[i] == headers.last[i - 1] + 1):
+        return None
+    return found.segment.path, int(headers.position[i]), int(headers.size[i])
+
+
+def _bytes(place: _Place) -> bytes:
+    path, position, size = place
+    with open_segment(path) as file:
+        return read_what_there_is(file, position, size, 0)
 
 
 def _missing(found: Contents, i: int) -> str:

@@ -10,12 +10,12 @@ import numpy as np
 
 from kafka_codecs import LOG_ENTRY
 from kafka_log.disk.directory import Segment
-from kafka_log.disk.placement import in_order, outside
 from kafka_log.disk.unfinished import told_apart
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
 from kafka_log.segment.model import Batch, Lost, Policy
+from kafka_log.segment.placement import in_order, outside
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_damage import crc_ok
 
@@ -55,10 +55,16 @@ class Contents:
         return found
 
 
-def contents(segment: Segment) -> Contents:
-    """Read a segment. What the system does not give of it is lost."""
+def contents(segment: Segment, next_base: int | None = None) -> Contents:
+    """Read a segment. What the system does not give of it is lost. ``next_base`` is the first offset of the next one, None where nobody
+    says it."""
     reader = BlockReader(
-        segment.path, policy=Policy.SALVAGE, tail=segment.tail, size=segment.size, rescue=True
+        segment.path,
+        policy=Policy.SALVAGE,
+        tail=segment.tail,
+        size=segment.size,
+        rescue=True,
+        next_base=next_base,
     )
     parts: list[Headers] = []
     rows: list[Any] = [np.empty(0, np.int64)]

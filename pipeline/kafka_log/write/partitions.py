@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.disk.directory import Partition, Segment, next_bases, utf8
 from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.disk.transactions import transactions
 from kafka_log.segment.header_arrays import Headers
@@ -31,11 +31,11 @@ def write_partition(
     partition: Partition, out: Path, wanted: Wanted, advance: Advance = lambda _: None
 ) -> list[Said]:
     """Write what is wanted of a partition into a directory that is empty, with all that a broker wants there. What is to be said of
-    it. Memory holds the batch headers of one segment, and the offsets of all batches. Raises OSError."""
+    it. Memory holds the batch headers of one segment, and of all batches the offsets and places. Raises OSError."""
     job = _Job(wanted, not_committed(partition.segments) if wanted.flatten else Aborted())
     with LogWriter(out) as log:
-        for i, segment in enumerate(partition.segments):
-            job.segment(log, segment, _next_base(partition.segments, i))
+        for segment, next_base in next_bases(partition.segments):
+            job.segment(log, segment, next_base)
             advance(segment.size)
         job.end(log)
     whose = not wanted.flatten
@@ -105,13 +105,6 @@ def _file_of(offset: int, segments: Sequence[Segment]) -> str:
     return before[-1] if before else segments[0].path.name
 
 
-def _next_base(segments: Sequence[Segment], i: int) -> int | None:
-    """The first offset that belongs to the segment after one, as far as names say."""
-    state = segments[i].state
-    found = (base_of(s) for s in segments[i + 1 :] if s.state == state)
-    return next((base for base in found if base is not None), None)
-
-
 def _copy_first_snapshot(source: Partition, first: Segment, out: Path) -> None:
     """What the broker knew of producers where the log begins: their batches may be gone."""
     name = f"{first.base_offset:020d}.snapshot"
@@ -140,7 +133,7 @@ class _Job:
         if not wanted.needs(base, next_base):
             return
         name = utf8(segment.path.name)
-        found = contents(segment)
+        found = contents(segment, next_base)
         found = replace(found, lost=tuple(run.up_to(next_base) for run in found.lost))
         headers = found.headers
         there = placed(found, next_base, self.last, wanted.keep_damaged)

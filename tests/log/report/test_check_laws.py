@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log import LogDirectory, discover
-from kafka_log.disk.placement import in_order
+from kafka_log.segment.placement import in_order
 from kafka_log.report.stat import Stat
 from kafka_log.report.stat_asked import Asked
 from kafka_log.tables.selection import Selection

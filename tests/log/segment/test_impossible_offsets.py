@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 import shutil
 import struct
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,10 @@ import kafka_log
 from kafka_log.segment import resynchronisation
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
+from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
 from kafka_log.segment.passes import LOOKS
+from kafka_log.tables.splits import Scan, Split, read_splits
 from tests.paths import SAMPLES
 
 SAMPLE = SAMPLES / "kafka-2.8" / "segments.small-0"
@@ -150,3 +155,205 @@ def test_what_is_lost_comes_after_the_last_offset_that_can_be(
     assert scanner.end is not None
     (lost,) = scanner.end.lost
     assert (lost.start, lost.after_offset) == (at[6], 17)
+def dealt(engine: Engine, path: Path, **options: Any) -> list[dict[str, Any]]:
+    scan = kafka_log.scan(path, COLUMNS, policy="salvage", engine=engine, **options)
+    return list(scan.read_all().to_pylist())
+
+
+def by_either_engine(path: Path) -> list[dict[str, Any]]:
+    found, other = (dealt(engine, path) for engine in ("arrow", "construct"))
+    assert found == other
+    return found
+
+
+Change = Callable[[bytearray, list[int]], None]
+
+
+def flipped(byte: int, bits: int) -> Change:
+    """Of the first offset of batch 5, which is 30."""
+
+    def change(data: bytearray, at: list[int]) -> None:
+        data[at[5] + byte] ^= bits
+
+    return change
+
+
+def beside(kind: str) -> Change:
+    """Damage in the batch after that one, in that before it, or in itself."""
+
+    def change(data: bytearray, at: list[int]) -> None:
+        if kind == "checksum after":
+            data[at[6] + 100] ^= 1
+        elif kind == "length after":
+            data[at[6] + 9] ^= 1
+        elif kind:
+            i = {"bytes of it": 5, "bytes before": 4, "bytes after": 6}[kind]
+            del data[at[i] + 200 : at[i] + 300]
+
+    return change
+
+
+def changed(directory: Path, *changes: Change, joined: bool) -> Path:
+    """The sample with changes in its first segment, of which there is only one if ``joined``."""
+    log = directory / "segments.small-0"
+    log.mkdir(parents=True)
+    parts = [path.read_bytes() for path in sorted(SAMPLE.glob("*.log"))]
+    data = bytearray(b"".join(parts) if joined else parts[0])
+    at = starts(bytes(data))
+    for change in changes:
+        change(data, at)
+    if not joined:
+        for path in SAMPLE.glob("*.log"):
+            shutil.copy(path, log)
+    (log / FIRST).write_bytes(data)
+    return directory
+
+
+LOST = ("unreadable_bytes", "batch_checksum", "torn_tail")
+HIGH = {"first byte": flipped(0, 0x2D), "middle byte": flipped(5, 1), "last byte": flipped(7, 0x40)}
+
+
+@pytest.mark.parametrize("joined", [False, True], ids=["rolled", "active"])
+@pytest.mark.parametrize(
+    "kind", ["", *["checksum after", "length after", "bytes after", "bytes before", "bytes of it"]]
+)
+@pytest.mark.parametrize("high", HIGH)
+def test_a_batch_whose_offset_is_too_high(
+    tmp_path: Path, high: str, kind: str, joined: bool
+) -> None:
+    """Whatever is damaged beside it: the others are there, without damage, and what is lost has the bounds of those that can be."""
+    directory = changed(tmp_path / "in", HIGH[high], beside(kind), joined=joined)
+    found = by_either_engine(directory)
+    whole = kafka_log.scan(SAMPLE, COLUMNS).read_all().to_pylist()
+    hurt = {
+        "checksum after": 6,
+        "length after": 6,
+        "bytes after": 6,
+        "bytes before": 4,
+        "": 5,
+        "bytes of it": 5,
+    }[kind]
+    good = [row for row in whole if row["offset"] // 6 not in (5, hurt)]
+    assert [row for row in found if row["damage"] is None] == good
+    odd = [
+        row for row in found if row["offset"] not in range(144) or row["offset"] in range(94, 100)
+    ]
+    odd = [row for row in odd if row["damage"] is not None]
+    assert len(odd) == (3 if kind == "bytes of it" else 6)
+    for row in odd:
+        assert (
+            "does not fit the batches beside it" in row["damage"] or "cannot be in" in row["damage"]
+        )
+        assert row["crc_ok"] is (None if kind == "bytes of it" else True)
+    findings = kafka_log.LogDirectory(directory).check().to_pylist()
+    at_risk = [row for row in findings if row["code"] in LOST]
+    assert len(at_risk) == (kind != "")
+    low, high_ = {4: (24, 35), 5: (30, 35), 6: (30, 41)}[hurt]
+    for row in at_risk:
+        assert low <= row["first_offset"] <= row["last_offset"] <= high_
+        assert row["records"] == row["last_offset"] - row["first_offset"] + 1
+    said = kafka_log.LogDirectory(directory).salvage(tmp_path / "out").to_pylist()
+    assert not [row for row in said if row["what"] == "twice"]
+    gone = [row for row in said if row["what"] == "lost"]
+    assert gone
+    for row in gone:
+        assert row["first_offset"] <= row["last_offset"]
+        assert (
+            row["records"] is not None or low <= row["first_offset"] <= row["last_offset"] <= high_
+        )
+    kept = kafka_log.scan(tmp_path / "out", COLUMNS).read_all().to_pylist()
+    assert [row["offset"] for row in good] == [row["offset"] for row in kept if row in good]
+
+
+@pytest.mark.parametrize(("bits", "which"), [(0x01, (5, 6)), (0x02, (4, 5)), (0x1E, (5,))])
+def test_of_two_that_contradict_each_other_nobody_knows_which_is_wrong(
+    tmp_path: Path, bits: int, which: tuple[int, ...]
+) -> None:
+    """30 as 31 reaches into the next batch, as 28 into the one before; as 0 it contradicts five."""
+    found = by_either_engine(changed(tmp_path, flipped(7, bits), joined=False))
+    assert len(found) == 144
+    told = [i for i, row in enumerate(found) if row["damage"] is not None]
+    assert told == [6 * n + i for n in which for i in range(6)]
+    wrong = next(row for row in found[30:36])
+    first = 30 ^ bits
+    assert wrong["damage"] == (
+        f"offset {first} does not fit the batches beside it: the one before ends with 29, the one after begins with 36"
+    )
+
+
+def test_the_name_of_the_next_segment(tmp_path: Path) -> None:
+    found = by_either_engine(changed(tmp_path, flipped(7, 0x40), joined=False))
+    (first, *_) = [row for row in found if row["damage"] is not None]
+    assert (
+        first["damage"]
+        == "offset 94 cannot be in a segment that begins at 0: the next one begins at 42"
+    )
+
+
+@pytest.mark.parametrize(
+    "selection", [{"offsets": (90, 100)}, {"keys": [b"never"]}, {"offsets": (30, 31)}]
+)
+def test_what_is_told_does_not_hang_on_what_is_asked_for(tmp_path: Path, selection: Any) -> None:
+    directory = changed(tmp_path, flipped(7, 0x40), joined=True)
+    every = {(row["offset"], row["value"]): row for row in by_either_engine(directory)}
+    for engine in ("arrow", "construct"):
+        for row in dealt(engine, directory, **selection):
+            assert row == every[row["offset"], row["value"]]
+
+
+def test_small_chunks_tell_the_same(tmp_path: Path) -> None:
+    directory = changed(tmp_path, flipped(7, 0x40), joined=True)
+    assert dealt("arrow", directory, chunk_bytes=400) == by_either_engine(directory)
+
+
+def test_spark_has_it_as_its_problem(tmp_path: Path) -> None:
+    """Also of a part of the file, which says less of what lies beside it."""
+    directory = changed(tmp_path, flipped(7, 0x40), joined=True)
+    (partition,) = kafka_log.discover(directory)
+    (segment,) = partition.segments
+    expected = [(row["offset"], row["damage"]) for row in by_either_engine(directory)]
+    at = starts((directory / "segments.small-0" / FIRST).read_bytes())
+    scan = Scan(("offset", "problem"), Policy.SALVAGE, "keep")
+    for cuts in ([0, None], [0, at[5], None], [0, at[6], None], [0, at[3], at[9], None]):
+        parts = [Split(segment, begin, end) for begin, end in pairwise(cuts)]
+        for engine in ("arrow", "construct"):
+            rows = pa.Table.from_batches(read_splits(parts, replace(scan, engine=engine)))
+            found = [(row["offset"], row["problem"]) for row in rows.to_pylist()]
+            if cuts[1] not in (at[5], at[6]):
+                assert found == expected
+            assert [row[1] is None for row in found] == [row[1] is None for row in expected]
+
+
+def test_messages_of_the_older_formats(tmp_path: Path) -> None:
+    log = tmp_path / "t-0"
+    log.mkdir()
+    rows = [pa.table({"offset": [3 * i, 3 * i + 1, 3 * i + 2]}) for i in range(6)]
+    parts = [b"".join(kafka_log.encode(t, magic=1, codec="gzip")) for t in rows]
+    parts[2] = (8 + (1 << 20)).to_bytes(8, "big") + parts[2][8:]
+    (log / FIRST).write_bytes(b"".join(parts))
+    told = [row["offset"] for row in by_either_engine(tmp_path) if row["damage"] is not None]
+    assert told == [6 + (1 << 20), 7 + (1 << 20), 8 + (1 << 20)]
+
+
+@pytest.mark.parametrize("directory", sorted(path.name for path in SAMPLES.glob("kafka-*")))
+def test_nothing_is_said_of_logs_of_brokers(directory: str) -> None:
+    for engine in ("arrow", "construct"):
+        rows = kafka_log.scan(
+            SAMPLES / directory, ["damage"], policy="salvage", engine=engine, control_records=True
+        ).read_all()
+        assert rows.num_rows
+        assert rows.column("damage").null_count == rows.num_rows
+
+
+def test_a_copy_elsewhere_is_there_twice(tmp_path: Path) -> None:
+    """Other than a batch that says the offsets of another one."""
+    whole = (SAMPLE / FIRST).read_bytes()
+    at = starts(whole)
+    for i, (claims, what) in enumerate([(12, "twice"), (18, "lost")]):
+        log = tmp_path / str(i) / "t-0"
+        log.mkdir(parents=True)
+        copy = claims.to_bytes(8, "big") + whole[at[2] + 8 : at[3]]
+        (log / FIRST).write_bytes(whole[: at[5]] + copy + whole[at[5] :])
+        said = kafka_log.LogDirectory(log).salvage(tmp_path / f"out{i}").to_pylist()
+        (row,) = (row for row in said if row["what"] != "kept")
+        assert (row["what"], row["first_offset"], row["records"]) == (what, claims, 6)

@@ -10,13 +10,13 @@ import numpy as np
 
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
-from kafka_log.disk.names import MAX_OFFSET
-from kafka_log.disk.placement import in_order
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.index_files import IndexFile, read_index
 from kafka_log.report.check.walk import Walked
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
+from kafka_log.segment.placement import in_order
+from kafka_log.segment.ranges import MAX_OFFSET
 
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from kafka_log.disk.directory import Segment
-from kafka_log.disk.placement import in_order, outside
 from kafka_log.report.header_pass import HeaderPass, Piece, pays
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_arrays import WANTED, Headers
 from kafka_log.segment.header_columns import Arrays, Wanted
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, Lost, Policy, Problem
+from kafka_log.segment.placement import in_order, outside
 from kafka_log.segment.reader import SegmentReader
 
 LEAST = "least_timestamp"
 OF_PRODUCER = ("producer_epoch", "base_sequence", "last_sequence")
+
+NOBODY_SAYS: Mapping[Segment, int | None] = MappingProxyType({})
 
 Advance = Callable[[int], None]
 
@@ -75,13 +78,15 @@ class Reading:
         """The columns of headers."""
         return Wanted((*WANTED.names, *OF_PRODUCER, *((LEAST,) if self.timed else ())))
 
-    def pieces(self, segments: Sequence[Segment]) -> Iterator[Piece]:
-        """One pass over segments, which goes on after damage."""
+    def pieces(
+        self, segments: Sequence[Segment], following: Mapping[Segment, int | None] = NOBODY_SAYS
+    ) -> Iterator[Piece]:
+        """One pass over segments, which goes on after damage. ``following`` has the first offsets of the next ones."""
         fast = pays(segments, self.engine, self.deep)
 
         def opened(segment: Segment) -> SegmentReader | BlockReader:
             options: dict[str, Any] = {"policy": Policy.SALVAGE, "records": self.deep}
-            options |= {"rescue": False}
+            options |= {"rescue": False, "next_base": following.get(segment)}
             if fast:
                 return BlockReader(segment.path, engine=self.engine, **options)
             return SegmentReader(segment.path, **options)

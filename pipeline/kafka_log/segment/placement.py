@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.directory import MAX_OFFSET
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
+from kafka_log.segment.ranges import MAX_OFFSET
 
 
 def outside(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:
@@ -32,6 +32,13 @@ def in_order(first: Any, last: Any, out: Any) -> Any:
     if bool((last < first).any()) or bool((first[1:] <= last[:-1]).any()):
         found[kept[_not_rising(first.tolist(), last.tolist())]] = False
     return found
+
+
+def certain(first: Any, last: Any, out: Any) -> Any:
+    """The same without those of which it is not certain that others are to be left out: of two that contradict each other, and nothing
+    else, neither is."""
+    from_the_end = in_order(-last[::-1], -first[::-1], out[::-1])[::-1]
+    return in_order(first, last, out) & from_the_end
 
 
 def _not_rising(first: list[int], last: list[int]) -> list[int]:
