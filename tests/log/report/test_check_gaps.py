@@ -232,3 +232,21 @@ def write(directory: Path, batches: list[tuple[int, bytes | None]]) -> None:
         rows = {"offset": list(range(base, base + 5)), "key": pa.array([key] * 5, pa.binary())}
         data += b"".join(encode(pa.table(rows)))
     (directory / f"{0:020d}.log").write_bytes(data)
+
+
+def test_a_broker_that_compacts_by_its_own_properties(tmp_path: Path) -> None:
+    """Nothing in the metadata says so, but its cleaner has been at a topic for which nobody has set it."""
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    path = root / PLAIN / f"{42:020d}.log"
+    found = pieces(path)
+    path.write_bytes(b"".join(found[:2] + found[4:]))
+    for index in (root / PLAIN).glob(f"{42:020d}.*index"):
+        index.unlink()
+    assert gaps(root) == [("error", "offsets_missing", 54, 65)]
+    (row,) = (r for r in LogDirectory(root).check().to_pylist() if r["code"] == "offsets_missing")
+    assert "log.cleanup.policy in server.properties" in row["meaning"]
+    path = root / "cleaner-offset-checkpoint"
+    before = path.read_text(encoding="utf-8")
+    path.write_text(before.replace("0\n3\n", "0\n4\ncodecs 0 7\n"), encoding="utf-8")
+    assert gaps(root) == [("note", "offsets_missing", 54, 65)]

@@ -186,3 +186,27 @@ def test_the_id_of_a_topic_by_the_metadata(root: Path) -> None:
     assert "by the metadata of the cluster" in rows[0]["meaning"]
     shutil.rmtree(root / METADATA)
     assert LogDirectory(root / "trimmed-0").check().num_rows == 0
+
+
+def test_a_high_watermark_beyond_the_end_of_a_log_that_was_truncated(root: Path) -> None:
+    """A broker that is killed may not have written it since: the finding says so."""
+    without_end(root / PLAIN)
+    (root / RECOVERY_POINT).unlink()
+    for stopped in (True, False):
+        if not stopped:
+            (root / CLEAN_SHUTDOWN).unlink()
+        rows = LogDirectory(root).check().to_pylist()
+        (row,) = (r for r in rows if r["code"] == "high_watermark_beyond_end")
+        assert (row["severity"], row["first_offset"], row["records"]) == ("warning", 126, 18)
+        assert ("killed right after it truncated" in row["remedy"]) == (not stopped)
+
+
+def test_an_offset_that_cannot_be_is_not_the_end_of_a_log(root: Path) -> None:
+    """A batch in the middle claims more than the checkpoints: they are beyond the end all the same."""
+    without_end(root / PLAIN)
+    path = root / PLAIN / f"{84:020d}.log"
+    data = bytearray(path.read_bytes())
+    data[5] ^= 1  # of the first batch
+    path.write_bytes(data)
+    codes = {code for _, code, _ in told(root)}
+    assert {"offsets_not_rising", "high_watermark_beyond_end"} <= codes

@@ -18,7 +18,7 @@ from kafka_log.disk.names import (
     parse_name,
 )
 from kafka_log.report.check.cluster import Cluster
-from kafka_log.report.check.ends import REACHED, TAKE_ANOTHER, EndCheck
+from kafka_log.report.check.ends import KILLED, REACHED, TAKE_ANOTHER, EndCheck
 from kafka_log.report.check.finding import Finding, Severity
 
 _BEYOND: dict[str, tuple[Severity, str, str, str]] = {
@@ -62,6 +62,8 @@ class CheckpointCheck(EndCheck):
             if offset is None or 0 <= offset <= self.log_end:
                 continue
             severity, code, what, remedy = _BEYOND[name]
+            if name == HIGH_WATERMARK and not context.broker.was_stopped:
+                remedy = KILLED
             path = context.broker.directory / name
             if offset < 0:
                 yield context.finding(

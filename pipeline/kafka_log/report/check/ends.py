@@ -16,6 +16,7 @@ from kafka_log.report.check.walk import Walked
 REACHED = (RECOVERY_POINT, HIGH_WATERMARK)
 """Checkpoints of offsets that the log has reached."""
 
+KILLED = "Nothing if the broker was killed right after it truncated the log for a new leader: it writes high watermarks every five seconds. Else copy the partition from another replica before this broker becomes its leader."
 TAKE_ANOTHER = "Copy the partition from another replica before this broker becomes its leader."
 
 
@@ -30,7 +31,8 @@ class EndCheck(Check):
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
         headers = walked.headers
-        last = int(headers.last.max()) + 1 if len(headers) else 0
+        placed = headers.last[walked.placed]  # no checksum covers offsets
+        last = int(placed.max()) + 1 if len(placed) else 0
         self.log_end = max(self.log_end, walked.segment.base_offset, last)
         ends = [run for run in walked.lost if run.end == walked.size]
         self.is_told = any(tail_kind(walked, run) is None for run in ends)

@@ -227,14 +227,19 @@ class GapCheck(Check):
 
     def _is_compacted(self) -> bool:
         """Whether anything says that the partition is, or was, compacted."""
-        if self.cleaned is not None or self._has_traces():
+        if self.cleaned is not None or self._has_traces() or self._is_compacted_by_default():
             return True
         return self.count > FEW and not self._is_never_compacted()
+
+    def _is_compacted_by_default(self) -> bool:
+        """Whether the broker has compacted a topic for which nobody has set it: then server.properties does, for all topics."""
+        names = {topic for topic, _ in self.context.broker.checkpoints.get(CLEANER, {})}
+        return any(map(self.context.cluster.is_never_compacted, names))
 
     def _is_never_compacted(self) -> bool:
         """Whether the metadata of the cluster says so, and nothing else says that it was."""
         topic, _ = self.context.key
-        if self.cleaned is not None or self._has_traces():
+        if self.cleaned is not None or self._has_traces() or self._is_compacted_by_default():
             return False
         return self.context.cluster.is_never_compacted(topic)
 
@@ -252,7 +257,7 @@ class GapCheck(Check):
         if all(around) or (any(around) and not self._is_compacted()):
             return "and records without keys lie beside them, which no compacted topic has"
         if self._is_never_compacted():
-            return "and by the metadata of the cluster the topic was never compacted"
+            return "and by the metadata of the cluster the topic was never compacted (log.cleanup.policy in server.properties is not in it)"
         if self._is_compacted():
             return None
         known = CLEANER in self.context.broker.checkpoints
