@@ -66,7 +66,7 @@ def _converted(
 ) -> pa.Table:
     table = log.convert(options.out, codec=options.codec, level=options.level, advance=advance)
     for row in table.to_pylist():
-        if row["reason"] is not None:
+        if row["reason"] is not None and row["what"] != "left out":  # that is said of all at once
             place = printable(f"{row['topic']}-{row['partition']}: {row['reason']}")
             verdict = "not converted: " if row["what"] == "refused" else ""
             print(f"kafka-log: {verdict}{place}", file=sys.stderr)

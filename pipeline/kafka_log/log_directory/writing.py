@@ -60,7 +60,7 @@ class Writing(Opened):
     ) -> pa.Table:
         """Write a part of the partitions below another directory, as :meth:`salvage` does: the batches of which an offset is in
         ``offsets`` and a timestamp (milliseconds) in ``timestamps``. The first of a range is in, the end is not, None is open; None for a
-        range is everything.
+        range is everything. A row says of each snapshot of the metadata that it is left out.
         Raises ValueError for what is no range, and as salvage."""
         from kafka_log.segment.ranges import checked_range
         from kafka_log.write import jobs
@@ -82,7 +82,8 @@ class Writing(Opened):
         (None: the usual one; with one, what has the codec already is compressed anew). Records keep all that they have. Headers of
         record batches too, but for what says how they are compressed; those that stay as they are keep their bytes.
 
-        A row of :data:`kafka_log.write.conversion.CONVERTED` for each segment, with its bytes before and after. A partition that is
+        A row of :data:`kafka_log.write.conversion.CONVERTED` for each segment, with its bytes before and after, and for each snapshot of the metadata,
+        which is left out. A partition that is
         damaged, or cannot be read, is refused: a row says why, nothing of it is written, and the others are. What the same call has
         written is kept. Raises ValueError for a codec or a level that there is not, and as :meth:`salvage`.
         """
@@ -100,7 +101,7 @@ class Writing(Opened):
     ) -> pa.Table:
         """Write the files that a broker keeps beside segments below another directory: offset, time and transaction indexes, producer
         snapshots. ``interval_bytes`` is the ``index.interval.bytes`` of the topics. A row of :data:`kafka_log.write.said.SAID` for
-        each segment, and for what could not be read and has no entry. Raises as :meth:`salvage`."""
+        each segment, for what could not be read and has no entry, and for each snapshot of the metadata, which is left out. Raises as :meth:`salvage`."""
         from kafka_log.write import jobs
 
         interval = number(0, MAX_INTERVAL, "numbers of bytes")("interval_bytes", interval_bytes)

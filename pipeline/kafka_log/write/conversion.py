@@ -40,7 +40,7 @@ CONVERTED = pa.schema(
             pa.string(),
             False,
             {
-                "doc": "kept: as it was; converted: some is not; refused: nothing of the partition is written."
+                "doc": "kept: as it was; converted: some is not; refused: nothing of the partition is written; left out: a snapshot of the metadata."
             },
         ),
         pa.field("records", pa.int64(), True, {"doc": "Markers too."}),
@@ -54,12 +54,12 @@ CONVERTED = pa.schema(
             pa.string(),
             True,
             {
-                "doc": "Why a partition is refused, or what of a segment was not written to its end, and is left out."
+                "doc": "Why a partition is refused, or which snapshot, or what of a segment that was not written to its end, is left out."
             },
         ),
     ]
 )
-"""A row for each segment, or one for a partition that is refused, without numbers."""
+"""A row for each segment, or one for a partition that is refused, without numbers; and such a one for each snapshot of the metadata."""
 
 _COPY, _RECODE, _OLD = range(3)
 

@@ -52,10 +52,11 @@ def run_job(
     schema: pa.Schema = SAID,
     refused: Refusal = _lost,
     beside: Callable[[Partition], Sequence[Segment]] = lambda _: (),
+    leaves: Callable[[Segment], Any] | None = None,
 ) -> pa.Table:
     """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
     ``options`` and made of the same log, unchanged (:mod:`kafka_log.disk.log_identity`), is kept. ``inputs`` are the paths that are read; ``advance`` is told of
-    bytes of segments that are done; ``beside`` says which snapshots the work reads too. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
+    bytes of segments that are done; ``beside`` says which snapshots the work reads too, ``leaves`` what is to be said of each that it leaves out. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
     damage the work does not take, is ``refused``: nothing of it is there, and the others are.
 
     Raises :class:`~kafka_log.write.beside.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
@@ -74,6 +75,8 @@ def run_job(
     jobs = zip(partitions, names, sources, finished, starts, strict=True)
     for partition, name, source, before, start in jobs:
         where = utf8(partition.topic), partition.partition
+        if leaves is not None:
+            rows += as_rows(*where, map(leaves, _snapshots(partition)))
         if before is not None:
             rows += before
             advance(sum(segment.size for segment in partition.segments))
@@ -134,6 +137,18 @@ def _snapshots(partition: Partition) -> list[Segment]:
     return [Segment(path, *key, 0, path.stat().st_size, "snapshot", True) for path in there]
 
 
+_NO_PART = "a snapshot of the metadata is no part of what is written: salvage copies it"
+
+
+def _left_out(snapshot: Segment) -> Said:
+    return Said(utf8(snapshot.path.name), "left out", bytes=snapshot.size, reason=_NO_PART)
+
+
+def _not_converted(snapshot: Segment) -> Converted:
+    reason = f"{utf8(snapshot.path.name)}: {_NO_PART}"
+    return Converted(None, "left out", reason=reason)
+
+
 def cut(
     partitions: Sequence[Partition],
     out: Path,
@@ -142,7 +157,10 @@ def cut(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """A part of partitions. See :meth:`kafka_log.log_directory.LogDirectory.cut`."""
-    return run_job("cut", partitions, out, inputs, asdict(wanted), _writes(wanted), advance)
+    options = asdict(wanted)
+    return run_job(
+        "cut", partitions, out, inputs, options, _writes(wanted), advance, leaves=_left_out
+    )
 
 
 def _writes(wanted: Wanted) -> Work:
@@ -162,7 +180,10 @@ def convert(
         return write_converted(partition, directory, target, told)
 
     options = {"codec": target.codec, "level": target.level}
-    return run_job("convert", partitions, out, inputs, options, work, advance, CONVERTED, _refused)
+    return run_job(
+        *("convert", partitions, out, inputs, options, work, advance, CONVERTED, _refused),
+        leaves=_not_converted,
+    )
 
 
 def reindex(
@@ -179,7 +200,7 @@ def reindex(
         return _reindexed(partition, directory, interval_bytes, told)
 
     options = {"interval_bytes": interval_bytes}
-    return run_job("reindex", partitions, out, inputs, options, work, advance)
+    return run_job("reindex", partitions, out, inputs, options, work, advance, leaves=_left_out)
 
 
 def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance) -> list[Said]:

@@ -95,6 +95,25 @@ def test_what_each_command_says_of_snapshots(
         ]
 
 
+@pytest.mark.parametrize("include", [(), "snapshot"])
+@pytest.mark.parametrize("verb", ["cut", "convert", "reindex"])
+def test_rows_say_it_in_python(verb: str, include: Any, tmp_path: Path) -> None:
+    directory = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
+    names = {path.name for path in directory.glob("*.checkpoint")}
+    log = LogDirectory(directory, include=include)
+    for _ in range(2):  # also where all is there already
+        rows = getattr(log, verb)(tmp_path / "out").to_pylist()
+        left_out = [row for row in rows if row["what"] == "left out"]
+        assert len(left_out) == len(names) == 2
+        for row in left_out:
+            assert (row["topic"], row["partition"]) == ("__cluster_metadata", 0)
+            assert any(name in (row.get("file") or row["reason"]) for name in names)
+            assert "salvage copies it" in row["reason"]
+    others = LogDirectory(SAMPLES / "kafka-4.x", topics="codecs")
+    rows = getattr(others, verb)(tmp_path / "others").to_pylist()
+    assert all(row["what"] != "left out" for row in rows)
+
+
 WRITTEN: list[tuple[Any, tuple[str, ...]]] = [
     (None, ()),
     ((), ()),

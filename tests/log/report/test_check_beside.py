@@ -193,3 +193,18 @@ def test_states_of_quorums() -> None:
                 assert found is not None and name in found[0]
     assert problem(b"\xff{") == ("its first line is no JSON (Expecting value)", 0)
     assert problem(b'{"a": 1' + b"0" * 5000 + b"}") is not None
+
+
+def test_a_directory_without_an_id_whose_partitions_belong_to_one(tmp_path: Path) -> None:
+    """The voters of the node stand in its properties: it starts, and leads the partitions when it is started once more."""
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    path = root / "meta.properties"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if "directory.id" not in line))
+    static = {"clusterId": "", "leaderId": 1, "leaderEpoch": 2, "votedId": -1, "appliedOffset": 0}
+    (root / QUORUM).write_text(json.dumps({**static, "currentVoters": [], "data_version": 0}))
+    (row,) = LogDirectory(root).check().to_pylist()
+    assert (row["severity"], row["code"], row["file"]) == ("warning", "meta_properties", str(path))
+    path.write_text("".join(lines))
+    assert LogDirectory(root).check().num_rows == 0

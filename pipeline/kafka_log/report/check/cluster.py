@@ -18,6 +18,9 @@ from kafka_log.report.metadata_state import TOPIC, topics
 
 Row = dict[str, Any]
 
+_RESERVED = 100
+"""Lower ids are those of no directory: unassigned, lost, and such."""
+
 _POLICIES = ("cleanup.policy", "log.cleanup.policy")
 
 
@@ -39,6 +42,16 @@ class Cluster:
     def partitions_of(self, topic: str) -> int | None:
         """How many partitions a topic has; None where it is not known."""
         return sum(name == topic for name, _ in self._partitions) or None
+
+    def assigned_to(self, node: int) -> int:
+        """How many partitions of a node belong into a directory by its id."""
+        found = (
+            directory
+            for row in self._partitions.values()
+            for replica, directory in zip(row["replicas"], row["directories"], strict=False)
+            if replica == node
+        )
+        return sum(int.from_bytes(directory, "big") >= _RESERVED for directory in found)
 
     def is_here(self, key: tuple[str, int]) -> bool:
         """Whether a partition belongs into this log directory."""

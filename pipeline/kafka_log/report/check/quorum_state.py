@@ -12,7 +12,7 @@ from kafka_log.disk.broker_ids import NAME as META
 from kafka_log.disk.broker_ids import broker_ids
 from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.disk.small_files import TooLargeError, small_file
-from kafka_log.report.check.base import Check
+from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 
 NAME = "quorum-state"
@@ -64,6 +64,7 @@ class QuorumStateCheck(Check):
             return
         is_voter = state["votedId"] >= 0 or state["leaderId"] == said.node_id
         if state["data_version"] != 1 or not is_voter:
+            yield from self._unassigned(directory / META, said.node_id)
             return
         yield self.context.finding(
             "error",
@@ -72,6 +73,19 @@ class QuorumStateCheck(Check):
             "The file has no directory.id, and voters of the metadata are known by theirs: the node makes a new one when it starts, and is no voter with it.",
             f"Write directory.id into it before you start the node: {NAME} has it as votedDirectoryId if votedId is {said.node_id}, and the other voters know it.",
         )
+
+    def _unassigned(self, properties: Path, node: int) -> Iterator[Finding]:
+        """Partitions belong into directories by their ids. Brokers before 3.7 know of none."""
+        count = self.context.cluster.assigned_to(node)
+        if count:
+            yield self.context.finding(
+                "warning",
+                "meta_properties",
+                properties,
+                f"The file has no directory.id, and by the metadata {are(count, 'partition')} of the node belong into directories by their ids: the node makes a new id when it "
+                "starts, and does not lead those of this directory before it is started once more.",
+                "Write directory.id into it before you start the node: the metadata says it of the partitions here (kafka-log metadata).",
+            )
 
 
 def _state(data: bytes) -> dict[str, Any]:
