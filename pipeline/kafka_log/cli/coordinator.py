@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
             options.names, partitions=options.partitions, on_damage=damage.append
         )
         none = not options.paths and options.output == "text"
-        return found.drop_columns(["directories"]) if none else found
+        return found.drop_columns(["known", "directories"]) if none else found
 
     code = show(options, table, "no names")
     return say_damage(damage) or code

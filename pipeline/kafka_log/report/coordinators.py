@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -12,20 +12,41 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.disk.coordinators import DEFAULT_PARTITIONS, partition_of
 from kafka_log.disk.directory import DirectoryError, NotThere, Partition, utf8
 from kafka_log.disk.names import CLUSTER_METADATA
+from kafka_log.segment.model import Policy
 from kafka_log.tables.own_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
+    own_topic,
 )
+from kafka_log.tables.scanning import scan
 
 COORDINATORS = pa.schema(
     [
-        pa.field("name", pa.string(), False),
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int32(), False),
-        pa.field("partitions", pa.int32(), False),
-        pa.field("partitions_from", pa.string(), False),
-        pa.field("directories", pa.list_(pa.string()), False),
+        pa.field("name", pa.string(), False, {"doc": "What was asked for."}),
+        pa.field("topic", pa.string(), False, {"doc": "One of Kafka's own."}),
+        pa.field("partition", pa.int32(), False, {"doc": "The name belongs there."}),
+        pa.field("partitions", pa.int32(), False, {"doc": "How many the topic has."}),
+        pa.field(
+            "partitions_from",
+            pa.string(),
+            False,
+            {"doc": "Who says so: given, metadata or default."},
+        ),
+        pa.field(
+            "known",
+            pa.bool_(),
+            True,
+            {
+                "doc": "Whether a directory of the partition has a record about the name that is not deleted; null where none can be read."
+            },
+        ),
+        pa.field(
+            "directories",
+            pa.list_(pa.string()),
+            False,
+            {"doc": "Those of the partition that are there."},
+        ),
     ]
 )
 
@@ -47,12 +68,17 @@ def coordinator_table(
         raise NotThere(f"a topic cannot have {count} partitions")
     said = {} if count is not None else _said(found)
     rows = []
+    known: dict[int, frozenset[str]] = {}
     for name in names:
         for topic in _topics(name):
             number, source = (count, "given") if count is not None else said.get(topic, (DEFAULT_PARTITIONS, "default"))  # fmt: skip
             _refuse_more(topic, number, found)
             partition = partition_of(name, number)
             places = [p for p in found if (p.topic, p.partition) == (topic, partition)]
+            readable = [p for p in places if p.error is None]
+            for p in readable:
+                if id(p) not in known:
+                    known[id(p)] = frozenset(_names(p))
             rows.append(
                 {
                     "name": name,
@@ -60,6 +86,7 @@ def coordinator_table(
                     "partition": partition,
                     "partitions": number,
                     "partitions_from": source,
+                    "known": any(name in known[id(p)] for p in readable) if readable else None,
                     "directories": [utf8(os.fspath(p.directory)) for p in places],
                 }
             )
@@ -69,6 +96,23 @@ def coordinator_table(
 def _topics(name: str) -> list[str]:
     more = [SHARE_GROUP_STATE] if _SHARE_PARTITION.fullmatch(name) else []
     return [CONSUMER_OFFSETS, TRANSACTION_STATE, *more]
+
+
+def _names(partition: Partition) -> Iterator[str]:
+    """The names that the records of a partition are about, but for those of which the last record deletes it. What is damaged is passed over."""
+    topic = own_topic(partition.topic)
+    assert topic is not None
+    last: dict[bytes, bool] = {}
+    for rows in scan([partition], ["key", "value"], Policy.SALVAGE, on_damage="drop"):
+        keys = rows.column("key").to_pylist()
+        last |= dict(zip(keys, rows.column("value").is_valid().to_pylist(), strict=True))
+    for key, is_there in last.items():
+        said = topic.decode(key, None).key if is_there else None
+        data = {} if said is None else said["data"]
+        if partition.topic == SHARE_GROUP_STATE and "topicId" in data:
+            yield f"{data['groupId']}:{data['topicId']}:{data['partition']}"
+        else:
+            yield from (data[n] for n in ("group", "groupId", "transactionalId") if n in data)
 
 
 def _said(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import uuid
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_codecs import CONSUMER_OFFSETS_KEY, OFFSET_COMMIT_KEY, SHARE_GROUP_STATE_KEY
+from kafka_log import encode
 from kafka_log.cli import main
 from kafka_log.disk.coordinators import java_hash, partition_of
 from kafka_log.disk.directory import NotThere
@@ -71,9 +76,9 @@ def test_what_cannot_be_asked_for() -> None:
 def test_of_a_name_and_no_directory(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["coordinator", "group-classic", "--partitions", "7", "--output", "csv"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "name,topic,partition,partitions,partitions_from,directories",
-        "group-classic,__consumer_offsets,4,7,given,[]",
-        "group-classic,__transaction_state,4,7,given,[]",
+        "name,topic,partition,partitions,partitions_from,known,directories",
+        "group-classic,__consumer_offsets,4,7,given,,[]",
+        "group-classic,__transaction_state,4,7,given,,[]",
     ]
     assert main(["coordinator", "\udcff"]) == 2
 
@@ -118,3 +123,51 @@ def test_metadata_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
     path = log(tmp_path, "__cluster_metadata-0", b"\xff" * 100)
     [row, _] = LogDirectory(path).coordinator("g").to_pylist()
     assert row["partitions_from"] == "default"
+
+
+def test_names_that_are_known() -> None:
+    names = ["group-classic", "tx-group", "group-consumer", "tx-one", "nobody"]
+    found = LogDirectory(SAMPLES / "kafka-4.x").coordinator(names).to_pylist()
+    known = {(row["name"], row["topic"]) for row in found if row["known"]}
+    offsets = {(name, "__consumer_offsets") for name in names[:3]}
+    assert known == offsets | {("tx-one", "__transaction_state")}
+    assert all(row["known"] is not None for row in found)
+    assert all(row["known"] is None for row in LogDirectory([]).coordinator(names).to_pylist())
+
+
+def test_a_name_whose_records_are_deleted(tmp_path: Path) -> None:
+    """The last record of each key counts, also where one of two replicas is behind."""
+    group = CONSUMER_OFFSETS_KEY.build({"type": "group_metadata", "group": "g"})
+    other = OFFSET_COMMIT_KEY.build({"group": "g", "topic": "t", "partition": 0})
+    for broker, steps in (("a", [group, other]), ("b", [group, other, group]), ("c", [])):
+        deleted = [False, False, True][: len(steps)]
+        values = [None if gone else b"any" for gone in deleted]
+        rows = {"offset": [*range(len(steps))], "key": steps, "value": values}
+        data = b"".join(encode(pa.table(rows))) if steps else b""
+        log(tmp_path / broker, "__consumer_offsets-0", data)
+
+    def known(*brokers: str) -> bool | None:
+        places = [tmp_path / broker for broker in brokers]
+        [row, _] = LogDirectory(places).coordinator("g", partitions=1).to_pylist()
+        found = row["known"]
+        assert found is None or isinstance(found, bool)
+        return found
+
+    assert [known(broker) for broker in "abc"] == [True, True, False]
+    assert known("c", "a")
+    gone = {"offset": [0, 1], "key": [group, group], "value": [b"any", None]}
+    log(tmp_path / "d", "__consumer_offsets-0", b"".join(encode(pa.table(gone))))
+    assert known("d") is False
+
+
+def test_share_partitions_that_are_known(tmp_path: Path) -> None:
+    name = "g:XltkfBVhTDGMYthxGxdo9g:3"
+    topic_id = uuid.UUID(bytes=base64.urlsafe_b64decode("XltkfBVhTDGMYthxGxdo9g=="))
+    key = SHARE_GROUP_STATE_KEY.build(
+        {"type": "share_snapshot", "group_id": "g", "topic_id": topic_id, "partition": 3}
+    )
+    rows = {"offset": [0], "key": [key], "value": [b"any"]}
+    log(tmp_path, "__share_group_state-0", b"".join(encode(pa.table(rows))))
+    found = LogDirectory(tmp_path).coordinator([name, name[:-1] + "4"], partitions=1).to_pylist()
+    known = [row["known"] for row in found if row["topic"] == "__share_group_state"]
+    assert known == [True, False]
