@@ -20,16 +20,23 @@ from kafka_log.report.plain_rows import plain_rows
 
 GROUPS = pa.schema(
     [
-        pa.field("group", pa.string(), False),
-        pa.field("group_type", pa.string()),
-        pa.field("protocol_type", pa.string()),
-        pa.field("epoch", pa.int32()),
-        pa.field("members", pa.int64(), False),
-        pa.field("partitions", pa.int64(), False),
-        pa.field("lag", pa.int64()),
-        pa.field("state_time", pa.timestamp("ms", "UTC")),
-        pa.field("last_commit_time", pa.timestamp("ms", "UTC")),
-        pa.field("offsets_partition", pa.int32(), False),
+        pa.field("group", pa.string(), False, {"doc": "Its name."}),
+        pa.field("group_type", pa.string(), True, {"doc": "classic, consumer, share or streams."}),
+        pa.field("protocol_type", pa.string(), True, {"doc": "What a classic group is for."}),
+        pa.field("epoch", pa.int32(), True, {"doc": "Of a classic group its generation."}),
+        pa.field("members", pa.int64(), False, {"doc": "How many."}),
+        pa.field("partitions", pa.int64(), False, {"doc": "How many have a committed offset."}),
+        pa.field("lag", pa.int64(), True, {"doc": "Sum of these, to the end on disk."}),
+        pa.field(
+            "state_time",
+            pa.timestamp("ms", "UTC"),
+            True,
+            {"doc": "When the state of a classic group changed last."},
+        ),
+        pa.field(
+            "last_commit_time", pa.timestamp("ms", "UTC"), True, {"doc": "Of its last commit."}
+        ),
+        pa.field("offsets_partition", pa.int32(), False, {"doc": "Where it is kept."}),
     ]
 )
 

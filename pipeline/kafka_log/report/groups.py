@@ -24,9 +24,9 @@ from kafka_log.tables.topic_views import topic_view
 
 COMMITS = pa.schema(
     [
-        pa.field("group", pa.string(), False),
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int32(), False),
+        pa.field("group", pa.string(), False, {"doc": "Its name."}),
+        pa.field("topic", pa.string(), False, {"doc": "Of the offset."}),
+        pa.field("partition", pa.int32(), False, {"doc": "Of the offset."}),
         pa.field(
             "committed_offset", pa.int64(), False, {"doc": "The next one that the group reads."}
         ),

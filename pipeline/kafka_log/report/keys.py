@@ -17,8 +17,8 @@ from kafka_log.tables.selection import Selection
 
 KEYS = pa.schema(
     [
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int64(), False),
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
         pa.field("records", pa.int64(), False, {"doc": "Data records on the disk."}),
         pa.field("no_key", pa.int64(), False, {"doc": "Those without a key."}),
         pa.field("keys", pa.int64(), False, {"doc": "Keys that differ."}),
@@ -29,19 +29,19 @@ KEYS = pa.schema(
         pa.field("bytes", pa.int64(), False, {"doc": "Keys and values, not compressed."}),
         pa.field("live_bytes", pa.int64(), False, {"doc": "Keys and values of live records."}),
         pa.field("problem", pa.string(), True, {"doc": "The first damage that was met."}),
-        pa.field("directory", pa.string(), False),
+        pa.field("directory", pa.string(), False, {"doc": "Path of the partition."}),
     ]
 )
 
 RECORDS_OF_KEY = pa.schema(
     [
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int64(), False),
-        pa.field("key", pa.binary(), True),
-        pa.field("offset", pa.int64(), False),
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
+        pa.field("key", pa.binary(), True, {"doc": "As it was written."}),
+        pa.field("offset", pa.int64(), False, {"doc": "Of the record."}),
         pa.field("timestamp", pa.timestamp("ms", "UTC"), True, {"doc": "Null: it has none."}),
         pa.field("value_bytes", pa.int64(), True, {"doc": "Null: a tombstone."}),
-        pa.field("tombstone", pa.bool_(), False),
+        pa.field("tombstone", pa.bool_(), False, {"doc": "Whether it deletes the key."}),
         pa.field(
             "latest",
             pa.bool_(),
@@ -50,7 +50,7 @@ RECORDS_OF_KEY = pa.schema(
                 "doc": "Whether no newer one of the key is in the partition, of those that are chosen."
             },
         ),
-        pa.field("segment", pa.string(), False),
+        pa.field("segment", pa.string(), False, {"doc": "Path of the file."}),
     ]
 )
 

@@ -12,8 +12,8 @@ from kafka_log.disk.directory import Partition, by_state, utf8
 
 PARTITIONS = pa.schema(
     [
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int64(), False),
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
         pa.field("segments", pa.int64(), False, {"doc": "How many."}),
         pa.field("bytes", pa.int64(), False, {"doc": "Of the segments' files."}),
         pa.field(
@@ -31,8 +31,8 @@ PARTITIONS = pa.schema(
 
 SEGMENTS = pa.schema(
     [
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int64(), False),
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
         pa.field("base_offset", pa.int64(), False, {"doc": "What its name says."}),
         pa.field("bytes", pa.int64(), False, {"doc": "Of the file."}),
         pa.field(

@@ -24,24 +24,41 @@ _TIME = pa.timestamp("ms", "UTC")
 
 PRODUCERS = pa.schema(
     [
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int64(), False),
-        pa.field("producer_id", pa.int64(), False),
-        pa.field("producer_epoch", pa.int16(), False),
-        pa.field("is_transactional", pa.bool_()),
-        pa.field("first_sequence", pa.int32()),
-        pa.field("last_sequence", pa.int32()),
-        pa.field("snapshot_last_sequence", pa.int32()),
-        pa.field("first_offset", pa.int64()),
-        pa.field("last_offset", pa.int64()),
-        pa.field("first_timestamp", _TIME),
-        pa.field("last_timestamp", _TIME),
-        pa.field("batches", pa.int64(), False),
-        pa.field("records", pa.int64(), False),
-        pa.field("markers", pa.int64(), False),
-        pa.field("gaps", pa.int64(), False),
-        pa.field("duplicates", pa.int64(), False),
-        pa.field("directory", pa.string(), False),
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
+        pa.field("producer_id", pa.int64(), False, {"doc": "Of the producer."}),
+        pa.field("producer_epoch", pa.int16(), False, {"doc": "Of the producer."}),
+        pa.field("is_transactional", pa.bool_(), True, {"doc": "Whether it writes transactions."}),
+        pa.field("first_sequence", pa.int32(), True, {"doc": "Of its first batch."}),
+        pa.field("last_sequence", pa.int32(), True, {"doc": "Of its last batch."}),
+        pa.field(
+            "snapshot_last_sequence",
+            pa.int32(),
+            True,
+            {"doc": "What the newest producer snapshot says."},
+        ),
+        pa.field("first_offset", pa.int64(), True, {"doc": "Of its first batch."}),
+        pa.field("last_offset", pa.int64(), True, {"doc": "Of its last batch."}),
+        pa.field(
+            "first_timestamp",
+            _TIME,
+            True,
+            {"doc": "The least of what batches have as their largest."},
+        ),
+        pa.field("last_timestamp", _TIME, True, {"doc": "The largest of these."}),
+        pa.field("batches", pa.int64(), False, {"doc": "Those that are there."}),
+        pa.field("records", pa.int64(), False, {"doc": "Data records."}),
+        pa.field("markers", pa.int64(), False, {"doc": "Transaction markers with this epoch."}),
+        pa.field(
+            "gaps", pa.int64(), False, {"doc": "Sequence numbers that are missing between batches."}
+        ),
+        pa.field(
+            "duplicates",
+            pa.int64(),
+            False,
+            {"doc": "Batches that begin at or before a sequence number that was there."},
+        ),
+        pa.field("directory", pa.string(), False, {"doc": "Path of the partition."}),
     ]
 )
 

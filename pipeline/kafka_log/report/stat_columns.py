@@ -91,6 +91,7 @@ _MEANINGS = {
     "bytes": "Of the files.",
     "trailing_bytes": "Bytes at the ends of segments that no reader takes.",
     "lost_bytes": "Bytes that salvage could not read.",
+    "batches": "Batches, and messages of the older formats.",
     "records": "Data records.",
     "control_records": "Markers and what else brokers write for themselves.",
     "future": "Records whose timestamp is later than now.",
@@ -101,26 +102,29 @@ _MEANINGS = {
     "largest_batch": "Bytes.",
     "empty_batches": "Batches without a record.",
     "producers": "How many producer ids.",
+    "transactional_batches": "Batches of transactions, markers too.",
+    "invalid_batches": "Batches whose checksum is wrong.",
+    "first_offset": "Of the batches.",
+    "last_offset": "Of the batches.",
+    "first_epoch": "The least leader epoch.",
+    "last_epoch": "The largest leader epoch.",
 }
 
 
 def _numbers(*names: str, nullable: bool = False) -> list[pa.Field]:
-    docs = ({"doc": _MEANINGS[name]} if name in _MEANINGS else None for name in names)
-    return [
-        pa.field(name, pa.int64(), nullable, doc) for name, doc in zip(names, docs, strict=True)
-    ]
+    return [pa.field(name, pa.int64(), nullable, {"doc": _MEANINGS[name]}) for name in names]
 
 
 _KEYS: dict[By, list[pa.Field]] = {
-    "topic": [pa.field("topic", pa.string(), False)],
+    "topic": [pa.field("topic", pa.string(), False, {"doc": "Its name."})],
     "partition": [
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int64(), False),
-        pa.field("state", pa.string(), False),
-        pa.field("directory", pa.string(), False),
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
+        pa.field("state", pa.string(), False, {"doc": "live, or deleted and the like."}),
+        pa.field("directory", pa.string(), False, {"doc": "Path of the partition."}),
     ],
     "producer": [pa.field("producer_id", pa.int64(), metadata={"doc": "Null for none."})],
-    "codec": [pa.field("codec", pa.string(), False)],
+    "codec": [pa.field("codec", pa.string(), False, {"doc": "What compresses."})],
     "hour": [
         pa.field(
             "hour", TIME, metadata={"doc": "Begin of the hour of a batch's largest timestamp."}
@@ -129,24 +133,33 @@ _KEYS: dict[By, list[pa.Field]] = {
 }
 
 _FILES = [
-    pa.field("problems", pa.int64(), False),
-    pa.field("first_problem", pa.string()),
+    pa.field("problems", pa.int64(), False, {"doc": "Places of damage."}),
+    pa.field(
+        "first_problem", pa.string(), True, {"doc": "Where the first one is, and what it is."}
+    ),
     *_numbers("segments", "bytes", "trailing_bytes", "lost_bytes"),
 ]
 
 _SUMS = [
     *_numbers("batches", "records", "control_records"),
     *_numbers("first_offset", "last_offset", nullable=True),
-    pa.field("first_timestamp", TIME),
-    pa.field("last_timestamp", TIME),
+    pa.field("first_timestamp", TIME, True, {"doc": "The lowest one of data."}),
+    pa.field("last_timestamp", TIME, True, {"doc": "The highest one of data."}),
     *_numbers("future"),
     *_numbers("first_epoch", "last_epoch", nullable=True),
-    *(pa.field(name, pa.string(), False) for name in ("magics", "timestamp_types", "codecs")),
+    pa.field("magics", pa.string(), False, {"doc": "Versions of the format."}),
+    pa.field("timestamp_types", pa.string(), False, {"doc": "Who has set the timestamps."}),
+    pa.field("codecs", pa.string(), False, {"doc": "What compresses."}),
     *_numbers("stored_bytes", "record_bytes", nullable=True),
-    pa.field("ratio", pa.float64()),
+    pa.field(
+        "ratio",
+        pa.float64(),
+        True,
+        {"doc": "record_bytes, divided by stored_bytes."},
+    ),
     *_numbers("batch_bytes"),
     *_numbers("smallest_batch", nullable=True),
-    pa.field("mean_batch", pa.float64()),
+    pa.field("mean_batch", pa.float64(), True, {"doc": "Bytes."}),
     *_numbers("largest_batch", nullable=True),
     *_numbers("producers", "transactional_batches", "empty_batches", "invalid_batches"),
 ]

@@ -20,22 +20,22 @@ from kafka_log.segment.model import Policy
 from kafka_log.tables.selection import Selection
 
 _PLACE = [
-    pa.field("topic", pa.string(), False),
-    pa.field("partition", pa.int64(), False),
+    pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+    pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
 ]
 
 LARGEST_BATCHES = pa.schema(
     [
         *_PLACE,
         pa.field("bytes", pa.int64(), False, metadata={"doc": "Of the batch, as it is stored."}),
-        pa.field("records", pa.int64(), False),
-        pa.field("first_offset", pa.int64(), False),
-        pa.field("last_offset", pa.int64(), False),
+        pa.field("records", pa.int64(), False, {"doc": "How many the batch has."}),
+        pa.field("first_offset", pa.int64(), False, {"doc": "Of the batch."}),
+        pa.field("last_offset", pa.int64(), False, {"doc": "Of the batch."}),
         pa.field("timestamp", TIME, metadata={"doc": "The largest one."}),
-        pa.field("codec", pa.string(), False),
+        pa.field("codec", pa.string(), False, {"doc": "What compresses it."}),
         pa.field("producer_id", pa.int64(), metadata={"doc": "Null for none."}),
-        pa.field("position", pa.int64(), False),
-        pa.field("segment", pa.string(), False),
+        pa.field("position", pa.int64(), False, {"doc": "Its first byte in the file."}),
+        pa.field("segment", pa.string(), False, {"doc": "Path of the file."}),
     ]
 )
 
@@ -43,14 +43,14 @@ LARGEST_RECORDS = pa.schema(
     [
         *_PLACE,
         pa.field("bytes", pa.int64(), False, metadata={"doc": "Of key, value and headers."}),
-        pa.field("offset", pa.int64(), False),
-        pa.field("timestamp", TIME),
+        pa.field("offset", pa.int64(), False, {"doc": "Of the record."}),
+        pa.field("timestamp", TIME, True, {"doc": "Of the record."}),
         pa.field("key_bytes", pa.int64(), metadata={"doc": "Null: it has no key."}),
         pa.field("value_bytes", pa.int64(), metadata={"doc": "Null: a tombstone."}),
-        pa.field("header_bytes", pa.int64(), False),
+        pa.field("header_bytes", pa.int64(), False, {"doc": "Names and values."}),
         pa.field("codec", pa.string(), False, metadata={"doc": "Of its batch."}),
         pa.field("producer_id", pa.int64(), metadata={"doc": "Null for none."}),
-        pa.field("segment", pa.string(), False),
+        pa.field("segment", pa.string(), False, {"doc": "Path of the file."}),
     ]
 )
 

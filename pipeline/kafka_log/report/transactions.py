@@ -26,8 +26,8 @@ _TIME = pa.timestamp("ms", "UTC")
 
 TRANSACTIONS = pa.schema(
     [
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int64(), False),
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
         pa.field("state", pa.string(), False, {"doc": "open, committed or aborted."}),
         pa.field(
             "hanging",
@@ -35,8 +35,8 @@ TRANSACTIONS = pa.schema(
             False,
             {"doc": "Whether it is open and nobody is left who would end it."},
         ),
-        pa.field("producer_id", pa.int64(), False),
-        pa.field("producer_epoch", pa.int16(), False),
+        pa.field("producer_id", pa.int64(), False, {"doc": "Of the producer."}),
+        pa.field("producer_epoch", pa.int16(), False, {"doc": "Of the producer."}),
         pa.field(
             "transactional_id",
             pa.string(),
@@ -64,7 +64,7 @@ TRANSACTIONS = pa.schema(
         ),
         pa.field("hides", pa.int64(), True, {"doc": "Offsets behind its last stable offset."}),
         pa.field("reason", pa.string(), True, {"doc": "Why it hangs, or does not."}),
-        pa.field("directory", pa.string(), False),
+        pa.field("directory", pa.string(), False, {"doc": "Path of the partition."}),
     ]
 )
 

@@ -32,8 +32,8 @@ from kafka_log.write.segments import MAX_SEGMENT, LogWriter
 
 CONVERTED = pa.schema(
     [
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int64(), False),
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
         pa.field("base_offset", pa.int64(), True, {"doc": "That of the segment."}),
         pa.field(
             "what",
@@ -45,9 +45,9 @@ CONVERTED = pa.schema(
         ),
         pa.field("records", pa.int64(), True, {"doc": "Markers too."}),
         pa.field("batches", pa.int64(), True, {"doc": "Batches and messages that were read."}),
-        pa.field("batches_out", pa.int64()),
+        pa.field("batches_out", pa.int64(), True, {"doc": "Batches that were written."}),
         pa.field("bytes", pa.int64(), True, {"doc": "What they had."}),
-        pa.field("bytes_out", pa.int64()),
+        pa.field("bytes_out", pa.int64(), True, {"doc": "What they have."}),
         pa.field("ratio", pa.float64(), True, {"doc": "Bytes after, of those before."}),
         pa.field(
             "reason",

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 SAID = pa.schema(
     [
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int64(), False),
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
         pa.field(
             "file",
             pa.string(),
@@ -27,17 +27,27 @@ SAID = pa.schema(
                 "lost: not there any more. unfinished: what its broker had not written to its end, no damage. open: a transaction that has not ended. indexed: has indexes."
             },
         ),
-        pa.field("batches", pa.int64()),
-        pa.field("records", pa.int64()),
+        pa.field("batches", pa.int64(), True, {"doc": "How many."}),
+        pa.field("records", pa.int64(), True, {"doc": "How many, markers too."}),
         pa.field(
             "byte",
             pa.int64(),
             metadata={"doc": "Where in the file it begins; null where batches lie apart."},
         ),
         pa.field("bytes", pa.int64(), metadata={"doc": "How many it has in the file."}),
-        pa.field("first_offset", pa.int64()),
-        pa.field("last_offset", pa.int64()),
-        pa.field("reason", pa.string()),
+        pa.field(
+            "first_offset",
+            pa.int64(),
+            True,
+            {"doc": "The lowest one; of lost bytes the first that may have been there."},
+        ),
+        pa.field(
+            "last_offset",
+            pa.int64(),
+            True,
+            {"doc": "The highest one; of lost bytes the last that may have been there."},
+        ),
+        pa.field("reason", pa.string(), True, {"doc": "Why; null where nothing is to be said."}),
     ]
 )
 

@@ -22,15 +22,25 @@ FINDINGS = pa.schema(
         pa.field("severity", pa.string(), False, metadata={"doc": "error, warning or note."}),
         pa.field("code", pa.string(), False, metadata={"doc": "Short name of what is wrong."}),
         pa.field("topic", pa.string(), metadata={"doc": "Null for files of the whole broker."}),
-        pa.field("partition", pa.int64()),
-        pa.field("file", pa.string(), False),
+        pa.field("partition", pa.int64(), True, {"doc": "Null for files of the whole broker."}),
+        pa.field("file", pa.string(), False, {"doc": "Its path."}),
         pa.field("byte", pa.int64(), metadata={"doc": "Position in the file, null where none."}),
-        pa.field("first_offset", pa.int64()),
-        pa.field("last_offset", pa.int64()),
+        pa.field(
+            "first_offset",
+            pa.int64(),
+            True,
+            {"doc": "The first one that is concerned, null if unknown."},
+        ),
+        pa.field(
+            "last_offset",
+            pa.int64(),
+            True,
+            {"doc": "The last one that is concerned, null if unknown."},
+        ),
         pa.field(
             "records", pa.int64(), metadata={"doc": "Lost or at risk at most, null if unknown."}
         ),
-        pa.field("meaning", pa.string(), False),
+        pa.field("meaning", pa.string(), False, {"doc": "What it means."}),
         pa.field("remedy", pa.string(), False, metadata={"doc": "The next step."}),
     ]
 )

@@ -44,8 +44,8 @@ def _of_both(name: str, kind: Any, doc: str, nullable: bool = True) -> list[pa.F
 _COUNT = pa.int64()
 DIFFERENCES = pa.schema(
     [
-        pa.field("topic", pa.string(), False),
-        pa.field("partition", pa.int64(), False),
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
         _field("verdict", pa.string(), "The worst of what was found.", False),
         _field("findings", pa.list_(pa.string()), "All that was found; _a, _b: where.", False),
         _field("first_offset", _COUNT, "Where they part, or one lacks or lost something."),
