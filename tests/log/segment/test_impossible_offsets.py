@@ -155,6 +155,8 @@ def test_what_is_lost_comes_after_the_last_offset_that_can_be(
     assert scanner.end is not None
     (lost,) = scanner.end.lost
     assert (lost.start, lost.after_offset) == (at[6], 17)
+
+
 def dealt(engine: Engine, path: Path, **options: Any) -> list[dict[str, Any]]:
     scan = kafka_log.scan(path, COLUMNS, policy="salvage", engine=engine, **options)
     return list(scan.read_all().to_pylist())

@@ -7,7 +7,7 @@ all checks see it: memory holds the headers of one segment.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from kafka_log.disk.files import segment_bases
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
 from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints
-from kafka_log.report.check.cluster import Cluster
+from kafka_log.report.check.cluster import Cluster, Clusters
 from kafka_log.report.check.exchanged import check_exchanged
 from kafka_log.report.check.finding import FINDINGS, Finding, finding_table
 from kafka_log.report.check.gaps import GapCheck
@@ -94,8 +94,10 @@ def findings(
     advance: Advance = lambda _: None,
 ) -> Iterator[Finding]:
     """The same one by one, partition by partition."""
-    exchanged = check_exchanged(partitions, Cluster, engine)
-    for finding in chain(_of_directories(directories), check_together(partitions), exchanged):
+    clusters: Clusters = cache(Cluster)  # the metadata is read once
+    exchanged = check_exchanged(partitions, clusters, engine)
+    beside = _of_directories(directories, clusters)
+    for finding in chain(beside, check_together(partitions), exchanged):
         if is_meant(finding, wanted):
             yield finding
     reading = Reading(deep, engine, advance, wanted.timestamps != EVERYTHING)
@@ -109,7 +111,7 @@ def findings(
         has_name = directory.name not in ("", "..")
         parent = directory.parent if has_name else directory.resolve().parent
         if parent not in brokers:
-            brokers[parent] = read_broker_files(parent), Cluster(parent)
+            brokers[parent] = read_broker_files(parent), clusters(parent)
         if partition.error is not None and not partition.segments:
             key = partition.topic, partition.partition
             yield _io_error(partition.directory, partition.error, *key)
@@ -117,9 +119,9 @@ def findings(
         yield from _of_partition(partition, *brokers[parent], pieces, reading, wanted)
 
 
-def _of_directories(directories: Sequence[Path]) -> Iterator[Finding]:
+def _of_directories(directories: Sequence[Path], clusters: Clusters) -> Iterator[Finding]:
     for directory in directories:
-        beside = read_broker_files(directory), Cluster(directory)
+        beside = read_broker_files(directory), clusters(directory)
         yield from _readable(directory, partial(check_checkpoints, *beside))
         yield from _readable(directory, partial(check_broker_directory, directory))
 

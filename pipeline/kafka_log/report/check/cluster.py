@@ -120,6 +120,10 @@ class Cluster:
         return {(row["topic"], row["partition"]): row for row in self._rows(views, rows)}
 
 
+Clusters = Callable[[Path], Cluster]
+"""The metadata that lies in a broker's log directory."""
+
+
 def _ids(directory: Path) -> tuple[int, bytes] | None:
     """The ids of the node and of the log directory; None where they are not known."""
     said = broker_ids(directory)

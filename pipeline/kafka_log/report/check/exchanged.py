@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_log.disk.directory import Partition, parse_name
-from kafka_log.report.check.cluster import Cluster
+from kafka_log.report.check.cluster import Clusters
 from kafka_log.report.check.finding import Finding
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.kernels import Engine, use_kernels
@@ -25,7 +25,7 @@ LOOK = 64 << 10
 
 
 def check_exchanged(
-    partitions: Iterable[Partition], cluster: Callable[[Path], Cluster], engine: Engine
+    partitions: Iterable[Partition], clusters: Clusters, engine: Engine
 ) -> Iterator[Finding]:
     """Partitions of which all keys that are looked at belong, as Kafka's producers choose, into one other partition, where that one has keys of
     another one too. Nothing else on a disk tells: files in the directories go along, and checkpoints may fit both."""
@@ -37,7 +37,7 @@ def check_exchanged(
     size = sum(min(p.size, LOOK) for found in many.values() for p in found.values())
     by: Engine = "arrow" if use_kernels(size, engine) else "construct"
     for (directory, topic), found in many.items():
-        count = cluster(directory).partitions_of(topic) or max(found) + 1
+        count = clusters(directory).partitions_of(topic) or max(found) + 1
         homes = {
             number: home
             for number, p in found.items()
