@@ -27,9 +27,10 @@ class Account:
     def __init__(self) -> None:
         self.said: list[Said] = []
         self._untaken: list[tuple[Said, _Place | None]] = []
-        self._firsts: list[Any] = [np.empty(0, np.int64)]
-        self._lasts: list[Any] = [np.empty(0, np.int64)]
-        self._taken: list[tuple[Path, Any, Any, Any]] = []  # first offsets, places, sizes
+        self._firsts: list[Any] = []
+        self._lasts: list[Any] = []
+        self._places: list[tuple[Path, Any, Any]] = []
+        """Of each file the positions and sizes of what is taken, as the first offsets beside."""
 
     def rows(self) -> list[Said]:
         """All of them, by files. What was not taken is lost, unless its offsets are there, and are believed: no checksum covers them. A
@@ -49,16 +50,16 @@ class Account:
 
     def _has(self, place: _Place, offset: int) -> bool:
         """Whether the same batch is taken from another place."""
-        for path, first, position, size in self._taken:
-            for i in np.flatnonzero(first == offset).tolist():
-                there = path, int(position[i]), int(size[i])
-                if there[2] == place[2] and _bytes(there) == _bytes(place):
-                    return True
+        for firsts, (path, position, size) in zip(self._firsts, self._places, strict=True):
+            i = int(np.searchsorted(firsts, offset))
+            if i < len(firsts) and firsts[i] == offset and size[i] == place[2]:
+                return _bytes((path, int(position[i]), int(size[i]))) == _bytes(place)
         return False
 
     def _runs(self) -> tuple[Any, Any]:
         """Runs of offsets that are kept without a gap between batches: first and last."""
-        firsts, lasts = np.concatenate(self._firsts), np.concatenate(self._lasts)
+        none = np.empty(0, np.int64)
+        firsts, lasts = (np.concatenate([none, *some]) for some in (self._firsts, self._lasts))
         if not len(firsts):
             return firsts, lasts
         new = np.flatnonzero(np.append(True, firsts[1:] > lasts[:-1] + 1))
@@ -70,7 +71,7 @@ class Account:
         first, position, size = (a[taken] for a in (headers.first, headers.position, headers.size))
         self._firsts.append(first)
         self._lasts.append(headers.last[taken])
-        self._taken.append((found.segment.path, first, position, size))
+        self._places.append((found.segment.path, position, size))
         good = taken & found.is_good
         kept, without = good & ~rewritten, good & rewritten
         if kept.any() or not without.any():
