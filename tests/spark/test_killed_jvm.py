@@ -74,7 +74,8 @@ def kill_the_jvm(process: subprocess.Popen[str], directory: Path) -> None:
     """As soon as a process below it has a file in the directory open. The Python processes below it end."""
 
     def jvm() -> int | None:
-        return next((pid for pid in below(process.pid) if "java" in command(pid)[0]), None)
+        programs = ((pid, command(pid)[:1]) for pid in below(process.pid))
+        return next((pid for pid, name in programs if name and "java" in name[0]), None)
 
     def busy() -> bool:
         assert process.poll() is None
