@@ -90,8 +90,8 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
             if output is None:
                 output = OF_SCHEMA[options.output](out, rows.shape(_none(reader.schema)).schema)
             for batch in reader:
-                shaped = rows.shape(batch)
-                output.write(shaped if text is None else without_no_time(shaped))
+                for part in rows.parts(batch):
+                    output.write(part if text is None else without_no_time(part))
                 count += batch.num_rows
     if text is not None and text.is_first:
         text.say("no records")

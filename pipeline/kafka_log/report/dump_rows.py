@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,7 +25,7 @@ class DumpRows:
     """How rows of one partition become those of a dump.
 
     ``names`` are the columns. ``control`` says that control records are among them. ``told`` adds :data:`TOLD`: to all rows, or
-    (``sparse``) to those of batches of which there is something to say. ``fixed`` are columns that are texts whatever they hold.
+    (``sparse``) to those of which there is something to say. ``fixed`` are columns that are texts whatever they hold.
     """
 
     def __init__(
@@ -49,8 +52,18 @@ class DumpRows:
         hidden += ("is_control",) if control and reads else ()
         self.needed = tuple(dict.fromkeys((*self.names, *hidden)))
 
+    def parts(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The rows of a batch of a scan for the columns ``needed``: those one after the other that have the same columns."""
+        if not self.sparse:
+            yield self.shape(batch)
+            return
+        told = _told(batch)
+        borders = [0, *(np.flatnonzero(told[1:] != told[:-1]) + 1).tolist(), batch.num_rows]
+        for start, end in pairwise(borders):
+            yield self.shape(batch.slice(start, end - start))
+
     def shape(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch of a scan for the columns ``needed``."""
+        """The rows of one that have the same columns."""
         read = self.read
         controls = [False] * batch.num_rows
         if "is_control" in self.needed:
@@ -79,6 +92,16 @@ def is_told(batch: pa.RecordBatch) -> bool:
     is_good = batch.column("crc_ok")
     bad = batch.column("damage").null_count < batch.num_rows
     return bad or bool(is_good.null_count) or is_good.false_count > 0
+
+
+def _told(batch: pa.RecordBatch) -> Any:
+    """Of which rows there is something to say."""
+    if not is_told(batch):
+        return np.zeros(batch.num_rows, np.bool_)
+    bad = pc.or_(
+        pc.invert(pc.fill_null(batch.column("crc_ok"), False)), batch.column("damage").is_valid()
+    )
+    return bad.to_numpy(zero_copy_only=False)
 
 
 def without_no_time(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -69,6 +69,22 @@ def same(path: Path, ways: list[Way], capsys: pytest.CaptureFixture[str]) -> Non
         assert ours[1] or "jsonl" in command  # a file without data records
 
 
+@pytest.mark.parametrize("engine", ["arrow", "construct"])
+def test_rows_tell_what_is_wrong_with_them_alone(
+    engine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not those that are decoded with them: which these are is the engine's own business."""
+    path = VECTORS / "malformed" / "v0-minimal-14.log"
+    options = ("--output", "jsonl", "--policy", "salvage", "--engine", engine)
+    assert main(["dump", str(path), *options]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["offset"], "damage" in row) for row in rows] == [
+        (500, True),
+        (5, True),
+        (900, False),
+    ]
+
+
 @pytest.mark.share(18)
 @pytest.mark.parametrize("path", SMALL, ids=name)
 def test_the_output_is_the_same(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
