@@ -93,11 +93,10 @@ def findings(
     engine: Engine = "auto",
     advance: Advance = lambda _: None,
 ) -> Iterator[Finding]:
-    """The same one by one, partition by partition."""
+    """The same one by one, partition by partition, and in the end what keys say of several."""
     clusters: Clusters = cache(Cluster)  # the metadata is read once
-    exchanged = check_exchanged(partitions, clusters, engine)
     beside = _of_directories(directories, clusters)
-    for finding in chain(beside, check_together(partitions), exchanged):
+    for finding in chain(beside, check_together(partitions)):
         if is_meant(finding, wanted):
             yield finding
     reading = Reading(deep, engine, advance, wanted.timestamps != EVERYTHING)
@@ -117,6 +116,9 @@ def findings(
             yield _io_error(partition.directory, partition.error, *key)
             continue
         yield from _of_partition(partition, *brokers[parent], pieces, reading, wanted)
+    for finding in check_exchanged(partitions, clusters, engine):
+        if is_meant(finding, wanted):
+            yield finding
 
 
 def _of_directories(directories: Sequence[Path], clusters: Clusters) -> Iterator[Finding]:
