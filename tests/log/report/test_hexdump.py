@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from codecgen.cli.loading import sound
 from codecgen.examples import live
@@ -179,7 +180,7 @@ def test_no_line_is_longer_than_the_screen(width: int) -> None:
     for path in SEGMENTS[::7]:
         for part in found(path, count=5):
             for line in lines(part, width):
-                assert len(line) <= width
+                assert cell_len(line) <= width
                 assert line.isprintable()
 
 

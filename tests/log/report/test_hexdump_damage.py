@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from kafka_log import SegmentReader
 from kafka_log.cli import main
@@ -33,7 +34,7 @@ def check(path: Path) -> list[bool]:
             covered(stream)
         at += outer.pieces[-1].end
         for line in lines(part, 80):
-            assert len(line) <= 80
+            assert cell_len(line) <= 80
             assert line.isprintable()
     assert at == path.stat().st_size
     return [bool(part.damage) for part in parts]
