@@ -158,10 +158,7 @@ def test_no_epoch_is_right(tmp_path: Path) -> None:
     [
         ({}, "error"),
         ({"leaderId": 2, "votedId": 3}, "error"),
-        (
-            {"leaderId": 2},
-            "warning",
-        ),  # an observer has such a file too; its partitions belong to the id
+        ({"leaderId": 2}, "warning"),  # an observer has such a file too
         ({"clusterId": "", "appliedOffset": 0, "data_version": 0}, "warning"),
     ],
 )
