@@ -202,6 +202,32 @@ def test_a_hole_in_a_topic_whose_keys_come_again(tmp_path: Path) -> None:
     assert (row["findings"], row["missing_b"], row["first_offset"]) == (["missing_b"], 1, 2)
 
 
+def test_an_aborted_record_is_no_second_one_of_its_key(tmp_path: Path) -> None:
+    """The cleaner was killed after the first segment: what was aborted is still in the next one, and no older record is gone for it."""
+    log = [
+        Entry(0, 0, 0, (Made(0, b"e", b""),)),
+        Entry(1, 1, 0, (Made(1, b"d", b""),)),
+        Entry(2, 2, 0, (Made(2, b"e", b""),), 4),
+        Entry(3, 3, 0, (Made(3, b"d", b""),)),
+        Entry(4, 4, 0, (Made(4, None, None),), 4, "abort"),
+    ]
+    a, b = write(tmp_path / "a", log), write(tmp_path / "b", [log[0], *log[2:]])
+    row = difference(a, b)
+    assert (row["findings"], row["cleaned_b"]) == (["cleaned_b"], 1)
+
+
+def test_nothing_is_gone_for_an_aborted_record(tmp_path: Path) -> None:
+    log = [
+        Entry(0, 0, 0, (Made(0, b"a", b""),)),
+        Entry(1, 1, 0, (Made(1, b"d", b""),)),
+        Entry(2, 2, 0, (Made(2, b"d", b""),), 4),
+        Entry(3, 3, 0, (Made(3, None, None),), 4, "abort"),
+    ]
+    a, b = write(tmp_path / "a", log), write(tmp_path / "b", [log[0], *log[2:]])
+    row = difference(a, b)
+    assert (row["findings"], row["missing_b"], row["first_offset"]) == (["missing_b"], 1, 1)
+
+
 UNIQUE = st.integers(0, 1 << 62).map(lambda n: b"%d" % n)
 
 

@@ -72,19 +72,13 @@ class Missing:
             producers = numbers(rows, "producer_id")
             self._markers.append(np.stack([producers[control], offsets[control]], axis=1))
         data = ~control
-        no_key = data & rows.column("key").is_null().to_numpy(zero_copy_only=False)
+        no_key = data & _nulls(rows, "key")
         if no_key.any():
             self._miss(int(no_key.sum()), int(offsets[no_key][0]))
             data &= ~no_key
-        in_transaction = data & numbers(rows, "is_transactional")
-        if in_transaction.any() and self._aborted:
-            at = np.flatnonzero(in_transaction)
-            producers = numbers(rows, "producer_id")[at].tolist()
-            pairs = zip(producers, offsets[at].tolist(), strict=True)
-            gone = np.zeros(len(offsets), bool)
-            gone[at] = [self._aborted.has(producer, offset) for producer, offset in pairs]
-            if gone.any():
-                self._doubt(int(gone.sum()), int(offsets[gone][0]))
+        gone = data & _within(rows, self._aborted)
+        if gone.any():
+            self._doubt(int(gone.sum()), int(offsets[gone][0]))
             data &= ~gone
         if data.any():
             self._add_keys(rows.filter(pa.array(data)))
@@ -112,8 +106,7 @@ class Missing:
 
     @cached_property
     def _aborted(self) -> Aborted:
-        found = transactions(self.has.segments, Policy.SALVAGE, damage_raises=False)
-        return Aborted((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
+        return _aborted(self.has)
 
     # ------------------------------------------------------------ keys
 
@@ -123,7 +116,7 @@ class Missing:
         found["hash"] = hashes[codes]
         found["first"] = found["last"] = numbers(rows, "offset")
         found["count"] = 1
-        found["tombstone"] = rows.column("value").is_null().to_numpy(zero_copy_only=False)
+        found["tombstone"] = _nulls(rows, "value")
         self._pending.append(found)
         self._count += len(found)
         if self._count >= max(MERGED, len(self._keys) // 2):
@@ -153,13 +146,18 @@ class Missing:
         older = np.zeros(len(keys), bool)
         repeats = Repeats()
         tombstone = _NEVER
-        for offsets, codes, hashes, is_tombstone in self._keys_there(bool(keys["tombstone"].any())):
-            if is_tombstone.any():
-                tombstone = min(tombstone, int(offsets[is_tombstone][0]))
-            repeats.add(offsets, codes, hashes)
+        aborted = self._aborted, _aborted(self.lacks)
+        for there in self._keys_there(bool(keys["tombstone"].any())):
+            offsets = numbers(there, "offset")
+            codes, hashes = hashes_of(there.column("key"))
+            # A cleaner that has come to an aborted record has removed it, but none of its key for it.
+            counts = ~_within(there, *aborted)
+            if "value" in there.schema.names and there.column("value").null_count:
+                tombstone = min(tombstone, int(offsets[_nulls(there, "value")][0]))
+            repeats.add(offsets[counts], codes[counts], hashes)
             at = _found(keys["hash"], hashes)[codes]
-            offsets, at = offsets[at >= 0], at[at >= 0]
-            after = offsets > keys["last"][at]
+            offsets, at, counts = offsets[at >= 0], at[at >= 0], counts[at >= 0]
+            after = counts & (offsets > keys["last"][at])
             np.minimum.at(later, at[after], offsets[after])
             older[at[offsets < keys["last"][at]]] = True
         for_key = later < _NEVER
@@ -172,24 +170,17 @@ class Missing:
             lost = keys[~gone]
             self._miss(int(lost["count"].sum()), int(lost["first"].min()))
 
-    def _keys_there(self, tombstones: bool) -> Iterator[tuple[Any, Any, Any, Any]]:
-        """Of the records of the side that lacks some: offsets, which hash each has, hashes of keys, and, if asked for, which are
-        tombstones."""
+    def _keys_there(self, values: bool) -> Iterator[pa.RecordBatch]:
+        """The records with a key of the side that lacks some, with their values if asked for."""
         side = Side(self.lacks.partition, lambda _: None)
-        columns = ("offset", "key", "value") if tombstones else ("offset", "key")
+        columns = ("offset", "key", "producer_id", "is_transactional", *["value"] * values)
         while not side.done:
             side.load()
             data = side.headers[~side.headers["control"]]
             for batch in rows_of(side, data, -(1 << 63), None, columns):
                 there = batch.filter(batch.column("key").is_valid())
                 if there.num_rows:
-                    none = np.zeros(there.num_rows, bool)
-                    null = there.column("value").is_null() if tombstones else none
-                    yield (
-                        numbers(there, "offset"),
-                        *hashes_of(there.column("key")),
-                        np.asarray(null),
-                    )
+                    yield there
             side.headers = side.headers[:0]
 
     # ------------------------------------------------------------ markers
@@ -220,6 +211,25 @@ class Missing:
             own = rows[rows["producer"] == producer]
             out[producer] = own["first"], ~own["control"]
         return out
+
+
+def _aborted(side: Side) -> Aborted:
+    found = transactions(side.segments, Policy.SALVAGE, damage_raises=False)
+    return Aborted((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
+
+
+def _within(rows: pa.RecordBatch, *aborted: Aborted) -> Any:
+    """Which rows are of transactions that were aborted, by what one of these knows."""
+    found = np.zeros(rows.num_rows, bool)
+    at = np.flatnonzero(numbers(rows, "is_transactional")) if any(aborted) else ()
+    if len(at):
+        pairs = zip(numbers(rows, "producer_id")[at], numbers(rows, "offset")[at], strict=True)
+        found[at] = [any(known.has(int(p), int(o)) for known in aborted) for p, o in pairs]
+    return found
+
+
+def _nulls(rows: pa.RecordBatch, name: str) -> Any:
+    return rows.column(name).is_null().to_numpy(zero_copy_only=False)
 
 
 def _found(known: Any, hashes: Any) -> Any:
