@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from io import FileIO
 from typing import TYPE_CHECKING
 
 from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
 from kafka_log.segment import tails
+from kafka_log.segment.entry_search import EntrySearch
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
+from kafka_log.segment.offsets_before import OffsetsBefore
 from kafka_log.segment.offsets_of_files import offsets_of
 from kafka_log.segment.positioned_reads import UnreadableError, read_exactly, read_what_there_is
 from kafka_log.segment.read_ahead import ReadAhead
 
 if TYPE_CHECKING:
     from kafka_log.segment.framing import Frame
-    from kafka_log.segment.model import Record
     from kafka_log.segment.reader import SegmentReader
-
-LOOKS = 8
-"""Entries after damage that are asked for an offset that can be; in a file that has the name of another none has one."""
 
 UNKNOWN = 0xFF
 """Stands for bytes that cannot be read, where zeros mean something."""
@@ -42,23 +38,17 @@ class Run:
         self.valid = reader.start
         self.all_valid = True
         self.lost: list[Lost] = []
-        self.last_offset: int | None = None
-        self.unasked: tuple[int, int, int] | None = None
-        """Where the first and the last batch lie that others have read, and where the last one ends: their offsets are not known yet."""
-        self.places: deque[int] = deque(maxlen=2)
-        """Where the last batch lies, and before it one from which headers lead there."""
         self.note: str | None = None
         self.skipped: int | None = None
         """The end of the last bytes that were skipped."""
         self.ahead = ReadAhead(file, size)
-        self.allowed = (
+        allowed = (
             offsets_of(reader.path, reader.next_base) if reader.policy is Policy.SALVAGE else None
         )
-        """The offsets that there may be. Others are not believed."""
+        self.offsets = OffsetsBefore(self.readable(0), self.name, allowed)
+        self.search = EntrySearch(self.readable(0), size, self.name, self.offsets)
         self.around: tuple[int | None, int | None] = (None, None)
         """Of the last batch with a wrong checksum: the last offset before it, and the first of the next good entry; None: unknown."""
-        self.found: tuple[int, int | None, tuple[int, int | None] | None] | None = None
-        """The last search for an entry: from where, after which offset, and what it found."""
 
     def read(self, position: int, n: int) -> bytes:
         """``n`` bytes of the file. Raises UnreadableError."""
@@ -144,7 +134,7 @@ class Run:
         self.size = missing.stop
         if self.reader.policy is not Policy.SALVAGE:
             raise error
-        self.lost.append(Lost(missing.start, missing.stop, str(error), self.offset_before()))
+        self.lost.append(Lost(missing.start, missing.stop, str(error), self.offsets.last()))
         self.position = missing.stop
 
     def plain(self) -> Iterator[Batch]:
@@ -208,7 +198,7 @@ class Run:
         if any(problem.at == "offsets" for problem in batch.problems):
             from kafka_log.segment import rescue
 
-            rescue.settle_offsets(batch, self.offset_before())
+            rescue.settle_offsets(batch, self.offsets.last())
 
     def rescue(self, error: CodecError, batch: Batch | None) -> Batch | None:
         """What can be read of an entry that is not good. ``batch`` is what it holds if all of its bytes are there. None when
@@ -222,7 +212,7 @@ class Run:
         frame = rescue.claimed(self.readable(0), self.position, self.name)
         says = self.size + 1 if frame is None else self.position + frame.size
         place, offset = self.next_entry() or (self.size, None)
-        fits = says == place or says == self.size or (place < says and self.begins_at(says))
+        fits = says == place or says == self.size or (place < says and self.search.is_at(says))
         if batch is not None and says > place:
             cut = rescue.torn(self.beginning(place), frame, error, self.parse)
             whole = cut is not None and (cut.is_valid or rescue.has_all(cut))
@@ -235,7 +225,7 @@ class Run:
         end = says
         following = offset if end == place else None
         # An entry inside of the batch is one of its messages.
-        self.around = self.offset_before(), offset if place >= end else None
+        self.around = self.offsets.last(), offset if place >= end else None
         unwritten = self.reader.tail is Tail.ACTIVE and following is None
         if unwritten and tails.is_unwritten(self.readable(UNKNOWN), self.position, self.size):
             # Zeros that nobody wrote are not of it, but for the one that a record without headers ends in.
@@ -243,7 +233,7 @@ class Run:
             batch = None
         if batch is None:
             batch = rescue.torn(self.beginning(min(end + 1, says)), frame, error, self.parse)
-            after = self.offset_before()
+            after = self.offsets.last()
             if batch is not None:
                 self.settle_offsets(batch)
                 if after is not None and any(r.offset <= after for r in batch.records[:1]):
@@ -268,17 +258,6 @@ class Run:
         )
         return long is not None and rescue.has_more(long, short)
 
-    def begins_at(self, position: int) -> bool:
-        """Whether a good entry begins at a place."""
-        from kafka_log.segment.resynchronisation import entry_at
-
-        after = self.offset_before()
-        read = self.readable(0)
-        return (
-            position < self.size
-            and entry_at(read, position, self.size, self.name, after) is not None
-        )
-
     def beginning(self, end: int) -> bytes:
         """The bytes from this place up to ``end``, or up to the first that cannot be read."""
         count = end - self.position
@@ -297,72 +276,21 @@ class Run:
         if self.all_valid:
             self.valid = self.position
         if batch.is_valid or self.reader.policy is not Policy.SALVAGE:
-            self.places.append(batch.position)
-            if self.believes(batch.last_offset):
-                self.unasked = None
-                self.last_offset = batch.last_offset
+            self.offsets.note(batch.position, batch.last_offset)
 
     def count_in_read(self, entries: int, records: int, last: int, end: int) -> None:
         """Note what others have read from here on to ``end``, as if it was read here. The last of the entries lies at ``last``."""
-        first = self.position if self.unasked is None else self.unasked[0]
-        self.unasked = first, last, end
-        self.places.extend(sorted({self.position, last}))
+        self.offsets.note_run(self.position, last)
         self.position = end
         self.count += entries
         self.record_count += records
         if self.all_valid:
             self.valid = end
 
-    def offset_before(self) -> int | None:
-        """The last offset before this place."""
-        if self.unasked is not None:
-            first, last, end = self.unasked
-            self.unasked = None
-            with suppress(UnreadableError):  # they could be read before
-                batch = self.reader.batch_at(self, last, end - last, records=False)
-                self.last_offset = (
-                    batch.last_offset
-                    if self.believes(batch.last_offset)
-                    else self.last_believed(first, last)
-                )
-        return self.last_offset
-
-    def last_believed(self, position: int, stop: int) -> int | None:
-        """The last offset of batches that were read before which there may be."""
-        from kafka_log.segment import framing
-
-        found = self.last_offset
-        while position < stop:
-            head = self.read(position, framing.HEADER_START)
-            size = framing.frame_of(head, position, self.name).size
-            offset = self.reader.batch_at(self, position, size, records=False).last_offset
-            found = offset if self.believes(offset) else found
-            position += size
-        return found
-
-    def ends_before(self) -> tuple[int | None, int | None]:
-        """The last offset before the last batch, and the first one of that, as far as headers say."""
-        from kafka_log.segment.resynchronisation import ends_before
-
-        if len(self.places) < 2:
-            return None, None
-        found = ends_before(self.readable(0), self.places[0], self.places[1], self.name)
-        return found or (None, None)
-
-    def believes(self, offset: int) -> bool:
-        """Whether there may be such an offset in the file."""
-        return self.allowed is None or offset in self.allowed
-
-    def is_between(self, after: int | None, records: list[Record], before: int | None) -> bool:
-        """Whether records have offsets between these."""
-        first, last = records[0].offset, records[-1].offset
-        fits = (after is None or after < first) and (before is None or last < before)
-        return fits and self.believes(first) and self.believes(last)
-
     def note_lost_records(self, batch: Batch, following: int | None) -> None:
         """Note that some records of a batch are lost. ``following`` is the first offset after it."""
-        after = self.offset_before()
-        if batch.records and self.is_between(after, batch.records, following):
+        after = self.offsets.last()
+        if batch.records and self.offsets.is_between(after, batch.records, following):
             after = batch.records[-1].offset
         torn = bool(batch.problems) and batch.problems[0].at == "size"
         why = (
@@ -386,53 +314,12 @@ class Run:
         before = self.lost.pop() if self.lost and self.skipped == start else None
         if before is not None:  # one run of bytes
             start, reason = before.start, before.reason
-        self.lost.append(Lost(start, end, reason, self.offset_before(), following))
+        self.lost.append(Lost(start, end, reason, self.offsets.last(), following))
         self.position = self.skipped = end
 
     def next_entry(self) -> tuple[int, int | None] | None:
         """Where the next whole batch begins after this place, and its first offset, or the first one after it that may be."""
-        from kafka_log.segment.resynchronisation import next_entry, offset_behind
-
-        start, after = self.position + 1, self.offset_before()
-        if self.found is not None:
-            searched, offset, entry = self.found
-            if offset == after and searched <= start and (entry is None or start <= entry[0]):
-                return entry
-        entry = found = next_entry(self.readable(0), start, self.size, self.name, after)
-        for _ in range(LOOKS):
-            if found is None or self.believes(found[1]):
-                break
-            found = next_entry(self.readable(0), found[0] + 1, self.size, self.name, after)
-        other = self.entry_of_doubt(start, self.size if entry is None else entry[0], after)
-        if other is not None:
-            entry = found = other
-            after = self.last_offset
-        if found is not None and self.believes(found[1]):
-            behind = offset_behind(self.readable(0), found[0], self.size, self.name, after)
-            if behind is not None and behind <= found[1]:  # it is that one's which cannot be
-                found = found[0], behind
-        if entry is not None:
-            can_be = found is not None and self.believes(found[1])
-            entry = entry[0], found[1] if found is not None and can_be else None
-        self.found = (start, after, entry)
-        return entry
-
-    def entry_of_doubt(self, start: int, end: int, after: int | None) -> tuple[int, int] | None:
-        """The next whole batch before a place, if its offset says that the last one before the damage, which lies behind a gap, has one that
-        is too high: that is not believed then."""
-        from kafka_log.segment.resynchronisation import next_entry
-
-        doubt, first = self.ends_before()
-        if after is None or doubt is None or doubt >= after:
-            return None
-        if first is not None and first <= doubt + 1:
-            return None
-        read = self.readable(0)
-        found = next_entry(read, start, end, self.name, doubt)
-        if found is None or found[1] > after:
-            return None
-        self.last_offset = doubt
-        return found
+        return self.search.next_from(self.position + 1)
 
     def shorter(self, missing: range) -> UnreadableError:
         """That the file no longer has bytes that it had."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
@@ -57,25 +58,20 @@ def offset_behind(read: Read, position: int, size: int, file: str, after: int | 
     return entry_at(read, end, size, file, after) if end < size else None
 
 
-def ends_before(
+def headers_between(
     read: Read, start: int, last: int, file: str
-) -> tuple[int | None, int | None] | None:
-    """The last offset of the batches from ``start`` up to the one at ``last``, and the first one of that, as headers say; None where these
-    do not lead from one place to the other."""
+) -> Iterator[tuple[int, int | None, int]]:
+    """(position, first offset, last offset) of the entry at ``start`` and of those behind it up to the one at ``last``, as headers say: fewer
+    where they do not lead there. The first offset is None where only the records say it."""
     offsets = Columns(("base_offset", "last_offset"), file)
-    position: int = start
-    before: int | None = None
-    try:
+    position = start
+    with suppress(CodecError):
         while position <= last:
             head = read(position, HEADER_BYTES)
             frame = framing.frame_of(head, position, file)
             first, end = offsets.of(Entry(position, frame, head))
-            if position == last:
-                return before, None if first is None else int(first)
-            position, before = position + frame.size, int(end)
-    except CodecError:
-        pass
-    return None
+            yield position, None if first is None else int(first), int(end)
+            position += frame.size
 
 
 def _header_pattern() -> re.Pattern[bytes]:
