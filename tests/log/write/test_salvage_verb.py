@@ -157,6 +157,18 @@ def test_a_damaged_batch_is_lost_or_kept_as_asked(tmp_path: Path) -> None:
     assert problems(tmp_path / "b", GAPS) == []
 
 
+def test_a_version_that_there_is_not(tmp_path: Path) -> None:
+    """No checksum covers it. The batch is read as one of the newest version, and written as that."""
+    data = bytearray(batch(0) + batch(10))
+    data[len(batch(0)) + 16] = 3
+    source = put(tmp_path / "t-0", (0, bytes(data)))
+    (row,) = said(LogDirectory(source).salvage(tmp_path / "out"), "rewritten")
+    assert (row["byte"], row["reason"]) == (len(batch(0)), "no version of the format is 3")
+    written = (tmp_path / "out/t-0" / f"{0:020d}.log").read_bytes()
+    assert (written[: len(batch(0))], written[len(batch(0)) + 16]) == (batch(0), 2)
+    assert rows(tmp_path / "out") == rows(put(tmp_path / "whole/t-0", (0, batch(0) + batch(10))))
+
+
 @pytest.mark.parametrize("codec", ["none", "gzip", "lz4"])
 def test_what_is_whole_of_a_torn_batch(tmp_path: Path, codec: str) -> None:
     whole = batch(0, codec, 20, 60)
