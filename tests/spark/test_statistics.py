@@ -106,11 +106,12 @@ def test_by_the_factor_of_sparks_file_sources(spark: SparkSession, small: Path) 
 
 def test_aggregates_of_tasks_are_few_rows(spark: SparkSession, small: Path) -> None:
     log = small / "u-0" / f"{100:020}.log"
-    os.truncate(log, 1 << 30)
-    grouped = load(spark, small).groupBy("topic", "partition").count()
-    tasks = 9  # the log of a gigabyte is cut where bytes are, at most each 128 MiB
-    assert size(grouped) <= (2 + tasks) * (8 + 20 + 4 + 8)
-    assert size(load(spark, small).groupBy().max("offset")) <= (2 + tasks) * 16
+    os.truncate(log, 64 << 20)
+    frame = load(spark, small, splitBytes=8 << 20)
+    tasks = 9  # the log is cut where bytes are, at most each 8 MiB
+    assert size(frame) > 64 << 20
+    assert size(frame.groupBy("topic", "partition").count()) <= (2 + tasks) * (8 + 20 + 4 + 8)
+    assert size(frame.groupBy().max("offset")) <= (2 + tasks) * 16
 
 
 def test_views_are_of_unknown_size(spark: SparkSession, small: Path) -> None:

@@ -88,6 +88,7 @@ def told(
     return code, out.splitlines(), err.splitlines()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_newest_snapshot_that_is_damaged(
     sample: Path, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
@@ -114,6 +115,7 @@ def test_all_snapshots_are_damaged(sample: Path, capsys: pytest.CaptureFixture[s
     assert all("the answer is from the log" in line for line in err)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_the_log_begins_at_the_damaged_snapshot(
     sample: Path, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
@@ -167,6 +169,7 @@ STRETCHES: dict[str, list[bytes]] = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("stretch", STRETCHES)
 def test_a_damaged_stretch_of_the_log(
     tmp_path: Path, stretch: str, capsys: pytest.CaptureFixture[str]
