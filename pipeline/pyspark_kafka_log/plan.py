@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -24,15 +23,13 @@ from pyspark_kafka_log.logs import Log, chosen
 from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.plans import Planned, Plans, Tasks, key_of
 from pyspark_kafka_log.query_logs import QueryLogs
+from pyspark_kafka_log.waits import each
 
 LEAST_TASK_BYTES = 4 << 20
 """A task has at least so many bytes to read, if there are as many: starting one costs as much as reading some of them."""
 
 OPEN_COST_BYTES = 256 << 10
 """What opening a file costs, in bytes that are read in that time."""
-
-THREADS = 8
-"""Partitions that are planned at a time: their files are waited for together."""
 
 PLANS = Plans()
 """What this process has planned: the next action on a DataFrame asks for the same."""
@@ -90,11 +87,8 @@ def _planned(
     def of(log: Log) -> list[Split]:
         return list(_splits(log, options, query, enough, seen.starts, known))
 
-    if len(logs) < 2:
-        splits = [part for log in logs for part in of(log)]
-    else:
-        with ThreadPoolExecutor(min(THREADS, len(logs))) as threads:
-            splits = [part for parts in threads.map(of, logs) for part in parts]
+    in_stores = any(not isinstance(part.path, Path) for log in logs for part in log.segments)
+    splits = [part for parts in each(of, logs, waits=in_stores) for part in parts]
     if options.max_records is not None:
         return Planned([(part,) for part in splits], known)
     return Planned(list(packed(splits, enough)), known)

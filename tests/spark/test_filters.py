@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, InputPartition
+from pyspark.sql.types import StructType
 
 from kafka_log.tables.splits import Scan, read_splits
 from pyspark_kafka_log.filters import Filter, narrowed, pushed
@@ -142,6 +144,49 @@ def test_filters_stay_with_their_query(spark: SparkSession) -> None:
         assert spark.sql("select * from filters_stay").count() == every
     finally:
         spark.conf.unset(conf)
+
+
+class Narrowed(DataSource):
+    """A Python source of the numbers 0 to 2, which reads what a filter leaves."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "narrowed"
+
+    def schema(self) -> str:
+        return "n long"
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return NarrowedReader()
+
+
+class NarrowedReader(DataSourceReader):
+    def __init__(self) -> None:
+        self.filters: list[EqualTo] = []
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:
+        self.filters = [taken for taken in filters if isinstance(taken, EqualTo)]
+        yield from filters
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+        return ((n,) for n in range(3) if all(n == taken.value for taken in self.filters))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_why_the_python_source_takes_no_filters(session: SparkSession) -> None:
+    """A Spark that fails here has the right answers: then the Python source can take filters."""
+    conf = "spark.sql.python.filterPushdown.enabled"
+    session.dataSource.register(Narrowed)
+    session.conf.set(conf, "true")
+    try:
+        frame = session.read.format("narrowed").load()
+        assert (frame.count(), frame.where("n = 1").count(), frame.count()) == (3, 1, 1)
+        frame = session.read.format("narrowed").load()
+        one, two = (frame.where(f"n = {n}") for n in (1, 2))
+        assert one.union(two).count() == 1
+    finally:
+        session.conf.unset(conf)
 
 
 @pytest.mark.spark

@@ -144,7 +144,7 @@ class Scanner:
         self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None
         by = "construct" if self.kernels is None else engine
         self.odd = OddOffsets(self.reader, by) if tells else None
-        self.cursor = Cursor(self.reader, self._source, self._load)
+        self.cursor = Cursor(self.reader)
         self._skipping: SkippingDecoder | None = None
         self._plain_bytes = 0
         self._run: Run | None = None
@@ -244,7 +244,8 @@ class Scanner:
                     self._plain_bytes += batch.size
                     yield batch
             else:
-                yield from self.cursor.items(run, plain)
+                loader = self._load(run.file, run.size)
+                yield from self.cursor.items(run, plain, self._source(), loader)
 
     def _parts(self) -> Generator[pa.RecordBatch | Unread, None, None]:
         with closing(self.items()) as items:

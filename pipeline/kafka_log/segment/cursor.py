@@ -7,7 +7,7 @@ values and errors are theirs under every policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import FileIO
 from typing import Protocol
 
@@ -57,21 +57,15 @@ class Cursor:
     """One pass over a file by kernels; ``reader`` reads what they do not take. ``fallbacks`` counts the batches of these,
     ``bytes_read`` the bytes for the kernels."""
 
-    def __init__(
-        self,
-        reader: SegmentReader,
-        decoder: Callable[[], Source],
-        load: Callable[[FileIO, int], Loader],
-    ) -> None:
+    def __init__(self, reader: SegmentReader) -> None:
         self.reader = reader
-        self.decoder = decoder
-        self.load = load
         self.fallbacks = 0
         self.bytes_read = 0
 
-    def items(self, run: Run, plain: Iterator[Batch]) -> Iterator[Rows | Batch]:
+    def items(
+        self, run: Run, plain: Iterator[Batch], decoder: Source, loader: Loader
+    ) -> Iterator[Rows | Batch]:
         """What the kernels read, a run of batches at a time, and what the reference codecs read, in the file's order."""
-        decoder, loader = self.decoder(), self.load(run.file, run.size)
         chunk = loader.chunk
         stop = run.size if self.reader.stop is None else min(self.reader.stop, run.size)
 

@@ -56,9 +56,8 @@ class Run:
 
     def readable(self, fill: int) -> Callable[[int, int], bytes]:
         """What reads bytes before the end of the file, and gives bytes ``fill`` for those that cannot be read."""
-        return lambda position, n: read_what_there_is(
-            self.file, position, min(n, self.size - position), fill
-        )
+        file, size = self.file, self.size  # not what holds the reader of these bytes
+        return lambda position, n: read_what_there_is(file, position, min(n, size - position), fill)
 
     def batches(self) -> Iterator[Batch]:
         """All batches; then the reader's ``end`` is set, also when an error is raised."""

@@ -11,6 +11,7 @@ import ctypes
 import importlib.util
 import sys
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from codecgen.runtime.arrow.primitives.compiling import JIT, intrinsic, ir, types
@@ -71,6 +72,7 @@ else:
     call_5 = _plain(_LONG, _LONG, _LONG, _LONG, _LONG, _LONG)
 
 
+@cache
 def library(*modules: str) -> ctypes.CDLL | None:
     """The first of some extension modules that is there, as a library, with those that it depends on.
 
