@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
+
+import pytest
+
+from kafka_log.tables.totals import OFFSET, totals_of
+from pyspark_kafka_log.filters import pushed
+from pyspark_kafka_log.losses import Losses
+from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.source import KafkaLogReader, Task
+from tests.paths import SAMPLES
+from tests.support.garbage import garbage
 
 SCRIPT = """
 import gc, weakref
@@ -52,3 +64,28 @@ def test_what_is_loaded_stands_aside_and_garbage_does_not() -> None:
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False
     )
     assert done.stdout == "good\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"isolationLevel": "read_committed", "includeMetadata": "true"},
+        {"mode": "PERMISSIVE"},
+        {"mode": "DROPMALFORMED", "engine": "construct"},
+    ],
+    ids=str,
+)
+def test_a_task_leaves_none(options: Mapping[str, str]) -> None:
+    """A worker that answers many queries takes no more memory than for the first."""
+    asked = parse({"path": str(SAMPLES / "kafka-4.x"), **options})
+    reader = KafkaLogReader(asked, ("key", "value", "topic", "offset", "timestamp"))
+
+    def work() -> None:
+        for query in ([], [("offset", "<", 9)]):
+            for task in plan(asked, pushed(query)):
+                list(reader.rows(Task(task), Losses()))
+                if asked.selection.raises:
+                    totals_of(task, reader.scan, [OFFSET])
+
+    assert garbage(work) == []

@@ -235,17 +235,23 @@ class Scanner:
         Ranges and damage are left to the caller; only a strict reader raises.
         """
         with self.reader.opened() as run:
-            self._run = run
             if run is None:
                 return
-            plain = run.batches()
-            if self.kernels is None:
-                for batch in plain:
-                    self._plain_bytes += batch.size
-                    yield batch
-            else:
-                loader = self._load(run.file, run.size)
-                yield from self.cursor.items(run, plain, self._source(), loader)
+            self._run = run
+            try:
+                yield from self._items_of(run)
+            finally:
+                self._run = None
+
+    def _items_of(self, run: Run) -> Iterator[Rows | Batch]:
+        plain = run.batches()
+        if self.kernels is not None:
+            loader = self._load(run.file, run.size)
+            yield from self.cursor.items(run, plain, self._source(), loader)
+            return
+        for batch in plain:
+            self._plain_bytes += batch.size
+            yield batch
 
     def _parts(self) -> Generator[pa.RecordBatch | Unread, None, None]:
         with closing(self.items()) as items:

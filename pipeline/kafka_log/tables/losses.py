@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.segment.model import Batch, Lost
@@ -49,7 +50,7 @@ class RestOfFile:
     """What a scanner that raises damage leaves of a file."""
 
     def __init__(self, scanner: Scanner) -> None:
-        self._scanner = scanner
+        self._scanner = ref(scanner)  # which holds this
         self._told: Batch | None = None
         scanner.on_batch = self._tell
 
@@ -60,14 +61,16 @@ class RestOfFile:
         """From the batch on that the error is of, or the place where none could be read."""
         from kafka_log.segment.reader import damage
 
-        begin, end = self._scanner.reader.start, self._scanner.end
+        scanner = self._scanner()
+        assert scanner is not None, "it is asked while the scanner is there"
+        begin, end = scanner.reader.start, scanner.end
         start = error.where.position
         if self._told is not None and any(error is wrong for wrong in damage(self._told)):
             start = self._told.position
         elif end is not None and end.error is error:
             start = end.iterated_bytes
         start = begin if start is None else min(max(start, begin), stop)
-        after = _last_offset(self._scanner.reader.path, begin, start)
+        after = _last_offset(scanner.reader.path, begin, start)
         return Lost(start, stop, f"the rest of a corrupt file: {error}", after)
 
 
@@ -90,9 +93,11 @@ def tell_dropped(records: Scanner, on_lost: OnLost) -> None:
     """Let a scanner that drops damaged batches tell each of them as it comes by."""
     from kafka_log.segment.reader import damage
 
+    scanner = ref(records)  # which holds this
+
     def tell(batch: Batch) -> None:
-        wrong = damage(batch)
-        if wrong:
+        wrong, records = damage(batch), scanner()
+        if wrong and records is not None:
             end = batch.position + batch.size
             reason = f"a batch that is left out: {wrong[0]}"
             around = records.offsets_around(batch)

@@ -3,7 +3,6 @@ that has loaded much it hardly ever does."""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +11,9 @@ import pytest
 import kafka_log
 from kafka_log import LogDirectory, SegmentReader
 from tests.paths import SAMPLES
+from tests.support.garbage import garbage
 
 BROKER = SAMPLES / "kafka-4.x"
-OURS = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log", "ctypes", "numpy")
 
 WAYS: dict[str, Callable[[Path], object]] = {
     "rows": lambda path: list(kafka_log.scan(path)),
@@ -32,24 +31,6 @@ WAYS: dict[str, Callable[[Path], object]] = {
     "keys": lambda path: LogDirectory(path).keys(),
     "transactions": lambda path: LogDirectory(path).txn(),
 }
-
-
-def garbage(work: Callable[[], object]) -> list[str]:
-    """The types of what is found in cycles after some work, as far as they are ours."""
-    work()  # what is loaded and kept once
-    gc.collect()
-    gc.disable()
-    try:
-        work()
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        gc.collect()
-        kinds = {type(found) for found in gc.garbage}
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-    names = (f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
-    return sorted(name for name in names if name.startswith(OURS))
 
 
 LOGS = ("transactions-0", "codecs-2")
