@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import tempfile
@@ -132,6 +133,8 @@ def _session(master: str | None, scratch: Path) -> SparkSession:
     """Spark as its configuration says, or one of this process on all its cores, which nobody else reaches."""
     builder = SparkSession.builder.appName("kafka-log export")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
+    # It logs a JVM that is gone with its stack; the command says it in words.
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master is not None:
         return builder.master(master).getOrCreate()
