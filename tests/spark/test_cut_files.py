@@ -34,7 +34,7 @@ from .test_workers import Query, paused, until
 pytestmark = pytest.mark.spark
 ENGINES: tuple[Engine, ...] = ("arrow", "construct")
 FEW = 60
-MANY = int(os.environ.get("KAFKA_LOG_CUT_FILES", "400"))
+MANY = int(os.environ.get("KAFKA_LOG_CUT_FILES", "490"))
 MODES = ("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
 
 SAID = "bytes when the query was planned, and has"
