@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -70,8 +71,12 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def kill_the_jvm(process: subprocess.Popen[str], directory: Path) -> None:
-    """As soon as a process below it has a file in the directory open. The Python processes below it end."""
+def kill_the_jvm(process: subprocess.Popen[str], directory: Path, *, stopped_s: float = 0) -> None:
+    """As soon as a process below it has a file in the directory open. The Python processes below it end.
+
+    A JVM that was stopped for a while leaves commands that it has not read: its end is then a connection that
+    is reset, not one that is closed.
+    """
 
     def jvm() -> int | None:
         programs = ((pid, command(pid)[:1]) for pid in below(process.pid))
@@ -87,6 +92,8 @@ def kill_the_jvm(process: subprocess.Popen[str], directory: Path) -> None:
     assert java is not None
     others = below(java)
     assert len(others) > 1, "a daemon, and a worker"
+    os.kill(java, signal.SIGSTOP)
+    time.sleep(stopped_s)
     os.kill(java, signal.SIGKILL)
     until(lambda: not others & parents().keys(), PATIENCE_S)
 
@@ -127,14 +134,15 @@ def test_while_tasks_export(session: SparkSession, tmp_path: Path, log: Path) ->
     assert exported(target) == 120_000
 
 
-def test_while_the_command_exports(session: SparkSession, tmp_path: Path, log: Path) -> None:
+@pytest.mark.parametrize("stopped_s", [0, 2], ids=["at once", "stopped before"])
+def test_while_the_command_exports(session: SparkSession, tmp_path: Path, stopped_s: float) -> None:
     """It says so, and ends."""
     target = tmp_path / "out"
     large = tmp_path / "large"  # kernels read it
     kafka_log.write_log(large, pa.concat_tables([records(20_000)] * 100), topic="t", partitions=2)
     arguments = ["export", "--spark", "--out", target, large]
     with driver("-m", "kafka_log", *arguments, stderr=subprocess.PIPE) as process:
-        kill_the_jvm(process, target)
+        kill_the_jvm(process, target, stopped_s=stopped_s)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "kafka-log: Spark: its JVM ended" in told and "Traceback" not in told

@@ -129,12 +129,19 @@ def _bar() -> Progress:
     )
 
 
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """Whether a line logged without a logger's name comes from elsewhere.
+
+    Py4J logs a JVM that is gone so, with its stack; the command says it in words.
+    """
+    return "py4j" not in Path(record.pathname).parts
+
+
 def _session(master: str | None, scratch: Path) -> SparkSession:
     """Spark as its configuration says, or one of this process on all its cores, which nobody else reaches."""
     builder = SparkSession.builder.appName("kafka-log export")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
-    # It logs a JVM that is gone with its stack; the command says it in words.
-    logging.getLogger("py4j").addHandler(logging.NullHandler())
+    logging.getLogger().addFilter(_not_of_py4j)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master is not None:
         return builder.master(master).getOrCreate()
