@@ -74,6 +74,13 @@ def test_what_does_not_fit_is_left_alone() -> None:
             assert plain(compress("lz4", text), len(text) - 1) is None
 
 
+def test_blocks_that_hold_nothing_are_left_alone() -> None:
+    run = compress("lz4", b"some text")
+    assert plain(run, 9) == b"some text"
+    for at in (7, len(run) - 4):
+        assert plain(run[:at] + b"\1\0\0\0\0" + run[at:], 9) is None
+
+
 def mutated(r: random.Random, run: bytes) -> bytes:
     data = bytearray(run)
     for _ in range(r.randint(1, 3)):

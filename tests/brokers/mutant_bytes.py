@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from crc32c import crc32c
@@ -100,6 +100,21 @@ def unpacked(codec: int, data: bytes) -> bytes:
         return b""
 
 
+EMPTY_BLOCK = b"\1\0\0\0\0"
+"""A block of LZ4 that holds nothing: no writer writes it."""
+
+
+def lz4_frame(parts: Sequence[bytes], r: Draw, *, variant: str | None = None) -> bytes:
+    """A frame with blocks for each part: of one that is empty such a block."""
+    whole = [compress("lz4", part, variant=variant) for part in parts]
+    blocks = [
+        EMPTY_BLOCK if not part else frame[7:-4] for part, frame in zip(parts, whole, strict=True)
+    ]
+    if r.random() < 0.3:
+        blocks.append(EMPTY_BLOCK)
+    return b"".join((whole[0][:7], *blocks, whole[0][-4:]))
+
+
 def packed(codec: int, data: bytes, r: Draw, *, legacy: bool = False) -> bytes:
     """A stream as a writer may write it: in the framings that are read, in one piece or several; sometimes damaged."""
     name = CODECS[codec] if codec < len(CODECS) else None
@@ -114,7 +129,12 @@ def packed(codec: int, data: bytes, r: Draw, *, legacy: bool = False) -> bytes:
     if r.random() < 0.15 and len(data) > 1:
         cut = r.randrange(1, len(data))
         parts = [data[:cut], data[cut:]]
-    out = b"".join(compress(name, part, variant=variant) for part in parts)
+    if r.random() < 0.05:
+        parts.insert(r.randrange(len(parts) + 1), b"")
+    if name == "lz4" and r.random() < 0.3:
+        out = lz4_frame(parts, r, variant=variant)
+    else:
+        out = b"".join(compress(name, part, variant=variant) for part in parts)
     kind = r.random()
     if kind < 0.10:
         out = changed(out, r)

@@ -208,6 +208,19 @@ def test_end_mark_with_the_bit_of_a_stored_block() -> None:
     assert len(got.notes) == 1
 
 
+@pytest.mark.parametrize(("checksum", "flags"), [(False, 0x60), (True, 0x70)])
+def test_places_of_blocks_that_hold_nothing(checksum: bool, flags: int) -> None:
+    full, empty = (block(data, checksum=checksum) for data in (PLAIN, b""))
+    got = decompress("lz4", header(flags) + empty + full + empty + empty + full + END, limit=ROOMY)
+    assert (got.data, got.error, got.unused, got.pauses) == (2 * PLAIN, None, 0, {0, len(PLAIN)})
+    places = (0, len(empty) + len(full), 2 * len(empty) + len(full))
+    assert got.notes == tuple(
+        f"lz4: the block at byte {at + 11} of the compressed section holds nothing" for at in places
+    )
+    got = decompress("lz4", header(flags) + full + empty + END[:3], limit=ROOMY)
+    assert (got.data, got.pauses) == (PLAIN, {len(PLAIN)}) and got.error is not None
+
+
 @pytest.mark.parametrize("cut", [1, 2, 3, 4])
 def test_missing_end_mark_comes_after_all_data(cut: int) -> None:
     data = REFERENCE[:-cut]

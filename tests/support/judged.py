@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.runtime.compression import compress
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
-from tests.brokers.mutant_bytes import put, sealed, sized
+from tests.brokers.mutant_bytes import EMPTY_BLOCK, put, sealed, sized
 
 Read = tuple[list[int], list[int], bool]
 """Offsets and timestamps of the records of a batch, and whether there is an error after them."""
@@ -49,13 +49,13 @@ def wrapper(
     return sealed(sized(head + b"\xff" * 4 + len(value).to_bytes(4, "big") + value))
 
 
-def batch(base_offset: int, records: int = 1, codec: str = "none") -> bytes:
+def batch(base_offset: int, records: int = 1, codec: str = "none", *, value: bytes = b"v") -> bytes:
     fields = {
         "base_offset": base_offset,
         "attributes": {"compression": codec},
         "base_timestamp": 5,
         "last_offset_delta": max(records - 1, 0),
-        "records": [{"offset_delta": i, "value": b"v"} for i in range(records)],
+        "records": [{"offset_delta": i, "value": value} for i in range(records)],
     }
     return RECORD_BATCH.build(fields)
 
@@ -64,7 +64,21 @@ GOOD_BATCH = batch(900)
 THREE = [message(0), message(1), message(2)]
 LONG_KEY = sealed(put(message(1), 26, 1000, 4))
 NESTED = wrapper([message(0)], 1)
+LONG = batch(50, value=bytes(5000))
 ZSTD = batch(50, 2, "zstd")
+
+
+def lz4(entry: bytes, parts: Sequence[bytes], *, cut: int = 0) -> bytes:
+    """An entry of lz4 with blocks that hold the parts, and so many bytes fewer at the end of the frame."""
+    whole = [compress("lz4", part) for part in parts]
+    blocks = [
+        frame[7:-4] if part else EMPTY_BLOCK for part, frame in zip(parts, whole, strict=True)
+    ]
+    frame = b"".join((whole[0][:7], *blocks, bytes(4 - cut)))
+    if entry[16] == 2:
+        return sealed(sized(put(entry, 22, 3, 1)[:61] + frame))
+    head = put(entry, 17, 3, 1)[:30]
+    return sealed(sized(head + len(frame).to_bytes(4, "big") + frame))
 
 
 def magic_of(entry: bytes, magic: int) -> bytes:
@@ -121,6 +135,22 @@ CASES = {
     ),
     "a zstd frame that is cut off after a whole one": Case(
         sealed(sized(ZSTD + ZSTD[61:67])), ([50, 51], [5, 5], False)
+    ),
+    "nothing in a block after the records, and no end": Case(
+        lz4(batch(50), [batch(50)[61:], b""], cut=1), ([50], [5], False)
+    ),
+    "a record after nothing in a block": Case(
+        lz4(batch(50), [batch(50)[61:], b"", batch(50)[61:]]), ([50], [5], False)
+    ),
+    "nothing in a block within a long record": Case(
+        lz4(LONG, [LONG[61:1000], b"", b"", LONG[1000:]]), ([50], [5], False)
+    ),
+    "a message after nothing in a block": Case(
+        lz4(wrapper(THREE, 52), [THREE[0] + THREE[1], b"", THREE[2]]),
+        ([51, 52], [1000, 1001], False),
+    ),
+    "nothing in the first block of a wrapper": Case(
+        lz4(wrapper(THREE, 52), [b"", *THREE]), ([], [], True)
     ),
     "an unknown codec and no records": Case(
         sealed(put(put(batch(60, 0), 22, 7, 1), 57, 0, 4)), ([], [], True)

@@ -246,7 +246,7 @@ class Array(Codec):
             raise LengthError(
                 f"{i} elements, where at least {self.at_least} must be", section.where()
             )
-        if self.closes:
+        if self.closes and section.pos not in section.pauses:
             if section.left:
                 reason = f"{section.left} bytes follow the last of {i} elements"
                 raise TrailingError(reason, section.where())
@@ -259,7 +259,7 @@ class Array(Codec):
         """Whether another element follows in a section without a count."""
         if self.until is not None:
             return True
-        if not section.left:
+        if not section.left or section.pos in section.pauses:
             return False
         if "truncated_tail" in self.accepts and self.framed and section.pending is None:
             size = (

@@ -81,6 +81,7 @@ class Compressed:
             origin=where.position or 0,
             inner=True,
             pending=pending,
+            pauses=stream.pauses,
         )
 
     def pack(self, data: bytes, this: Any, session: Session) -> bytes:

@@ -88,10 +88,11 @@ class Source:
     """A window of bytes, and where it lies in the file.
 
     ``origin`` is the position in the file of the window's data, or, when ``inner`` is set, of the compressed
-    section that the data was in; ``pending`` is the error to raise where the data ends early.
+    section that the data was in; ``pending`` is the error to raise where the data ends early; ``pauses`` are the places
+    at which the data may have ended.
     """
 
-    __slots__ = ("data", "end", "inner", "origin", "pending", "pos", "session")
+    __slots__ = ("data", "end", "inner", "origin", "pauses", "pending", "pos", "session")
 
     def __init__(
         self,
@@ -103,6 +104,7 @@ class Source:
         origin: int = 0,
         inner: bool = False,
         pending: CodecError | None = None,
+        pauses: frozenset[int] = frozenset(),
     ) -> None:
         self.data = data
         self.session = session
@@ -111,6 +113,7 @@ class Source:
         self.origin = origin
         self.inner = inner
         self.pending = pending
+        self.pauses = pauses
 
     @property
     def left(self) -> int:

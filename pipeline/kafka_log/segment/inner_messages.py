@@ -67,7 +67,7 @@ def find(case: Case, opened: Opened, session: Session) -> tuple[list[Found], Cod
                 if len(found) > session.limits.elements:
                     more = f"more than {session.limits.elements} elements"
                     raise LimitError(more, source.where())
-            if section.pending is not None:
+            if section.pending is not None and section.pos not in section.pauses:
                 raise section.pending
         except CodecError as error:
             if not session.torn or not found:
@@ -130,7 +130,7 @@ def _version(case: Case, fields: Container) -> Any:
 def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Source]:
     """The bytes of each message. The last one is left out when the stream ends before it does. Raises CodecError."""
     assert layout.length is not None
-    while section.left:
+    while section.left and section.pos not in section.pauses:
         size = layout.frame(section)
         if size is not None and size - layout.length.before > LARGEST:
             raise LengthError(f"a message of {size} bytes, more than Kafka reads", section.where())

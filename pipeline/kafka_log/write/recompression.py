@@ -9,7 +9,7 @@ from construct import Container
 
 from codecgen.runtime.compression import compress
 from codecgen.runtime.construct import Array, Compressed, Field
-from codecgen.runtime.errors import BuildError, CodecError
+from codecgen.runtime.errors import BuildError, CodecError, CompressionError
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import RECORD_BATCH, Compression
 from kafka_log.write.encoding import CODECS
@@ -74,6 +74,9 @@ def recompressed(
     stream = _SECTION.open(Source(data, session, pos=_HEADER, origin=position), before)
     if stream.pending is not None:
         raise stream.pending
+    if stream.pauses:
+        what = f"the records may end at byte {min(stream.pauses)} of the stream, where it holds nothing"
+        raise CompressionError(what).located(position=position, file=file)
     plain = memoryview(stream.data)[stream.pos : stream.end]
     try:
         records = _SECTION.pack(bytes(plain), after, session)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codecgen.runtime.errors import CodecError
+from codecgen.runtime.errors import CodecError, CompressionError
+from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow import records_numpy
 from kafka_log import SegmentReader
 from kafka_log.segment.block_reader import BlockReader
@@ -63,3 +64,13 @@ def test_strict_refuses_what_no_writer_writes(name: str, tmp_path: Path) -> None
         return
     with pytest.raises(CodecError):
         list(SegmentReader(path, policy="strict"))
+
+
+def test_parsers_end_a_stream_where_kafka_does() -> None:
+    """Where a message ends, and a block of LZ4 holds nothing."""
+    found = LOG_ENTRY.parse(CASES["a message after nothing in a block"].entry, strict=False)
+    assert [message.offset for message in found.messages] == [0, 1]
+    found = LOG_ENTRY.parse(CASES["a record after nothing in a block"].entry, strict=False)
+    assert len(found.records) == 1
+    with pytest.raises(CompressionError, match="holds nothing"):
+        LOG_ENTRY.parse(CASES["a message after nothing in a block"].entry)

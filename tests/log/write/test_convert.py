@@ -24,6 +24,7 @@ from kafka_log.write.beside import OutError
 from tests.arrow.logs import write_log
 from tests.paths import SAMPLES
 from tests.shares import examples
+from tests.support.judged import CASES
 from tests.support.replicas import logs, write
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -290,6 +291,17 @@ def test_offsets_that_fall_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(data + data)
     (row,) = LogDirectory(tmp_path / "t-0").convert(tmp_path / "out", codec="none").to_pylist()
     assert row["what"] == "refused" and "not after those before" in row["reason"]
+
+
+def test_a_stream_that_may_end_early_is_refused(tmp_path: Path) -> None:
+    """What follows a block of LZ4 that holds nothing is read by some, and not by others."""
+    source = tmp_path / "t-0"
+    source.mkdir()
+    path = source / f"{0:020d}.log"
+    path.write_bytes(CASES["a record after nothing in a block"].entry)
+    (row,) = LogDirectory(source).convert(tmp_path / "out", codec="none").to_pylist()
+    assert row["what"] == "refused" and str(path) in row["reason"]
+    assert "may end at byte" in row["reason"]
 
 
 def test_empty_segments_and_partitions_stay(tmp_path: Path) -> None:

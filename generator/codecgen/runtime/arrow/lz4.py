@@ -147,8 +147,9 @@ def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
             copy(to, p, size)
             to += size
         else:
+            before = to
             to = block(p, p + size, to, min(to_end, to + min(most, 255 * size)))
-            if to == 0:
+            if to == 0 or to == before:
                 return 0
         p += size
     return 0

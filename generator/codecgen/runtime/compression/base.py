@@ -16,13 +16,16 @@ class Decompressed:
 
     ``data`` is everything that could be recovered, in order, up to the first error; ``error`` says why
     it ended there (None: the stream is whole); ``unused`` counts the compressed bytes after the end of
-    the stream that were ignored; ``notes`` names spellings that a strict reader refuses.
+    the stream that were ignored; ``notes`` names spellings that a strict reader refuses. ``pauses`` are the
+    places in ``data`` at which the stream holds a piece of no bytes: who wants one more byte there takes that
+    for the end, and never sees what follows, be it an error.
     """
 
     data: bytes
     error: CompressionError | LimitError | None = None
     unused: int = 0
     notes: tuple[str, ...] = ()
+    pauses: frozenset[int] = frozenset()
 
 
 class Reader(Protocol):

@@ -51,17 +51,23 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     if isinstance(frame, CompressionError):
         return Decompressed(b"", frame)
     out = BytesIO()
-    at, error = _blocks(data, frame, out, limit)
+    pauses: set[int] = set()
+    at, error = _blocks(data, frame, out, limit, notes, pauses)
     if error is None:
         at, error = _after_blocks(data, at, frame, out, notes)
     unused = 0 if error else len(data) - at
     if unused:
         remark(notes, f"lz4: {unused} bytes after the frame are ignored")
-    return Decompressed(out.getvalue(), error, unused, tuple(notes))
+    return Decompressed(out.getvalue(), error, unused, tuple(notes), frozenset(pauses))
 
 
 def _blocks(
-    data: memoryview, frame: _Frame, out: BytesIO, limit: int
+    data: memoryview,
+    frame: _Frame,
+    out: BytesIO,
+    limit: int,
+    notes: list[str],
+    pauses: set[int],
 ) -> tuple[int, CompressionError | LimitError | None]:
     """Decompress the blocks; return where the end mark is, or why they end before it."""
     try:
@@ -97,6 +103,9 @@ def _blocks(
                 block = lz4.block.decompress(block, uncompressed_size=most)
             except lz4.block.LZ4BlockError:
                 return at, bad(_NAME, "a block is damaged; it begins", start, total)
+        if not len(block):
+            remark(notes, f"lz4: the block at byte {start} of the compressed section holds nothing")
+            pauses.add(total)
         total += len(block)
         if total > limit:
             out.write(memoryview(block)[: limit - total])  # less than 0: all but what is too much
