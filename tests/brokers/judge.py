@@ -76,24 +76,16 @@ def listed(theirs: list[Row], found: list[Row]) -> str | None:
     if "OutOfMemoryError" in said:
         return NO_MEMORY
     a, b = ({**plain(rows[0]), "errors": None} for rows in (theirs, found))
-    if found[0].get("emptyBlock"):
-        return EMPTY_BLOCK if _more(theirs, found) else None
     if a != b or not texts or theirs[0].get("compression") in (None, "none"):
         return None
     if theirs[0]["count"] == 0:
         return OPENED_FOR_NONE if len(theirs) == len(found) == 1 else None
     more = len(found) >= len(theirs) and found[1 : len(theirs)] == theirs[1:]
-    return READ_AHEAD if more and theirs[0]["magic"] >= 2 and STREAM.search(said) else None
-
-
-def _more(theirs: list[Row], found: list[Row]) -> bool:
-    """Whether a batch has the records of theirs at least. Offsets in a wrapper are relative to its last message."""
-    relative = {"baseOffset", "errors"} | ({"offset"} if theirs[0]["magic"] < 2 else set())
-
-    def compared(rows: list[Row]) -> list[Row]:
-        return [{k: v for k, v in plain(row).items() if k not in relative} for row in rows]
-
-    return compared(found)[: len(theirs)] == compared(theirs)
+    if not more or theirs[0]["magic"] < 2:
+        return None
+    if found[0].get("emptyBlock"):
+        return EMPTY_BLOCK
+    return READ_AHEAD if STREAM.search(said) else None
 
 
 def difference(theirs: list[Row], found: list[Row]) -> tuple[list[str], str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.source import KafkaLogReader, Task
 from tests.paths import SAMPLES
-from tests.support.garbage import garbage
+from tests.support.garbage import damaged_partition, garbage
 
 SCRIPT = """
 import gc, weakref
@@ -78,7 +79,18 @@ def test_what_is_loaded_stands_aside_and_garbage_does_not() -> None:
 )
 def test_a_task_leaves_none(options: Mapping[str, str]) -> None:
     """A worker that answers many queries takes no more memory than for the first."""
-    asked = parse({"path": str(SAMPLES / "kafka-4.x"), **options})
+    assert left_by({"path": str(SAMPLES / "kafka-4.x"), **options}) == []
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+@pytest.mark.parametrize("engine", ["auto", "construct"])
+def test_a_task_over_damage_leaves_none(mode: str, engine: str, tmp_path: Path) -> None:
+    path = str(damaged_partition(tmp_path))
+    assert left_by({"path": path, "mode": mode, "engine": engine}) == []
+
+
+def left_by(options: Mapping[str, str]) -> list[str]:
+    asked = parse(options)
     reader = KafkaLogReader(asked, ("key", "value", "topic", "offset", "timestamp"))
 
     def work() -> None:
@@ -88,4 +100,4 @@ def test_a_task_leaves_none(options: Mapping[str, str]) -> None:
                 if asked.selection.raises:
                     totals_of(task, reader.scan, [OFFSET])
 
-    assert garbage(work) == []
+    return garbage(work)

@@ -63,6 +63,7 @@ def batch(base_offset: int, records: int = 1, codec: str = "none", *, value: byt
 GOOD_BATCH = batch(900)
 THREE = [message(0), message(1), message(2)]
 LONG_KEY = sealed(put(message(1), 26, 1000, 4))
+LONG_VALUE = message(0, key=bytes(5000))
 NESTED = wrapper([message(0)], 1)
 LONG = batch(50, value=bytes(5000))
 ZSTD = batch(50, 2, "zstd")
@@ -148,6 +149,22 @@ CASES = {
     "a message after nothing in a block": Case(
         lz4(wrapper(THREE, 52), [THREE[0] + THREE[1], b"", THREE[2]]),
         ([51, 52], [1000, 1001], False),
+    ),
+    "nothing in a block within a message": Case(
+        lz4(wrapper(THREE, 52), [THREE[0] + THREE[1][:20], b"", THREE[1][20:] + THREE[2]]),
+        ([52], [1000], False),
+    ),
+    "nothing in a block within the length of a message, and no end": Case(
+        lz4(wrapper(THREE, 52), [THREE[0] + THREE[1][:10], b"", THREE[1][10:]], cut=1),
+        ([52], [1000], False),
+    ),
+    "nothing in a block within a long message": Case(
+        lz4(wrapper(THREE, 52), [LONG_VALUE[:1000], b"", LONG_VALUE[1000:] + THREE[1]]),
+        ([51, 52], [1000, 1001], False),
+    ),
+    "nothing in a block near the end of a long message": Case(
+        lz4(wrapper(THREE, 52), [THREE[0] + LONG_VALUE[:3000], b"", LONG_VALUE[3000:]]),
+        ([52], [1000], False),
     ),
     "nothing in the first block of a wrapper": Case(
         lz4(wrapper(THREE, 52), [b"", *THREE]), ([], [], True)

@@ -74,6 +74,11 @@ class CodecError(Exception):
         self.where = replace(self.where, **new)  # type: ignore[arg-type]
         return self
 
+    def without_frames(self) -> Self:
+        """The same error, to be kept: it no longer holds the functions that raised it, and what they held."""
+        self.__traceback__ = self.__context__ = None
+        return self
+
     def __str__(self) -> str:
         where = str(self.where)
         return f"{self.reason} ({where})" if where else self.reason

@@ -171,9 +171,8 @@ class Layout(EntryPoint[P, Any], Codec):
         if length < f.own_bytes or (
             f.refuse is not None and f.refuse.holds(construct.Container({f.name: length}))
         ):
-            error = LengthError(f"{f.name} is {length}, too small for any {self.layout_name}")
-            error.where = source.where(at)
-            raise self.related.at(error, f)
+            reason = f"{f.name} is {length}, too small for any {self.layout_name}"
+            raise self.related.at(LengthError(reason, source.where(at)), f)
         return found.before + int(length)
 
     # ------------------------------------------------------------ parsing

@@ -110,7 +110,7 @@ class Parse:
             self.field(last)
             self.finish()
         except CodecError as error:
-            return Opened(self.obj, iter(()), error)
+            return Opened(self.obj, iter(()), error.without_frames())
         return Opened(self.obj, iter(()))
 
     @property

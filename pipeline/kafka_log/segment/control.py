@@ -24,7 +24,7 @@ def read_control(
     except CodecError as error:
         if strict:
             raise
-        return Control(None, None, error=error)
+        return Control(None, None, error=error.without_frames())
     kind = fields["type"]
     known = isinstance(kind, Enumeration) and int(kind) in CONTROL_RECORD_VALUE
     name = kind.label if isinstance(kind, Enumeration) else UNKNOWN
@@ -37,7 +37,7 @@ def read_control(
     except CodecError as error:
         if strict:
             raise
-        return Control(number, name, error=error)
+        return Control(number, name, error=error.without_frames())
     return Control(number, name, plain(layout, parsed))
 
 

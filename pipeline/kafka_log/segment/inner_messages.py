@@ -10,6 +10,7 @@ only what stands before the wrapper tells what they may be.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,9 @@ from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.parsing import Opened
 from codecgen.runtime.rows import Case
 from kafka_codecs.rows.records import RECORDS
+
+STEP = 2048
+"""Bytes from which on Kafka takes them from a stream of lz4 itself, and not from a buffer that ends where it could not be filled."""
 
 LARGEST = (1 << 31) - 9
 """The most bytes that a message may say it has: the longest array that Java makes."""
@@ -67,8 +71,6 @@ def find(case: Case, opened: Opened, session: Session) -> tuple[list[Found], Cod
                 if len(found) > session.limits.elements:
                     more = f"more than {session.limits.elements} elements"
                     raise LimitError(more, source.where())
-            if section.pending is not None and section.pos not in section.pauses:
-                raise section.pending
         except CodecError as error:
             if not session.torn or not found:
                 raise
@@ -128,18 +130,35 @@ def _version(case: Case, fields: Container) -> Any:
 
 
 def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Source]:
-    """The bytes of each message. The last one is left out when the stream ends before it does. Raises CodecError."""
+    """The bytes of each message. The last one is left out when the stream ends before it does. Raises CodecError.
+
+    Kafka asks for what stands up to the length, then for the rest, and both end the stream where it gives nothing; but of the rest
+    so much may be asked for that it goes on.
+    """
     assert layout.length is not None
-    while section.left and section.pos not in section.pauses:
+    head = layout.length.before
+    pauses = deque(sorted(section.pauses))
+    while section.left:
+        start = section.pos
+        while pauses and pauses[0] < start:
+            pauses.popleft()
+        if pauses and pauses[0] < start + head:
+            return
         size = layout.frame(section)
-        if size is not None and size - layout.length.before > LARGEST:
+        if size is not None and size - head > LARGEST:
             raise LengthError(f"a message of {size} bytes, more than Kafka reads", section.where())
+        while size is not None and pauses and pauses[0] < start + size:
+            if start + size - pauses.popleft() < STEP:
+                return
         if size is None or size > section.left:
             if section.pending is None:
                 reason = f"the last element is cut off after {section.left} bytes"
                 session.tolerate(TrailingError(reason, section.where()))
-            return
+                return
+            break
         yield section.window(size, "message")
+    if section.pending is not None and section.pos not in section.pauses:
+        raise section.pending
 
 
 def _found(array: Array, source: Source) -> Found:

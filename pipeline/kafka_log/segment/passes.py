@@ -339,7 +339,7 @@ class Run:
             iterated_bytes=self.position,
             trailing_bytes=self.size - self.position,
             stop=stop,
-            error=error,
+            error=None if error is None else error.without_frames(),
             lost=tuple(self.lost),
             note=self.note,
         )

@@ -72,6 +72,8 @@ def construct_engine(
         if problems and problems[-1].at == "compression":  # there are no records to look for
             problems.append(Problem("records", problems[-1].error))
     batch.is_valid = not any(map(is_own_checksum, session.findings))
+    for problem in problems:
+        problem.error.without_frames()
     batch.problems = tuple(problems)
     batch.section = session.section
     batch.findings = tuple(session.findings)
@@ -151,7 +153,7 @@ def _cut_off(
         raise error
     batch.record_count = None
     batch.is_valid = False
-    batch.problems = (Problem("header", error),)
+    batch.problems = (Problem("header", error.without_frames()),)
     batch.findings = tuple(session.findings)
     return batch
 

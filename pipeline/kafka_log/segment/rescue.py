@@ -46,7 +46,7 @@ def torn(
     if not batch.records:
         return None
     batch.findings = tuple(f for f in batch.findings if not is_own_checksum(f))
-    batch.problems = (Problem("size", error), *batch.problems)
+    batch.problems = (Problem("size", error.without_frames()), *batch.problems)
     return batch
 
 

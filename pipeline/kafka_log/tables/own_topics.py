@@ -130,14 +130,14 @@ def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) 
         try:
             layout, fields = how.parse(key, key_bytes, "key")
         except CodecError as error:
-            return Decoded(error=error)
+            return Decoded(error=error.without_frames())
         said = {"type": str(int(fields["type"])), "data": plain(layout, fields, ("type",))}
         if value_bytes is None:
             return Decoded(said)
         try:
             layout, fields = how.parse(values[int(fields["type"])], value_bytes, "value")
         except CodecError as error:
-            return Decoded(said, error=error)
+            return Decoded(said, error=error.without_frames())
         data = plain(layout, fields, ("version",))
         _name_status(data, fields)
         _open_members(data, fields)
@@ -198,7 +198,7 @@ def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> OwnTopic:
         try:
             _, fields = how.parse(layout, value_bytes, "value")
         except CodecError as error:
-            return Decoded(error=error)
+            return Decoded(error=error.without_frames())
         kind, version, body = fields["api_key"], int(fields["version"]), fields["body"]
         said: Json = {"type": getattr(kind, "label", str(int(kind))), "version": version}
         found = bodies.get(kind)
