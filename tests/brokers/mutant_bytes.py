@@ -101,7 +101,7 @@ def unpacked(codec: int, data: bytes) -> bytes:
 
 
 EMPTY_BLOCK = b"\1\0\0\0\0"
-"""A block of LZ4 that holds nothing: no writer writes it."""
+"""A block of LZ4 that holds nothing: no known writer makes one."""
 
 
 def lz4_frame(parts: Sequence[bytes], r: Draw, *, variant: str | None = None) -> bytes:
