@@ -32,15 +32,20 @@ HANGS_S = 30.0
 
 @dataclass(frozen=True)
 class Case:
-    """What is done to a log directory, what the broker does (``starts``, ``serves``), what of its log says why, and the
+    """What is done to a log directory, what the broker does (``starts``, ``serves``), what of its log says why (one of several texts), and the
     severity and code of what check finds; None: nothing."""
 
     name: str
     damage: Callable[[Path], None]
     starts: bool
-    says: str = ""
+    says: str | tuple[str, ...] = ""
     finding: tuple[str, str] | None = None
     serves: bool = True
+
+    def told(self, log: str) -> bool:
+        return any(
+            text in log for text in ((self.says,) if isinstance(self.says, str) else self.says)
+        )
 
 
 def newest(logs: Path, i: int = 0) -> Path:
@@ -113,12 +118,14 @@ CUT = ("error", "metadata_snapshot_incomplete")
 QUORUM = ("error", "quorum_state")
 PROPERTIES = ("error", "meta_properties")
 MANDATORY = "which is mandatory in version 1"
+NO_BROKER = "not registered", "no broker registration found"
+"""What is said of a broker whose registration is gone, by what the first record after the snapshot asks for."""
 UNREADABLE = "No readable meta.properties files found"
 CASES = [
     Case("newest snapshot: a bit", edited(0, flipped), False, "Record is corrupt", DAMAGED),
     Case("newest snapshot: noise", edited(0, lambda _: b"\xff" * 300), False, "Record size -1 is less", DAMAGED),
-    Case("newest snapshot: cut", edited(0, halved), False, "not registered", DAMAGED),
-    Case("newest snapshot: no footer", edited(0, without_end), False, "not registered", DAMAGED),
+    Case("newest snapshot: cut", edited(0, halved), False, NO_BROKER, DAMAGED),
+    Case("newest snapshot: no footer", edited(0, without_end), False, NO_BROKER, DAMAGED),
     Case("newest snapshot: empty", edited(0, lambda _: b""), False, "", CUT),
     Case("newest snapshot: moved away", lambda logs: newest(logs).unlink(), True),
     Case("older snapshot: a bit", edited(1, flipped), True, "", ("warning", DAMAGED[1])),
@@ -189,7 +196,7 @@ def test_a_broker_starts_on_damage(
         if not case.starts:
             with pytest.raises(BrokerError):
                 broker.start()
-            assert case.says in broker.last_log()
+            assert case.told(broker.last_log())
             return
         broker.start()
         if case.serves:
@@ -199,6 +206,6 @@ def test_a_broker_starts_on_damage(
             for topic, number in PLACES:
                 ends = answer[f"{topic}-{number}"]["read_uncommitted"]
                 assert ends["count"] == 5, ends
-        wait_until(lambda: case.says in broker.log_text(), HANGS_S, lambda: f"no {case.says!r}")
+        wait_until(lambda: case.told(broker.log_text()), HANGS_S, lambda: f"no {case.says!r}")
     finally:
         broker.kill()
