@@ -14,10 +14,13 @@ OURS = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log", "ctypes", 
 
 
 def garbage(work: Callable[[], object]) -> list[str]:
-    """The types of what is found in cycles after some work, as far as they are ours."""
+    """The types of what is found in cycles after some work, as far as they are ours.
+
+    What was there before stands aside, so that Python has little to look through.
+    """
     work()  # what is loaded and kept once
-    gc.collect()
     gc.disable()
+    gc.freeze()
     try:
         work()
         gc.set_debug(gc.DEBUG_SAVEALL)
@@ -26,6 +29,7 @@ def garbage(work: Callable[[], object]) -> list[str]:
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
+        gc.unfreeze()
         gc.enable()
     names = (f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
     return sorted(name for name in names if name.startswith(OURS))
