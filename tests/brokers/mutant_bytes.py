@@ -104,14 +104,12 @@ EMPTY_BLOCK = b"\1\0\0\0\0"
 """A block of LZ4 that holds nothing: no known writer makes one."""
 
 
-def lz4_frame(parts: Sequence[bytes], r: Draw, *, variant: str | None = None) -> bytes:
+def lz4_frame(parts: Sequence[bytes], *, variant: str | None = None) -> bytes:
     """A frame with blocks for each part: of one that is empty such a block."""
     whole = [compress("lz4", part, variant=variant) for part in parts]
     blocks = [
         EMPTY_BLOCK if not part else frame[7:-4] for part, frame in zip(parts, whole, strict=True)
     ]
-    if r.random() < 0.3:
-        blocks.append(EMPTY_BLOCK)
     return b"".join((whole[0][:7], *blocks, whole[0][-4:]))
 
 
@@ -132,7 +130,9 @@ def packed(codec: int, data: bytes, r: Draw, *, legacy: bool = False) -> bytes:
     if r.random() < 0.05:
         parts.insert(r.randrange(len(parts) + 1), b"")
     if name == "lz4" and r.random() < 0.3:
-        out = lz4_frame(parts, r, variant=variant)
+        if r.random() < 0.3:
+            parts.append(b"")
+        out = lz4_frame(parts, variant=variant)
     else:
         out = b"".join(compress(name, part, variant=variant) for part in parts)
     kind = r.random()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.runtime.compression import compress
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
-from tests.brokers.mutant_bytes import EMPTY_BLOCK, put, sealed, sized
+from tests.brokers.mutant_bytes import lz4_frame, put, sealed, sized
 
 Read = tuple[list[int], list[int], bool]
 """Offsets and timestamps of the records of a batch, and whether there is an error after them."""
@@ -71,11 +71,8 @@ ZSTD = batch(50, 2, "zstd")
 
 def lz4(entry: bytes, parts: Sequence[bytes], *, cut: int = 0) -> bytes:
     """An entry of lz4 with blocks that hold the parts, and so many bytes fewer at the end of the frame."""
-    whole = [compress("lz4", part) for part in parts]
-    blocks = [
-        frame[7:-4] if part else EMPTY_BLOCK for part, frame in zip(parts, whole, strict=True)
-    ]
-    frame = b"".join((whole[0][:7], *blocks, bytes(4 - cut)))
+    frame = lz4_frame(parts)
+    frame = frame[: len(frame) - cut]
     if entry[16] == 2:
         return sealed(sized(put(entry, 22, 3, 1)[:61] + frame))
     head = put(entry, 17, 3, 1)[:30]

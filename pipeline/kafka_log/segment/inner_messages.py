@@ -32,7 +32,8 @@ from codecgen.runtime.rows import Case
 from kafka_codecs.rows.records import RECORDS
 
 STEP = 2048
-"""Bytes from which on Kafka takes them from a stream of lz4 itself, and not from a buffer that ends where it could not be filled."""
+"""Bytes in the buffer through which Kafka reads lz4. A block that holds nothing leaves it empty, which is taken for the end; who asks for
+as many bytes or more gets them without it, and goes on."""
 
 LARGEST = (1 << 31) - 9
 """The most bytes that a message may say it has: the longest array that Java makes."""
@@ -132,8 +133,8 @@ def _version(case: Case, fields: Container) -> Any:
 def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Source]:
     """The bytes of each message. The last one is left out when the stream ends before it does. Raises CodecError.
 
-    Kafka asks for what stands up to the length, then for the rest, and both end the stream where it gives nothing; but of the rest
-    so much may be asked for that it goes on.
+    As in Kafka, a block of lz4 that holds nothing ends them before or among the bytes up to the length, and among the rest where
+    fewer than ``STEP`` of them follow.
     """
     assert layout.length is not None
     head = layout.length.before
@@ -151,11 +152,11 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
             if start + size - pauses.popleft() < STEP:
                 return
         if size is None or size > section.left:
-            if section.pending is None:
-                reason = f"the last element is cut off after {section.left} bytes"
-                session.tolerate(TrailingError(reason, section.where()))
-                return
-            break
+            if section.pending is not None:
+                raise section.pending
+            reason = f"the last element is cut off after {section.left} bytes"
+            session.tolerate(TrailingError(reason, section.where()))
+            return
         yield section.window(size, "message")
     if section.pending is not None and section.pos not in section.pauses:
         raise section.pending

@@ -14,7 +14,7 @@ from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.model import Batch
 from kafka_log.segment.reader import Batches
 from tests.arrow.rows import reference, scanned
-from tests.support.judged import CASES, GOOD, Case, Read
+from tests.support.judged import CASES, GOOD, Case, Read, batch, lz4
 
 FINE = ("a wrapper", "offset 0", "the largest offset")
 """What strict readers take."""
@@ -64,6 +64,23 @@ def test_strict_refuses_what_no_writer_writes(name: str, tmp_path: Path) -> None
         return
     with pytest.raises(CodecError):
         list(SegmentReader(path, policy="strict"))
+
+
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+@pytest.mark.parametrize("cut", [61, 62, 66])
+def test_a_record_goes_on_after_a_block_that_holds_nothing(
+    engine: str, cut: int, tmp_path: Path
+) -> None:
+    """Kafka has an error there: one of the differences that docs/policies.md lists."""
+    plain = batch(50, 2)
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(lz4(plain, [plain[61:cut], b"", plain[cut:]]))
+    reader: Batches = SegmentReader(path)
+    if engine == "arrow":
+        reader = BlockReader(path, engine="arrow")
+    (found,) = reader
+    assert read(found) == ([50, 51], [5, 5], False)
+    assert any("holds nothing" in str(finding) for finding in found.findings)
 
 
 def test_parsers_end_a_stream_where_kafka_does() -> None:
