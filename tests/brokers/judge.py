@@ -29,8 +29,7 @@ CUT_OFF = {"header", "lastOffset", "maxTimestamp", "producerId", "lastSequence",
 NO_MEMORY = "a length above the heap"
 OPENED_FOR_NONE = "a stream that cannot be opened, and a count of 0"
 READ_AHEAD = "records in the step of the stream that has the damage"
-EMPTY_BLOCK = "records after a block of lz4 that holds nothing"
-LISTED = (NO_MEMORY, OPENED_FOR_NONE, READ_AHEAD, EMPTY_BLOCK)
+LISTED = (NO_MEMORY, OPENED_FOR_NONE, READ_AHEAD)
 """What may differ, as docs/policies.md lists it."""
 
 STREAM = re.compile(r"KafkaException|Snappy|Zip|IOException|EOF")
@@ -38,7 +37,7 @@ STREAM = re.compile(r"KafkaException|Snappy|Zip|IOException|EOF")
 
 def plain(row: Row) -> Row:
     """A row without the texts of errors: that there is one, and where, must be the same."""
-    out = {name: value for name, value in row.items() if name != "emptyBlock"}
+    out = dict(row)
     if "errors" in out:
         out["errors"] = sorted({error["at"] for error in out["errors"]})
         if CUT_OFF & set(out["errors"]):
@@ -83,8 +82,6 @@ def listed(theirs: list[Row], found: list[Row]) -> str | None:
     more = len(found) >= len(theirs) and found[1 : len(theirs)] == theirs[1:]
     if not more or theirs[0]["magic"] < 2:
         return None
-    if found[0].get("emptyBlock"):
-        return EMPTY_BLOCK
     return READ_AHEAD if STREAM.search(said) else None
 
 

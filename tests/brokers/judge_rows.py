@@ -88,8 +88,6 @@ OURS_ALONE = ("attributes", "baseTimestamp", "recordsDecoded", "recordsSha256")
 def _batch(batch: Batch, whole: Any) -> Row:
     row = {k: v for k, v in batch_object(batch, whole).items() if k not in OURS_ALONE}
     row["ensureValid"] = row["ensureValid"] is None
-    if any("holds nothing" in str(found) for found in batch.findings):
-        row["emptyBlock"] = True
     if batch.problems:
         row["errors"] = [{"at": p.at, "error": str(p.error)} for p in batch.problems]
     return row

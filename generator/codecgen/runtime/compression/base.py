@@ -9,6 +9,9 @@ from codecgen.runtime.errors import CompressionError, LimitError, UnsupportedCod
 
 _MAX_NOTES = 16
 
+PASSES_PAUSE = 2048
+"""Bytes that the reference buffers of a decompressed stream. A read of as many bytes or more goes past the buffer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decompressed:
@@ -17,8 +20,8 @@ class Decompressed:
     ``data`` is everything that could be recovered, in order, up to the first error; ``error`` says why
     it ended there (None: the stream is whole); ``unused`` counts the compressed bytes after the end of
     the stream that were ignored; ``notes`` names spellings that a strict reader refuses. ``pauses`` are the
-    places in ``data`` at which the stream holds a piece of no bytes: who wants one more byte there takes that
-    for the end, and never sees what follows, be it an error.
+    positions in ``data`` at which the stream holds a piece of no bytes. The reference takes one for the end of the
+    stream, and never sees what follows, unless it asks for ``PASSES_PAUSE`` bytes or more there.
     """
 
     data: bytes

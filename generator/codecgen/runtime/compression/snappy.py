@@ -148,7 +148,44 @@ def _block(
         return None
     out.seek(done)
     out.truncate()
-    return bad(_NAME, "a block is damaged; it begins", start, done)
+    plain = _decode_elements(bytes(data[after:end]), size)
+    if plain is None:
+        return bad(_NAME, "a block is damaged; it begins", start, done)
+    out.write(plain)
+    return None
+
+
+def _decode_elements(block: bytes, size: int) -> bytes | None:
+    """Decode the elements of a block, as the library of the reference does; return None if they are damaged.
+
+    cramjam refuses long forms of literals near the end of a block, because it loads four bytes for each length.
+    """
+    out = bytearray()
+    at, end = 0, len(block)
+    while at < end:
+        tag = block[at]
+        kind = tag & 3
+        width = max(0, (tag >> 2) - 59) if kind == 0 else (1, 2, 4)[kind - 1]
+        number = int.from_bytes(block[at + 1 : at + 1 + width], "little")
+        at += 1 + width
+        if at > end:
+            return None
+        if kind == 0:
+            # The reference counts in 32 bits, so that the longest length means none.
+            length = (number + 1) & 0xFFFFFFFF if width else (tag >> 2) + 1
+            if length > end - at or length > size - len(out):
+                return None
+            out += block[at : at + length]
+            at += length
+            continue
+        length = (tag >> 2) + 1 if kind > 1 else (tag >> 2 & 7) + 4
+        offset = number if kind > 1 else (tag >> 5) << 8 | number
+        if not 0 < offset <= len(out) or length > size - len(out):
+            return None
+        start = len(out) - offset
+        copied = out[start : start + length]
+        out += (copied * (length // offset + 1))[:length]
+    return bytes(out) if len(out) == size else None
 
 
 def _declared(data: memoryview, start: int, end: int) -> tuple[int, int]:

@@ -10,19 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit
+from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit, remark
 from codecgen.runtime.errors import CompressionError, LimitError
-
-if TYPE_CHECKING:
-    from zstandard import ZstdDecompressor
 
 _NAME = "zstd"
 _PACKAGE = "zstandard"
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"  # after a byte 0x50 to 0x5f
 _LARGEST_WINDOW = (1 << 27) + 1  # the default of libzstd's stream reader
+_WINDOWS_END = 1 << 31  # libzstd reads no frame with a window of twice as many bytes
 LARGEST_BLOCK = 128 << 10
 _RAW, RLE, _COMPRESSED, RESERVED = range(4)  # kinds of blocks
 _CUT_OFF = "the frame is cut off"
@@ -33,6 +31,8 @@ _ONE_CALL, _ONE_CALL_RATIO = 4 << 20, 32
 
 # What others read of a stream at a time. Where a frame ends in the last step, they do not notice that one after it is cut off.
 _STEP = (128 << 10) + 3
+# Room that others have for the output of a step.
+_OUTPUT_STEP = 16 << 10
 
 
 class _Header(NamedTuple):
@@ -40,11 +40,13 @@ class _Header(NamedTuple):
     block_size: int
     content_size: int | None
     checksum: bool
+    window: int
+    window_at: int
 
 
 # No content size, no checksum, no dictionary, and a window of 128 KiB to 128 MiB.
 USUAL_START, USUAL_WINDOWS = _MAGIC + b"\x00", range(0x38, 0x89)
-_USUAL_HEADER = _Header(6, LARGEST_BLOCK, None, False)
+_USUAL_HEADER = _Header(6, LARGEST_BLOCK, None, False, 0, 5)
 
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
@@ -75,6 +77,7 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     at, end = 0, len(data)
     error: CompressionError | LimitError | None = None
     whole = 0
+    notes: list[str] = []
     while at < end and error is None:
         whole = at
         if _is_skippable(data, at):
@@ -88,6 +91,12 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
             break
         room = limit - out.tell()
         frame_end, most = _measure(data, header)
+        one_step = _is_one_step(header, at, frame_end)
+        largest = 2 * _WINDOWS_END - 1 if one_step else _LARGEST_WINDOW
+        if header.window > largest:
+            what = f"the frame needs a window of {header.window} bytes, more than {largest},"
+            error = bad(_NAME, what, header.window_at, out.tell())
+            break
         if _fits(header, frame_end - at, most, room):
             try:
                 got = decompressor.decompress(data[at:frame_end], max_output_size=min(most, room))
@@ -99,11 +108,11 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
                 out.write(got)
                 at = frame_end
                 continue
-        at, error = _by_blocks(decompressor, data, at, header, out, limit)
+        at, error = _by_blocks(data, at, header, out, limit, one_step, notes)
     if error is not None and "cut off" in error.reason and whole > (end - 1) // _STEP * _STEP:
-        note = f"zstd: {error.reason}, which is passed over: a whole one is before it"
-        return Decompressed(out.getvalue(), None, 0, (note,))
-    return Decompressed(out.getvalue(), error)
+        remark(notes, f"zstd: {error.reason}, which is passed over: a whole one is before it")
+        error = None
+    return Decompressed(out.getvalue(), error, 0, tuple(notes))
 
 
 _KEPT = threading.local()
@@ -152,10 +161,20 @@ def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | Compre
     else:
         base = 1 << (10 + (data[window_at] >> 3))
         window = base + base // 8 * (data[window_at] & 7)
-    if window > _LARGEST_WINDOW:
-        what = f"the frame needs a window of {window} bytes, more than {_LARGEST_WINDOW},"
-        return bad(_NAME, what, window_at, delivered)
-    return _Header(blocks_at, min(window, LARGEST_BLOCK), content_size, bool(descriptor & 0x04))
+    checksum = bool(descriptor & 0x04)
+    block_size = min(window, LARGEST_BLOCK)
+    return _Header(blocks_at, block_size, content_size, checksum, window, window_at)
+
+
+def _is_one_step(header: _Header, at: int, frame_end: int) -> bool:
+    """Return whether libzstd's stream reader decompresses the frame at ``at`` in one call.
+
+    It does so if the whole frame is in its input and the declared content fits its output. Then it allocates no
+    window, and compares the content size also if the last block is empty.
+    """
+    if header.content_size is None or header.content_size > _OUTPUT_STEP:
+        return False
+    return 0 < frame_end <= (at // _STEP + 1) * _STEP
 
 
 def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
@@ -185,17 +204,21 @@ def _fits(header: _Header, size: int, most: int, room: int) -> bool:
 
 
 def _by_blocks(
-    decompressor: ZstdDecompressor,
     data: memoryview,
     at: int,
     header: _Header,
     out: BytesIO,
     limit: int,
+    one_step: bool,
+    notes: list[str],
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Decompress a frame block by block; return where it ends and, if it ended early, why."""
-    from zstandard import ZstdError
+    """Decompress a frame block by block; return where it ends and, if it ended early, why.
 
-    stream = decompressor.decompressobj()
+    The window of a frame of ``one_step`` takes no more memory than its declared content.
+    """
+    from zstandard import ZstdDecompressor, ZstdError
+
+    stream = ZstdDecompressor(max_window_size=_WINDOWS_END if one_step else 0).decompressobj()
     before = out.tell()
     end, to = len(data), header.blocks_at
     last = False
@@ -209,11 +232,13 @@ def _by_blocks(
             out.truncate(limit)
             return to, over_limit(_NAME, limit, to, limit)
         if stream.eof:
-            # libzstd's stream reader does not compare when the last block is empty.
+            # libzstd's stream reader does not compare if the last block is empty.
             if header.content_size not in (None, out.tell() - before):
                 what = f"the frame declares {header.content_size} bytes of content, it has "
                 what += f"{out.tell() - before}; it ends"
-                return to, bad(_NAME, what, to, out.tell())
+                if one_step:
+                    return to, bad(_NAME, what, to, out.tell())
+                remark(notes, f"zstd: {what} at byte {to} of the compressed section")
             return to, None
         at = to
         if at == end:
