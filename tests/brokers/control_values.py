@@ -108,6 +108,11 @@ WRITTEN: list[Request] = [
 ]
 """What Kafka is given to write. The numbers have other bytes in each place, and texts and arrays long lengths."""
 
+TAGGED_FIELDS = "".join(
+    f"{tag:02x}00" if tag < 0x80 else f"{tag & 0x7F | 0x80:02x}{tag >> 7:02x}00"
+    for tag in range(10_000)
+)
+"""As many tagged fields as Kafka reads in one section."""
 DIRECTORY = "0102030405060708090a0b0c0d0e0f10"
 VOTER = f"00000007{DIRECTORY}"
 READ: list[Request] = [
@@ -135,7 +140,7 @@ READ: list[Request] = [
             ),
         ),
         ("SnapshotHeaderRecord", 0, ("0000 0000018bcfe56418 00", "0000 0000018bcfe56418 8000", "0000 0000018bcfe56418 00 33", "0000 0000018bcfe56418", "0005 0000018bcfe56418 01 00 01 ff")),
-        ("SnapshotFooterRecord", 0, ("0000 00", "0000 8000", "0000 00 44", "0000", "0000 01 09 00", "0000 01 808080808001 00", "0000 01 8080808010 00", "0000 01 09 808080808000")),
+        ("SnapshotFooterRecord", 0, ("0000 00", "0000 8000", "0000 00 44", "0000", "0000 01 09 00", "0000 01 808080808001 00", "0000 01 8080808010 00", "0000 01 09 808080808000", "0000 ffffffff0f", "0000 8080808008", f"0000 904e {TAGGED_FIELDS}", f"0000 914e {TAGGED_FIELDS} 904e 00")),
         ("KRaftVersionRecord", 0, ("0000 0001 00", "0000 0001 808000", "0000 0001 00 55", "0000 0001", "0000 0001 01 80 00 00")),
         (
             "VotersRecord",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -186,8 +187,21 @@ def test_the_number_of_tags_is_bounded(package: ModuleType) -> None:
     assert len(package.LOOSE.parse(data).unknown_tags) == 100
     with pytest.raises(LimitError):
         package.LOOSE.parse(data, limits=Limits(elements=99))
-    with pytest.raises(LengthError):
-        package.LOOSE.parse(bytes.fromhex("00 ffffffff07"), strict=False)
+    for number in ("ffffffff07", "ffffffff0f"):
+        with pytest.raises(LengthError):
+            package.LOOSE.parse(bytes.fromhex("00" + number), strict=False)
+    most, more = ({"a": 0, "unknown_tags": tags(range(3, 3 + n))} for n in (10_000, 10_001))
+    data = package.LOOSE.build(most)
+    assert package.LOOSE.build(package.LOOSE.parse(data)) == data
+    with pytest.raises(BuildError, match="10001 tagged fields, more than the limit of 10000"):
+        package.LOOSE.build(more)
+    data = bytes.fromhex("00914e") + data[3:] + bytes.fromhex("934e00")
+    with pytest.raises(LimitError, match="10001, more than the limit of 10000"):
+        package.LOOSE.parse(data, strict=False)
+
+
+def tags(numbers: Iterable[int]) -> list[dict[str, Any]]:
+    return [{"tag": number, "data": b""} for number in numbers]
 
 
 LOOSE: list[tuple[str, dict[str, Any], int]] = [
@@ -196,7 +210,6 @@ LOOSE: list[tuple[str, dict[str, Any], int]] = [
     ("01 00 63 0000000000000005", {"x": 5}, 1),
     ("02 00 04 0000000000000005 05 01 aa", {"x": 5, "unknown_tags": [{"tag": 5, "data": b"\xaa"}]}, 1),
     ("01 02 03 03 6e6f", {"y": "no"}, 1),
-    ("ffffffff0f", {"x": 0, "y": "no", "unknown_tags": []}, 1),
     ("02 05 00 05 01 aa", {"unknown_tags": [{"tag": 5, "data": b""}, {"tag": 5, "data": b"\xaa"}]}, 1),
     ("01 ffffffff0f 00", {"unknown_tags": [{"tag": 0xFFFFFFFF, "data": b""}]}, 1),
     ("8100 0500", {"unknown_tags": [{"tag": 5, "data": b""}]}, 1),

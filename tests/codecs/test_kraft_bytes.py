@@ -188,8 +188,8 @@ def test_a_structure_ends_where_it_ends(layout: Layout, data: str) -> None:
             layout.parse(whole + b"\0", strict=strict)
 
 
-LOOSE = ["02 05 00 03 00", "02 05 00 05 01 aa", "ff ff ff ff 0f"]
-"""Tags out of order, one twice, and a negative number of them: Kafka's readers look at none of it."""
+LOOSE = ["02 05 00 03 00", "02 05 00 05 01 aa"]
+"""Tags out of order, and one twice: Kafka's readers look at neither."""
 
 
 @pytest.mark.parametrize("section", LOOSE)
@@ -213,9 +213,10 @@ def test_tagged_fields_may_come_in_any_way(layout: Layout, data: str, section: s
     whole = bytes.fromhex(data + section)
     assert layout.parse(whole, strict=False).unknown_tags == [
         {"tag": int(tag, 16), "data": bytes.fromhex(some)}
-        for tag, some in {LOOSE[0]: [("5", ""), ("3", "")], LOOSE[1]: [("5", ""), ("5", "aa")]}.get(
-            section, []
-        )
+        for tag, some in {
+            LOOSE[0]: [("5", ""), ("3", "")],
+            LOOSE[1]: [("5", ""), ("5", "aa")],
+        }[section]
     ]
     with pytest.raises(ParseError):
         layout.parse(whole, strict=True)

@@ -160,7 +160,11 @@ def rows_of_metadata_record(
         part_number_of_unknown_tags, p, shortest_7 = uvarint(p)
         if not shortest_7:
             return fail(note, 8, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 8, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -192,6 +196,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 9, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1

@@ -153,7 +153,11 @@ def rows_of_7_consumer_group_target_assignment_member_key_consumer_group_target_
         part_number_of_unknown_tags, p, shortest_3 = uvarint(p)
         if not shortest_3:
             return fail(note, 7, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 7, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -178,7 +182,11 @@ def rows_of_7_consumer_group_target_assignment_member_key_consumer_group_target_
     value_number_of_unknown_tags, p, shortest_6 = uvarint(p)
     if not shortest_6:
         return fail(note, 8, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 8, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -339,6 +347,7 @@ def rows_of_7_consumer_group_target_assignment_member_key_consumer_group_target_
             if (
                 2 * part_number_of_unknown_tags > end_around_topic_partitions - at_again
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 7, at_again)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -616,7 +625,11 @@ def rows_of_8_consumer_group_current_member_assignment_key_consumer_group_curren
         part_number_of_unknown_tags, p, shortest_3 = uvarint(p)
         if not shortest_3:
             return fail(note, 15, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 15, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -687,6 +700,7 @@ def rows_of_8_consumer_group_current_member_assignment_key_consumer_group_curren
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 15, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1
@@ -732,7 +746,11 @@ def rows_of_8_consumer_group_current_member_assignment_key_consumer_group_curren
     value_number_of_unknown_tags, p, shortest_13 = uvarint(p)
     if not shortest_13:
         return fail(note, 18, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 18, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -897,6 +915,7 @@ def rows_of_8_consumer_group_current_member_assignment_key_consumer_group_curren
             if (
                 2 * part_number_of_unknown_tags > end_around_assigned_partitions - at_again
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 15, at_again)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -1026,6 +1045,7 @@ def rows_of_8_consumer_group_current_member_assignment_key_consumer_group_curren
                 2 * part_number_of_unknown_tags_2
                 > end_around_partitions_pending_revocation - at_again_2
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 15, at_again_2)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -1316,7 +1336,11 @@ def rows_of_13_share_group_target_assignment_member_key_share_group_target_assig
         part_number_of_unknown_tags, p, shortest_3 = uvarint(p)
         if not shortest_3:
             return fail(note, 25, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 25, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -1341,7 +1365,11 @@ def rows_of_13_share_group_target_assignment_member_key_share_group_target_assig
     value_number_of_unknown_tags, p, shortest_6 = uvarint(p)
     if not shortest_6:
         return fail(note, 26, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 26, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -1502,6 +1530,7 @@ def rows_of_13_share_group_target_assignment_member_key_share_group_target_assig
             if (
                 2 * part_number_of_unknown_tags > end_around_topic_partitions - at_again
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 25, at_again)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -1777,7 +1806,11 @@ def rows_of_14_share_group_current_member_assignment_key_share_group_current_mem
         part_number_of_unknown_tags, p, shortest_3 = uvarint(p)
         if not shortest_3:
             return fail(note, 33, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 33, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -1802,7 +1835,11 @@ def rows_of_14_share_group_current_member_assignment_key_share_group_current_mem
     value_number_of_unknown_tags, p, shortest_6 = uvarint(p)
     if not shortest_6:
         return fail(note, 34, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 34, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -1954,6 +1991,7 @@ def rows_of_14_share_group_current_member_assignment_key_share_group_current_mem
             if (
                 2 * part_number_of_unknown_tags > end_around_assigned_partitions - at_again
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 33, at_again)  # unknown_tags
             part_last_of_unknown_tags = -1

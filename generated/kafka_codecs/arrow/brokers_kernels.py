@@ -191,6 +191,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags > value_end - p
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 8, p)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -239,6 +240,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags_2 > value_end - p
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 11, p)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -285,6 +287,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_3 > value_end - p
             or part_number_of_unknown_tags_3 > most
+            or part_number_of_unknown_tags_3 > 10000
         ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags_3 = -1
@@ -357,6 +360,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags > value_end - p
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 8, p)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -405,6 +409,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags_2 > value_end - p
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 11, p)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -455,6 +460,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_3 > value_end - p
             or part_number_of_unknown_tags_3 > most
+            or part_number_of_unknown_tags_3 > 10000
         ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags_3 = -1
@@ -531,6 +537,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags > value_end - p
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 8, p)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -579,6 +586,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags_2 > value_end - p
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 11, p)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -629,6 +637,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_3 > value_end - p
             or part_number_of_unknown_tags_3 > most
+            or part_number_of_unknown_tags_3 > 10000
         ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags_3 = -1
@@ -705,6 +714,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags > value_end - p
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 8, p)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -753,6 +763,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags_2 > value_end - p
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 11, p)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -803,6 +814,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_3 > value_end - p
             or part_number_of_unknown_tags_3 > most
+            or part_number_of_unknown_tags_3 > 10000
         ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags_3 = -1
@@ -898,6 +910,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags > value_end - p
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 8, p)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -946,6 +959,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags_2 > value_end - p
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 11, p)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -996,6 +1010,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_3 > value_end - p
             or part_number_of_unknown_tags_3 > most
+            or part_number_of_unknown_tags_3 > 10000
         ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags_3 = -1
@@ -1071,6 +1086,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_4 > value_end - p
             or part_number_of_unknown_tags_4 > most
+            or part_number_of_unknown_tags_4 > 10000
         ):
             return fail(note, 19, p)  # unknown_tags
         part_last_of_unknown_tags_4 = -1
@@ -1105,6 +1121,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_5 > value_end - p
             or part_number_of_unknown_tags_5 > most
+            or part_number_of_unknown_tags_5 > 10000
         ):
             return fail(note, 20, p)  # unknown_tags
         part_last_of_unknown_tags_5 = -1
@@ -1139,6 +1156,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_6 > value_end - p
             or part_number_of_unknown_tags_6 > most
+            or part_number_of_unknown_tags_6 > 10000
         ):
             return fail(note, 21, p)  # unknown_tags
         part_last_of_unknown_tags_6 = -1
@@ -1174,6 +1192,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_7 > value_end - p
             or part_number_of_unknown_tags_7 > most
+            or part_number_of_unknown_tags_7 > 10000
         ):
             return fail(note, 22, p)  # unknown_tags
         part_last_of_unknown_tags_7 = -1
@@ -1222,6 +1241,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_7 > value_end - p
             or part_number_of_unknown_tags_7 > most
+            or part_number_of_unknown_tags_7 > 10000
         ):
             return fail(note, 22, p)  # unknown_tags
         part_last_of_unknown_tags_7 = -1
@@ -1279,6 +1299,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_7 > value_end - p
             or part_number_of_unknown_tags_7 > most
+            or part_number_of_unknown_tags_7 > 10000
         ):
             return fail(note, 22, p)  # unknown_tags
         part_last_of_unknown_tags_7 = -1
@@ -1353,6 +1374,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_7 > value_end - p
             or part_number_of_unknown_tags_7 > most
+            or part_number_of_unknown_tags_7 > 10000
         ):
             return fail(note, 22, p)  # unknown_tags
         part_last_of_unknown_tags_7 = -1
@@ -1639,6 +1661,7 @@ def rows_of_metadata_record(
                 if (
                     2 * part_number_of_unknown_tags > end_around_end_points - at_again_2
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 8, at_again_2)  # unknown_tags
                 part_last_of_unknown_tags = -1
@@ -1732,6 +1755,7 @@ def rows_of_metadata_record(
                 if (
                     2 * part_number_of_unknown_tags > end_around_end_points - at_again_2
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 8, at_again_2)  # unknown_tags
                 part_last_of_unknown_tags = -1
@@ -1825,6 +1849,7 @@ def rows_of_metadata_record(
                 if (
                     2 * part_number_of_unknown_tags > end_around_end_points - at_again_2
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 8, at_again_2)  # unknown_tags
                 part_last_of_unknown_tags = -1
@@ -1918,6 +1943,7 @@ def rows_of_metadata_record(
                 if (
                     2 * part_number_of_unknown_tags > end_around_end_points - at_again_2
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 8, at_again_2)  # unknown_tags
                 part_last_of_unknown_tags = -1
@@ -2011,6 +2037,7 @@ def rows_of_metadata_record(
                 if (
                     2 * part_number_of_unknown_tags > end_around_end_points - at_again_2
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 8, at_again_2)  # unknown_tags
                 part_last_of_unknown_tags = -1

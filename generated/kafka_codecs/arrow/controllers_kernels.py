@@ -160,6 +160,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags > value_end - p
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 9, p)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -210,6 +211,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags_2 > value_end - p
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 12, p)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -238,6 +240,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_3 > value_end - p
             or part_number_of_unknown_tags_3 > most
+            or part_number_of_unknown_tags_3 > 10000
         ):
             return fail(note, 13, p)  # unknown_tags
         part_last_of_unknown_tags_3 = -1
@@ -270,6 +273,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_4 > value_end - p
             or part_number_of_unknown_tags_4 > most
+            or part_number_of_unknown_tags_4 > 10000
         ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags_4 = -1
@@ -431,6 +435,7 @@ def rows_of_metadata_record(
                 if (
                     2 * part_number_of_unknown_tags > end_around_end_points - at_again_2
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 9, at_again_2)  # unknown_tags
                 part_last_of_unknown_tags = -1
@@ -515,6 +520,7 @@ def rows_of_metadata_record(
                 if (
                     2 * part_number_of_unknown_tags_2 > end_around_features - at_again_3
                     or part_number_of_unknown_tags_2 > most
+                    or part_number_of_unknown_tags_2 > 10000
                 ):
                     return fail(note, 12, at_again_3)  # unknown_tags
                 part_last_of_unknown_tags_2 = -1

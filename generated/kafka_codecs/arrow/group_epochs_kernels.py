@@ -1290,7 +1290,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v4(
         part_number_of_unknown_tags, p, shortest_11 = uvarint(p)
         if not shortest_11:
             return fail(note, 14, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -1315,7 +1319,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v4(
     value_number_of_unknown_tags, p, shortest_14 = uvarint(p)
     if not shortest_14:
         return fail(note, 15, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 15, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -1664,7 +1672,11 @@ def rows_of_3_consumer_group_metadata_key_consumer_group_metadata_value_v0(
     value_number_of_unknown_tags, p, shortest = uvarint(p)
     if not shortest:
         return fail(note, 19, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 19, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -2001,7 +2013,11 @@ def rows_of_6_consumer_group_target_assignment_metadata_key_consumer_group_targe
     value_number_of_unknown_tags, p, shortest = uvarint(p)
     if not shortest:
         return fail(note, 24, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 24, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -2349,7 +2365,11 @@ def rows_of_11_share_group_metadata_key_share_group_metadata_value_v0(
     value_number_of_unknown_tags, p, shortest = uvarint(p)
     if not shortest:
         return fail(note, 29, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 29, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -2667,7 +2687,11 @@ def rows_of_12_share_group_target_assignment_metadata_key_share_group_target_ass
     value_number_of_unknown_tags, p, shortest = uvarint(p)
     if not shortest:
         return fail(note, 33, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 33, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -3016,7 +3040,11 @@ def rows_of_17_streams_group_metadata_key_streams_group_metadata_value_v0(
     value_number_of_unknown_tags, p, shortest = uvarint(p)
     if not shortest:
         return fail(note, 38, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 38, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -3096,6 +3124,7 @@ def rows_of_17_streams_group_metadata_key_streams_group_metadata_value_v0(
                 if (
                     2 * part_number_of_unknown_tags > value_after_of_unknown_tags - p
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 43, p)  # unknown_tags
                 part_last_of_unknown_tags = -1
@@ -3451,7 +3480,11 @@ def rows_of_20_streams_group_target_assignment_metadata_key_streams_group_target
     value_number_of_unknown_tags, p, shortest = uvarint(p)
     if not shortest:
         return fail(note, 49, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 49, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):

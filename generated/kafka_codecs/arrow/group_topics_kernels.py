@@ -183,6 +183,7 @@ def rows_of_4_consumer_group_partition_metadata_key_consumer_group_partition_met
             if (
                 2 * part_number_of_unknown_tags > value_end - p
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 8, p)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -211,6 +212,7 @@ def rows_of_4_consumer_group_partition_metadata_key_consumer_group_partition_met
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 9, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1
@@ -236,7 +238,11 @@ def rows_of_4_consumer_group_partition_metadata_key_consumer_group_partition_met
     value_number_of_unknown_tags, p, shortest_12 = uvarint(p)
     if not shortest_12:
         return fail(note, 10, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 10, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -387,6 +393,7 @@ def rows_of_4_consumer_group_partition_metadata_key_consumer_group_partition_met
                 if (
                     2 * part_number_of_unknown_tags > end_around_topics - at_again
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 8, at_again)  # unknown_tags
                 part_last_of_unknown_tags = -1
@@ -415,6 +422,7 @@ def rows_of_4_consumer_group_partition_metadata_key_consumer_group_partition_met
             if (
                 2 * part_number_of_unknown_tags_2 > end_around_topics - at_again
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 9, at_again)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -670,7 +678,11 @@ def rows_of_15_share_group_state_partition_metadata_key_share_group_state_partit
         part_number_of_unknown_tags, p, shortest_4 = uvarint(p)
         if not shortest_4:
             return fail(note, 17, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 17, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -732,6 +744,7 @@ def rows_of_15_share_group_state_partition_metadata_key_share_group_state_partit
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 17, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1
@@ -785,6 +798,7 @@ def rows_of_15_share_group_state_partition_metadata_key_share_group_state_partit
         if (
             2 * part_number_of_unknown_tags_3 > value_end - p
             or part_number_of_unknown_tags_3 > most
+            or part_number_of_unknown_tags_3 > 10000
         ):
             return fail(note, 21, p)  # unknown_tags
         part_last_of_unknown_tags_3 = -1
@@ -810,7 +824,11 @@ def rows_of_15_share_group_state_partition_metadata_key_share_group_state_partit
     value_number_of_unknown_tags, p, shortest_18 = uvarint(p)
     if not shortest_18:
         return fail(note, 22, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 22, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -1011,6 +1029,7 @@ def rows_of_15_share_group_state_partition_metadata_key_share_group_state_partit
             if (
                 2 * part_number_of_unknown_tags > end_around_initializing_topics - at_again
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 17, at_again)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -1137,6 +1156,7 @@ def rows_of_15_share_group_state_partition_metadata_key_share_group_state_partit
             if (
                 2 * part_number_of_unknown_tags_2 > end_around_initialized_topics - at_again_2
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 17, at_again_2)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -1229,6 +1249,7 @@ def rows_of_15_share_group_state_partition_metadata_key_share_group_state_partit
             if (
                 2 * part_number_of_unknown_tags_3 > end_around_deleting_topics - at_again_3
                 or part_number_of_unknown_tags_3 > most
+                or part_number_of_unknown_tags_3 > 10000
             ):
                 return fail(note, 21, at_again_3)  # unknown_tags
             part_last_of_unknown_tags_3 = -1

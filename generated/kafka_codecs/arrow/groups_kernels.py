@@ -1811,7 +1811,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v4(
         item_number_of_unknown_tags, p, shortest_11 = uvarint(p)
         if not shortest_11:
             return fail(note, 14, p)  # unknown_tags
-        if 2 * item_number_of_unknown_tags > value_end - p or item_number_of_unknown_tags > most:
+        if (
+            2 * item_number_of_unknown_tags > value_end - p
+            or item_number_of_unknown_tags > most
+            or item_number_of_unknown_tags > 10000
+        ):
             return fail(note, 14, p)  # unknown_tags
         item_last_of_unknown_tags = -1
         for _ in range(item_number_of_unknown_tags):
@@ -1836,7 +1840,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v4(
     value_number_of_unknown_tags, p, shortest_14 = uvarint(p)
     if not shortest_14:
         return fail(note, 15, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 15, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -2011,6 +2019,7 @@ def rows_of_2_group_metadata_key_group_metadata_value_v4(
         if (
             2 * item_number_of_unknown_tags > end_around_members - p
             or item_number_of_unknown_tags > most
+            or item_number_of_unknown_tags > 10000
         ):
             return fail(note, 14, p)  # unknown_tags
         item_last_of_unknown_tags = -1
@@ -2517,7 +2526,11 @@ def rows_of_5_consumer_group_member_metadata_key_consumer_group_member_metadata_
     value_number_of_unknown_tags, p, shortest_9 = uvarint(p)
     if not shortest_9:
         return fail(note, 27, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 27, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -3110,7 +3123,11 @@ def rows_of_10_share_group_member_metadata_key_share_group_member_metadata_value
     value_number_of_unknown_tags, p, shortest_6 = uvarint(p)
     if not shortest_6:
         return fail(note, 37, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 37, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -3717,7 +3734,11 @@ def rows_of_19_streams_group_member_metadata_key_streams_group_member_metadata_v
         part_number_of_unknown_tags, p, shortest_7 = uvarint(p)
         if not shortest_7:
             return fail(note, 49, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 49, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -3774,6 +3795,7 @@ def rows_of_19_streams_group_member_metadata_key_streams_group_member_metadata_v
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 53, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1
@@ -3799,7 +3821,11 @@ def rows_of_19_streams_group_member_metadata_key_streams_group_member_metadata_v
     value_number_of_unknown_tags, p, shortest_16 = uvarint(p)
     if not shortest_16:
         return fail(note, 54, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 54, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):

@@ -108,7 +108,11 @@ def rows_of_metadata_record(
         part_number_of_unknown_tags, p, shortest_4 = uvarint(p)
         if not shortest_4:
             return fail(note, 5, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 5, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -140,6 +144,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 6, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1
@@ -171,6 +176,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_3 > value_end - p
             or part_number_of_unknown_tags_3 > most
+            or part_number_of_unknown_tags_3 > 10000
         ):
             return fail(note, 7, p)  # unknown_tags
         part_last_of_unknown_tags_3 = -1
@@ -220,6 +226,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_4 > value_end - p
             or part_number_of_unknown_tags_4 > most
+            or part_number_of_unknown_tags_4 > 10000
         ):
             return fail(note, 9, p)  # unknown_tags
         part_last_of_unknown_tags_4 = -1
@@ -251,6 +258,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_5 > value_end - p
             or part_number_of_unknown_tags_5 > most
+            or part_number_of_unknown_tags_5 > 10000
         ):
             return fail(note, 10, p)  # unknown_tags
         part_last_of_unknown_tags_5 = -1
@@ -312,6 +320,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_6 > value_end - p
             or part_number_of_unknown_tags_6 > most
+            or part_number_of_unknown_tags_6 > 10000
         ):
             return fail(note, 13, p)  # unknown_tags
         part_last_of_unknown_tags_6 = -1

@@ -1108,7 +1108,11 @@ def rows_of_1_offset_commit_key_offset_commit_value_v4(
     value_number_of_unknown_tags, p, shortest_2 = uvarint(p)
     if not shortest_2:
         return fail(note, 16, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 16, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):

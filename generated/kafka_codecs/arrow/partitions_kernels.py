@@ -220,7 +220,11 @@ def rows_of_metadata_record(
         part_number_of_unknown_tags, p, shortest_8 = uvarint(p)
         if not shortest_8:
             return fail(note, 9, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 9, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -331,7 +335,11 @@ def rows_of_metadata_record(
         part_number_of_unknown_tags, p, shortest_16 = uvarint(p)
         if not shortest_16:
             return fail(note, 9, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 9, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -442,7 +450,11 @@ def rows_of_metadata_record(
         part_number_of_unknown_tags, p, shortest_24 = uvarint(p)
         if not shortest_24:
             return fail(note, 9, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 9, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -530,6 +542,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1
@@ -680,6 +693,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1
@@ -851,6 +865,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1

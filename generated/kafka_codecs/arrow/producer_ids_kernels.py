@@ -88,7 +88,11 @@ def rows_of_metadata_record(
         part_number_of_unknown_tags, p, shortest_4 = uvarint(p)
         if not shortest_4:
             return fail(note, 5, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 5, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):

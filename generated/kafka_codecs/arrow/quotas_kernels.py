@@ -133,6 +133,7 @@ def rows_of_metadata_record(
             if (
                 2 * part_number_of_unknown_tags > value_end - p
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 8, p)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -179,6 +180,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 11, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1
@@ -303,6 +305,7 @@ def rows_of_metadata_record(
                 if (
                     2 * part_number_of_unknown_tags > end_around_entity - at_again
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 8, at_again)  # unknown_tags
                 part_last_of_unknown_tags = -1
@@ -452,6 +455,7 @@ def rows_of_metadata_record(
                 if (
                     2 * part_number_of_unknown_tags > end_around_entity - at_again_2
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 8, at_again_2)  # unknown_tags
                 part_last_of_unknown_tags = -1

@@ -137,7 +137,11 @@ def rows_of_16_consumer_group_regular_expression_key_consumer_group_regular_expr
     value_number_of_unknown_tags, p, shortest_3 = uvarint(p)
     if not shortest_3:
         return fail(note, 6, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 6, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):

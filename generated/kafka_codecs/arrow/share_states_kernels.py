@@ -158,7 +158,11 @@ def rows_of_0_share_snapshot_key_share_snapshot_value_v0(
         part_number_of_unknown_tags, p, shortest_2 = uvarint(p)
         if not shortest_2:
             return fail(note, 6, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 6, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -184,7 +188,11 @@ def rows_of_0_share_snapshot_key_share_snapshot_value_v0(
     value_number_of_unknown_tags, p, shortest_5 = uvarint(p)
     if not shortest_5:
         return fail(note, 7, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 7, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -346,6 +354,7 @@ def rows_of_0_share_snapshot_key_share_snapshot_value_v0(
             if (
                 2 * part_number_of_unknown_tags > end_around_state_batches - at_again_2
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 6, at_again_2)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -605,7 +614,11 @@ def rows_of_1_share_update_key_share_update_value_v0(
         part_number_of_unknown_tags, p, shortest_2 = uvarint(p)
         if not shortest_2:
             return fail(note, 14, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 14, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -631,7 +644,11 @@ def rows_of_1_share_update_key_share_update_value_v0(
     value_number_of_unknown_tags, p, shortest_5 = uvarint(p)
     if not shortest_5:
         return fail(note, 15, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 15, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -818,6 +835,7 @@ def rows_of_1_share_update_key_share_update_value_v0(
             if (
                 2 * part_number_of_unknown_tags > end_around_state_batches - at_again_2
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 14, at_again_2)  # unknown_tags
             part_last_of_unknown_tags = -1

@@ -208,7 +208,11 @@ def rows_of_21_streams_group_target_assignment_member_key_streams_group_target_a
         part_number_of_unknown_tags, p, shortest_4 = uvarint(p)
         if not shortest_4:
             return fail(note, 8, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 8, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -265,6 +269,7 @@ def rows_of_21_streams_group_target_assignment_member_key_streams_group_target_a
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 8, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1
@@ -322,6 +327,7 @@ def rows_of_21_streams_group_target_assignment_member_key_streams_group_target_a
         if (
             2 * part_number_of_unknown_tags_3 > value_end - p
             or part_number_of_unknown_tags_3 > most
+            or part_number_of_unknown_tags_3 > 10000
         ):
             return fail(note, 8, p)  # unknown_tags
         part_last_of_unknown_tags_3 = -1
@@ -347,7 +353,11 @@ def rows_of_21_streams_group_target_assignment_member_key_streams_group_target_a
     value_number_of_unknown_tags, p, shortest_19 = uvarint(p)
     if not shortest_19:
         return fail(note, 11, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 11, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -599,6 +609,7 @@ def rows_of_21_streams_group_target_assignment_member_key_streams_group_target_a
             if (
                 2 * part_number_of_unknown_tags > end_around_active_tasks - at_again
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 8, at_again)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -710,6 +721,7 @@ def rows_of_21_streams_group_target_assignment_member_key_streams_group_target_a
             if (
                 2 * part_number_of_unknown_tags_2 > end_around_standby_tasks - at_again_2
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 8, at_again_2)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -821,6 +833,7 @@ def rows_of_21_streams_group_target_assignment_member_key_streams_group_target_a
             if (
                 2 * part_number_of_unknown_tags_3 > end_around_warmup_tasks - at_again_3
                 or part_number_of_unknown_tags_3 > most
+                or part_number_of_unknown_tags_3 > 10000
             ):
                 return fail(note, 8, at_again_3)  # unknown_tags
             part_last_of_unknown_tags_3 = -1
@@ -1270,7 +1283,11 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
         part_number_of_unknown_tags, p, shortest_4 = uvarint(p)
         if not shortest_4:
             return fail(note, 19, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 19, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -1347,6 +1364,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 19, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1
@@ -1424,6 +1442,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
         if (
             2 * part_number_of_unknown_tags_3 > value_end - p
             or part_number_of_unknown_tags_3 > most
+            or part_number_of_unknown_tags_3 > 10000
         ):
             return fail(note, 19, p)  # unknown_tags
         part_last_of_unknown_tags_3 = -1
@@ -1505,6 +1524,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
         if (
             2 * part_number_of_unknown_tags_4 > value_end - p
             or part_number_of_unknown_tags_4 > most
+            or part_number_of_unknown_tags_4 > 10000
         ):
             return fail(note, 19, p)  # unknown_tags
         part_last_of_unknown_tags_4 = -1
@@ -1586,6 +1606,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
         if (
             2 * part_number_of_unknown_tags_5 > value_end - p
             or part_number_of_unknown_tags_5 > most
+            or part_number_of_unknown_tags_5 > 10000
         ):
             return fail(note, 19, p)  # unknown_tags
         part_last_of_unknown_tags_5 = -1
@@ -1667,6 +1688,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
         if (
             2 * part_number_of_unknown_tags_6 > value_end - p
             or part_number_of_unknown_tags_6 > most
+            or part_number_of_unknown_tags_6 > 10000
         ):
             return fail(note, 19, p)  # unknown_tags
         part_last_of_unknown_tags_6 = -1
@@ -1712,7 +1734,11 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
     value_number_of_unknown_tags, p, shortest_43 = uvarint(p)
     if not shortest_43:
         return fail(note, 26, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 26, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -2012,6 +2038,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
             if (
                 2 * part_number_of_unknown_tags > end_around_active_tasks - at_again
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 19, at_again)  # unknown_tags
             part_last_of_unknown_tags = -1
@@ -2143,6 +2170,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
             if (
                 2 * part_number_of_unknown_tags_2 > end_around_standby_tasks - at_again_2
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 19, at_again_2)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -2274,6 +2302,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
             if (
                 2 * part_number_of_unknown_tags_3 > end_around_warmup_tasks - at_again_3
                 or part_number_of_unknown_tags_3 > most
+                or part_number_of_unknown_tags_3 > 10000
             ):
                 return fail(note, 19, at_again_3)  # unknown_tags
             part_last_of_unknown_tags_3 = -1
@@ -2423,6 +2452,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
                 2 * part_number_of_unknown_tags_4
                 > end_around_active_tasks_pending_revocation - at_again_4
                 or part_number_of_unknown_tags_4 > most
+                or part_number_of_unknown_tags_4 > 10000
             ):
                 return fail(note, 19, at_again_4)  # unknown_tags
             part_last_of_unknown_tags_4 = -1
@@ -2578,6 +2608,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
                 2 * part_number_of_unknown_tags_5
                 > end_around_standby_tasks_pending_revocation - at_again_5
                 or part_number_of_unknown_tags_5 > most
+                or part_number_of_unknown_tags_5 > 10000
             ):
                 return fail(note, 19, at_again_5)  # unknown_tags
             part_last_of_unknown_tags_5 = -1
@@ -2733,6 +2764,7 @@ def rows_of_22_streams_group_current_member_assignment_key_streams_group_current
                 2 * part_number_of_unknown_tags_6
                 > end_around_warmup_tasks_pending_revocation - at_again_6
                 or part_number_of_unknown_tags_6 > most
+                or part_number_of_unknown_tags_6 > 10000
             ):
                 return fail(note, 19, at_again_6)  # unknown_tags
             part_last_of_unknown_tags_6 = -1

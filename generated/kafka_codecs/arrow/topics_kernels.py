@@ -92,7 +92,11 @@ def rows_of_metadata_record(
         part_number_of_unknown_tags, p, shortest_5 = uvarint(p)
         if not shortest_5:
             return fail(note, 6, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 6, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -124,6 +128,7 @@ def rows_of_metadata_record(
         if (
             2 * part_number_of_unknown_tags_2 > value_end - p
             or part_number_of_unknown_tags_2 > most
+            or part_number_of_unknown_tags_2 > 10000
         ):
             return fail(note, 7, p)  # unknown_tags
         part_last_of_unknown_tags_2 = -1

@@ -249,6 +249,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
                 if (
                     2 * part_number_of_unknown_tags > value_end - p
                     or part_number_of_unknown_tags > most
+                    or part_number_of_unknown_tags > 10000
                 ):
                     return fail(note, 13, p)  # unknown_tags
                 part_last_of_unknown_tags = -1
@@ -277,6 +278,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
             if (
                 2 * part_number_of_unknown_tags_2 > value_end - p
                 or part_number_of_unknown_tags_2 > most
+                or part_number_of_unknown_tags_2 > 10000
             ):
                 return fail(note, 14, p)  # unknown_tags
             part_last_of_unknown_tags_2 = -1
@@ -384,6 +386,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
                 if (
                     2 * part_number_of_unknown_tags_3 > value_end - p
                     or part_number_of_unknown_tags_3 > most
+                    or part_number_of_unknown_tags_3 > 10000
                 ):
                     return fail(note, 13, p)  # unknown_tags
                 part_last_of_unknown_tags_3 = -1
@@ -412,6 +415,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
             if (
                 2 * part_number_of_unknown_tags_4 > value_end - p
                 or part_number_of_unknown_tags_4 > most
+                or part_number_of_unknown_tags_4 > 10000
             ):
                 return fail(note, 14, p)  # unknown_tags
             part_last_of_unknown_tags_4 = -1
@@ -490,6 +494,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
             if (
                 2 * part_number_of_unknown_tags_5 > value_end - p
                 or part_number_of_unknown_tags_5 > most
+                or part_number_of_unknown_tags_5 > 10000
             ):
                 return fail(note, 21, p)  # unknown_tags
             part_last_of_unknown_tags_5 = -1
@@ -518,6 +523,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
         if (
             2 * part_number_of_unknown_tags_6 > value_end - p
             or part_number_of_unknown_tags_6 > most
+            or part_number_of_unknown_tags_6 > 10000
         ):
             return fail(note, 22, p)  # unknown_tags
         part_last_of_unknown_tags_6 = -1
@@ -543,7 +549,11 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
     value_number_of_unknown_tags, p, shortest_41 = uvarint(p)
     if not shortest_41:
         return fail(note, 23, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 23, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -955,6 +965,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
                     if (
                         2 * part_number_of_unknown_tags > end_around_subtopologies - at_again
                         or part_number_of_unknown_tags > most
+                        or part_number_of_unknown_tags > 10000
                     ):
                         return fail(note, 13, at_again)  # unknown_tags
                     part_last_of_unknown_tags = -1
@@ -983,6 +994,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
                 if (
                     2 * part_number_of_unknown_tags_2 > end_around_subtopologies - at_again
                     or part_number_of_unknown_tags_2 > most
+                    or part_number_of_unknown_tags_2 > 10000
                 ):
                     return fail(note, 14, at_again)  # unknown_tags
                 part_last_of_unknown_tags_2 = -1
@@ -1165,6 +1177,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
                     if (
                         2 * part_number_of_unknown_tags_3 > end_around_subtopologies - at_again
                         or part_number_of_unknown_tags_3 > most
+                        or part_number_of_unknown_tags_3 > 10000
                     ):
                         return fail(note, 13, at_again)  # unknown_tags
                     part_last_of_unknown_tags_3 = -1
@@ -1193,6 +1206,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
                 if (
                     2 * part_number_of_unknown_tags_4 > end_around_subtopologies - at_again
                     or part_number_of_unknown_tags_4 > most
+                    or part_number_of_unknown_tags_4 > 10000
                 ):
                     return fail(note, 14, at_again)  # unknown_tags
                 part_last_of_unknown_tags_4 = -1
@@ -1277,6 +1291,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
                 if (
                     2 * part_number_of_unknown_tags_5 > end_around_subtopologies - at_again
                     or part_number_of_unknown_tags_5 > most
+                    or part_number_of_unknown_tags_5 > 10000
                 ):
                     return fail(note, 21, at_again)  # unknown_tags
                 part_last_of_unknown_tags_5 = -1
@@ -1305,6 +1320,7 @@ def rows_of_23_streams_group_topology_key_streams_group_topology_value_v0(
             if (
                 2 * part_number_of_unknown_tags_6 > end_around_subtopologies - at_again
                 or part_number_of_unknown_tags_6 > most
+                or part_number_of_unknown_tags_6 > 10000
             ):
                 return fail(note, 22, at_again)  # unknown_tags
             part_last_of_unknown_tags_6 = -1

@@ -438,7 +438,11 @@ def rows_of_0_transaction_log_key_transaction_log_value_v1(
         part_number_of_unknown_tags, p, shortest_4 = uvarint(p)
         if not shortest_4:
             return fail(note, 8, p)  # unknown_tags
-        if 2 * part_number_of_unknown_tags > value_end - p or part_number_of_unknown_tags > most:
+        if (
+            2 * part_number_of_unknown_tags > value_end - p
+            or part_number_of_unknown_tags > most
+            or part_number_of_unknown_tags > 10000
+        ):
             return fail(note, 8, p)  # unknown_tags
         part_last_of_unknown_tags = -1
         for _ in range(part_number_of_unknown_tags):
@@ -469,7 +473,11 @@ def rows_of_0_transaction_log_key_transaction_log_value_v1(
     value_number_of_unknown_tags, p, shortest_7 = uvarint(p)
     if not shortest_7:
         return fail(note, 9, p)  # unknown_tags
-    if 2 * value_number_of_unknown_tags > value_end - p or value_number_of_unknown_tags > most:
+    if (
+        2 * value_number_of_unknown_tags > value_end - p
+        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > 10000
+    ):
         return fail(note, 9, p)  # unknown_tags
     value_last_of_unknown_tags = -1
     for _ in range(value_number_of_unknown_tags):
@@ -689,6 +697,7 @@ def rows_of_0_transaction_log_key_transaction_log_value_v1(
             if (
                 2 * part_number_of_unknown_tags > end_around_transaction_partitions - at_again
                 or part_number_of_unknown_tags > most
+                or part_number_of_unknown_tags > 10000
             ):
                 return fail(note, 8, at_again)  # unknown_tags
             part_last_of_unknown_tags = -1

@@ -21,7 +21,9 @@ from codecgen.runtime.parsed import TaggedField
 from codecgen.runtime.primitives import Boolean, Codec, Float64, Uuid, Varint
 
 HIGHEST = (1 << 31) - 1
-"""The highest tag, and the most tagged fields."""
+"""The highest tag."""
+MAX_COUNT = 10_000
+"""The most tagged fields in one section. Each is a Python object."""
 _LEAST = 2
 """The fewest bytes of a tagged field: a tag and a size."""
 
@@ -30,7 +32,7 @@ class Tags(Codec):
     """The section of tagged fields that ends a layout. Its value is the list of those that no field of the layout has.
 
     ``other`` are the tags of fields that only other versions have: nobody takes them. With ``loose`` lenient readers take
-    tags in any order and more than once, a size that is not that of a field that is known, and a negative number of tags.
+    tags in any order and more than once, and a size that is not that of a field that is known.
     """
 
     needs_layout = True
@@ -49,12 +51,11 @@ class Tags(Codec):
         count = self.number.read(source, None)
         if count > HIGHEST:
             reason = f"the number of tagged fields is {count - (1 << 32)}: it cannot be negative"
-            self.take(LengthError(reason, source.where(start)), source)
-            return 0
+            raise LengthError(reason, source.where(start))
         if count * _LEAST > source.left:
             reason = f"the number of tagged fields is {count}, but {source.left} bytes are left"
             raise source.lacking(reason, start)
-        limit = source.session.limits.elements
+        limit = min(MAX_COUNT, source.session.limits.elements)
         if count > limit:
             reason = f"the number of tagged fields is {count}, more than the limit of {limit}"
             raise LimitError(reason, source.where(start))
@@ -75,7 +76,7 @@ class Tags(Codec):
             self.take(ValueRefused(reason, source.where(start)), source)
         return tag
 
-    def take(self, error: ValueRefused | LengthError, source: Source) -> None:
+    def take(self, error: ValueRefused, source: Source) -> None:
         """Raise an error, unless a lenient reader takes it."""
         if not self.loose:
             raise error
@@ -122,6 +123,8 @@ class Tags(Codec):
                 raise BuildError(reason).located(path=f"[{i}]")
             parts[tag] = data
             last = tag
+        if len(parts) > MAX_COUNT:
+            raise BuildError(f"{len(parts)} tagged fields, more than the limit of {MAX_COUNT}")
         out = [self.varint(len(parts))]
         for tag in sorted(parts):
             out += [self.varint(tag), self.varint(len(parts[tag])), parts[tag]]

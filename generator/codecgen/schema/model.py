@@ -33,7 +33,7 @@ FREEDOMS: Mapping[str, str] = {
     "truncated_tail": "a last element that is cut off, which is passed over",
     "mixed_versions": "elements of another version than that of the layout around them",
     "unchecked_elements": "elements whose own checksum is wrong",
-    "loose_tags": "tagged fields in any order, twice (the last one counts), with a wrong size, or a negative number of them",
+    "loose_tags": "tagged fields in any order, twice (the last one counts), or with a wrong size",
 }
 """What lenient readers take and strict ones refuse: name -> what it is. Writers never write any of it."""
 

@@ -7,7 +7,7 @@ from typing import Literal
 from codecgen.plan import FieldPlan, read_ops
 from codecgen.plan.read_ops import ReadOp
 from codecgen.plan.tag_defaults import default_bytes, default_data, default_number
-from codecgen.runtime.tags import HIGHEST
+from codecgen.runtime.tags import HIGHEST, MAX_COUNT
 from codecgen.schema.types import ArrayType, BytesType, ScalarType, StructType
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Num, Var, all_of, any_of, call
@@ -42,7 +42,8 @@ class TaggedReader(PartReader):
         )
         self.covered = 0
         self.number("uvarint", fields.layout, number, end, f)
-        self.fail(any_of([Num(_LEAST) * number > end - self.p, number > self.gives.most]), f)
+        limits = [number > self.gives.most, number > MAX_COUNT]
+        self.fail(any_of([Num(_LEAST) * number > end - self.p, *limits]), f)
         self.loose = 0
         code.assign(last, -1)
         with code.count(None, number):
