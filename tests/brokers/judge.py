@@ -42,6 +42,8 @@ def plain(row: Row) -> Row:
         out["errors"] = sorted({error["at"] for error in out["errors"]})
         if CUT_OFF & set(out["errors"]):
             return {name: out[name] for name in ("type", "position", "sizeInBytes")}
+    if "error" in out.get("control", ()):
+        out["control"] = out["control"] | {"error": True}
     if out["type"] == "end":
         out["exception"] = out["exception"] is not None
     return out

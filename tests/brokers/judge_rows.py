@@ -85,6 +85,10 @@ OURS_ALONE = ("attributes", "baseTimestamp", "recordsDecoded", "recordsSha256")
 """What is dumped of a batch, and not asked of Kafka's reader."""
 
 
+ERROR_PLACE = ("message", "path", "position", "streamPosition", "schema")
+"""What is dumped of an error beside its name."""
+
+
 def _batch(batch: Batch, whole: Any) -> Row:
     row = {k: v for k, v in batch_object(batch, whole).items() if k not in OURS_ALONE}
     row["ensureValid"] = row["ensureValid"] is None
@@ -94,7 +98,9 @@ def _batch(batch: Batch, whole: Any) -> Row:
 
 
 def _record(record: Record) -> Row:
-    row = {k: v for k, v in record_object(record).items() if k not in ("control", "crcError")}
+    row = {k: v for k, v in record_object(record).items() if k != "crcError"}
+    if record.control is not None and record.control.error is not None:
+        row["control"] = {k: v for k, v in row["control"].items() if k not in ERROR_PLACE}
     return row | {"isValid": record.crc_error is None}
 
 

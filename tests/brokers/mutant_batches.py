@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import cache
+
+from tests.paths import ROOT
 
 from .mutant_bytes import EDGES_8, EDGES_32, EDGES_64, Draw, changed, packed, put, sized, unpacked
+
+CONTROL_VALUES = ROOT / "tests" / "data" / "control_values.jsonl"
 
 
 def varint(value: int) -> bytes:
@@ -89,6 +95,25 @@ def record_bytes(pieces: list[Piece], length: Callable[[int], bytes] = varint) -
     return length(len(body)) + body
 
 
+@cache
+def control_values() -> tuple[bytes, ...]:
+    """Return the values of control records that Kafka's classes were asked about."""
+    answers = map(json.loads, CONTROL_VALUES.read_text("utf-8").splitlines())
+    return tuple(bytes.fromhex(answer["hex"]) for answer in answers if "hex" in answer)
+
+
+def control_record(r: Draw) -> bytes:
+    """Return a control record of any type, with a value that is damaged half of the time."""
+    key = bytes(2) + r.choice((*range(8), 0xFFFF)).to_bytes(2, "big")
+    value = r.choice(control_values())
+    if r.random() < 0.5:
+        value = changed(value, r, 1)
+    if r.random() < 0.1:
+        key = changed(key, r, 1)
+    pieces = [b"\0\0\0", varint(len(key)), key, varint(len(value)), value, b"\0"]
+    return record_bytes([("bytes", piece) for piece in pieces])
+
+
 def records(data: bytes, r: Draw) -> tuple[bytes, int]:
     """A section of records with something wrong in one of them, and how many there are."""
     found = record_pieces(data)
@@ -141,7 +166,11 @@ def batch(data: bytes, r: Draw) -> bytes:
     """A record batch with something wrong in its header, its records or their stream."""
     codec = data[22] & 7
     section = unpacked(codec, data[61:])
-    if r.random() < 0.7:
+    is_control = data[22] & 0x20 or r.random() < 0.02
+    if is_control and r.random() < 0.6:
+        data = put(put(data, 22, data[22] | 0x20, 1), 57, 1, 4)
+        section = control_record(r)
+    elif r.random() < 0.7:
         section, count = records(section, r)
         if r.random() < 0.8:
             data = put(data, 57, count, 4)

@@ -2,6 +2,14 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.message.KRaftVersionRecordJsonConverter;
+import org.apache.kafka.common.message.LeaderChangeMessageJsonConverter;
+import org.apache.kafka.common.message.SnapshotFooterRecordJsonConverter;
+import org.apache.kafka.common.message.SnapshotHeaderRecordJsonConverter;
+import org.apache.kafka.common.message.VotersRecordJsonConverter;
+import org.apache.kafka.common.record.internal.ControlRecordType;
+import org.apache.kafka.common.record.internal.ControlRecordUtils;
+import org.apache.kafka.common.record.internal.EndTransactionMarker;
 import org.apache.kafka.common.record.internal.FileRecords;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
@@ -128,7 +136,12 @@ public final class Judge {
         try {
             it = batch.streamingIterator(BufferSupplier.create());
             while (it.hasNext()) {
-                found.add(record(it.next()));
+                Record record = it.next();
+                ObjectNode row = record(record);
+                if (batch.isControlBatch()) {
+                    row.set("control", control(record));
+                }
+                found.add(row);
             }
         } catch (Throwable e) {
             error(errors, "records", e);
@@ -137,6 +150,35 @@ public final class Judge {
                 it.close();
             }
         }
+    }
+
+    /** What a control record says: its type, and its value with the names of Kafka's message definitions, or an error. */
+    private static ObjectNode control(Record record) {
+        ObjectNode out = Lines.JSON.createObjectNode();
+        try {
+            short number = ControlRecordType.parseTypeId(record.key());
+            ControlRecordType type = ControlRecordType.fromTypeId(number);
+            out.put("typeId", number).put("type", type.name());
+            short version = 0;
+            switch (type) {
+                case COMMIT, ABORT ->
+                    out.put("coordinatorEpoch", EndTransactionMarker.deserialize(record).coordinatorEpoch());
+                case LEADER_CHANGE -> out.set("data",
+                    LeaderChangeMessageJsonConverter.write(ControlRecordUtils.deserializeLeaderChangeMessage(record), version));
+                case SNAPSHOT_HEADER -> out.set("data",
+                    SnapshotHeaderRecordJsonConverter.write(ControlRecordUtils.deserializeSnapshotHeaderRecord(record), version));
+                case SNAPSHOT_FOOTER -> out.set("data",
+                    SnapshotFooterRecordJsonConverter.write(ControlRecordUtils.deserializeSnapshotFooterRecord(record), version));
+                case KRAFT_VERSION -> out.set("data",
+                    KRaftVersionRecordJsonConverter.write(ControlRecordUtils.deserializeKRaftVersionRecord(record), version));
+                case KRAFT_VOTERS -> out.set("data",
+                    VotersRecordJsonConverter.write(ControlRecordUtils.deserializeVotersRecord(record), version));
+                default -> { }
+            }
+        } catch (Throwable e) {
+            out.put("error", e.toString());
+        }
+        return out;
     }
 
     private static ObjectNode record(Record record) {
