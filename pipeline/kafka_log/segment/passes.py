@@ -211,11 +211,15 @@ class Run:
         frame = rescue.claimed(self.readable(0), self.position, self.name)
         says = self.size + 1 if frame is None else self.position + frame.size
         place, offset = self.next_entry() or (self.size, None)
+        if batch is not None and place < says and not batch.says_base_offset:
+            place, offset = self.next_entry_outside(batch, place, offset, says, frame, error)
         fits = says == place or says == self.size or (place < says and self.search.is_at(says))
         if batch is not None and says > place:
             cut = rescue.torn(self.beginning(place), frame, error, self.parse)
             whole = cut is not None and (cut.is_valid or rescue.has_all(cut))
             if whole or not (fits or rescue.fills(batch)):
+                if cut is not None:
+                    rescue.take_offsets(cut, batch)
                 batch, says = cut, place
         elif batch is None and not fits:
             if frame is not None and place < self.size and self.goes_past(place, frame, error):
@@ -246,6 +250,34 @@ class Run:
         if not rescue.has_all(batch):
             self.note_lost_records(batch, following)
         return batch
+
+    def next_entry_outside(
+        self,
+        batch: Batch,
+        place: int,
+        offset: int | None,
+        says: int,
+        frame: Frame | None,
+        error: CodecError,
+    ) -> tuple[int, int | None]:
+        """Return the position and first offset of the first good entry that is no message of a wrapper.
+
+        A compressor may store messages as they are, so that they look like good entries. ``place`` is the first good
+        entry after the beginning of ``batch``, which claims to end at ``says``. The work is bounded: after that the
+        wrapper is taken to hold all of them.
+        """
+        from kafka_log.segment import rescue
+        from kafka_log.segment.resynchronisation import WORK_PER_BYTE
+
+        budget = WORK_PER_BYTE * (says - self.position)
+        while place < says:
+            short = rescue.torn(self.beginning(place), frame, error, self.parse)
+            if len(batch.records) <= (0 if short is None else len(short.records)):
+                break
+            budget -= place - self.position
+            start = place + 1 if budget > 0 else says
+            place, offset = self.search.next_from(start) or (self.size, None)
+        return place, offset
 
     def goes_past(self, place: int, frame: Frame, error: CodecError) -> bool:
         """Whether what looks like a good entry is a message of the torn wrapper at this place: one that the compressor

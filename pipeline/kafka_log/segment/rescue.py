@@ -68,6 +68,16 @@ def has_more(long: Batch, short: Batch | None) -> bool:
     return not long.says_base_offset and bool(more) and more[0].crc_error is None
 
 
+def take_offsets(cut: Batch, whole: Batch) -> None:
+    """Give the messages of a wrapper that was cut the offsets that they have in the ``whole`` one, as far as that has them."""
+    if any(problem.at == "offsets" for problem in cut.problems) and len(whole.records) >= len(
+        cut.records
+    ):
+        cut.records = whole.records[: len(cut.records)]
+        cut.base_offset = cut.records[0].offset
+        cut.problems = tuple(problem for problem in cut.problems if problem.at != "offsets")
+
+
 def settle_offsets(batch: Batch, after: int | None) -> None:
     """Count the offsets of a batch that has lost the message that they are relative to from the last one before it, ``after``.
     Where that cannot be, the batch has no records."""

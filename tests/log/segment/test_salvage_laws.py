@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -14,11 +15,13 @@ from hypothesis import strategies as st
 from kafka_codecs import RECORD_BATCH
 from kafka_log import Batch, SegmentReader, read_table
 from kafka_log.segment.reader import batch_damage
+from tests.brokers.mutant_bytes import put
 from tests.log.segment.test_reader import batch, message
 from tests.log.segment.test_unreadable import bad
 from tests.log.segment.test_vectors import SEGMENTS
 from tests.paths import VECTORS
 from tests.shares import examples
+from tests.support import judged
 
 Row = tuple[int, bytes | None, bytes | None]
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -249,3 +252,50 @@ def test_batches_inside_of_values_stay_there(path: Path, codec: str, after: byte
     found = read_table(path, ["offset", "value"], "salvage").to_pylist()[3:]
     assert [row["offset"] for row in found] == [10, 11, 12, *([50, 51, 52] if after else [])]
     assert found[1]["value"] == inner
+
+
+def stored(codec: str, data: bytes) -> bytes:
+    """Return a compressed section that holds the data as it is."""
+    if codec == "gzip":
+        compressor = zlib.compressobj(0, zlib.DEFLATED, 31)
+        return compressor.compress(data) + compressor.flush()
+    frame = bytes.fromhex("04224d18604082") + (len(data) | 0x80000000).to_bytes(4, "little")
+    return frame + data + bytes(4)
+
+
+def damaged_wrapper(data: st.DataObject) -> bytes:
+    """Draw a wrapper that holds its messages as they are, with a wrong checksum, length or timestamp."""
+    codec = data.draw(st.sampled_from(["gzip", "lz4"]))
+    magic = data.draw(st.sampled_from([0, 1]))
+    inner = st.sampled_from(
+        [
+            judged.message(0, magic),
+            judged.message(1, magic, key=b"k" * 300),
+            put(judged.message(2, magic), 16, 2, 1),
+            judged.batch(60),
+            judged.batch(61, value=bytes(3000)),
+        ]
+    )
+    messages = data.draw(st.lists(inner, min_size=1, max_size=4))
+    entry = judged.with_section(
+        judged.wrapper(messages, 52, magic), codec, stored(codec, b"".join(messages))
+    )
+    at, size, change = data.draw(st.sampled_from([(12, 4, 1), (8, 4, 3), (8, 4, -3), (17, 1, 64)]))
+    return put(entry, at, int.from_bytes(entry[at : at + size], "big") + change, size)
+
+
+@given(st.data())
+@examples(300)
+def test_wrappers_that_hold_entries_as_they_are(path: Path, data: st.DataObject) -> None:
+    """Salvage gives at least the offsets that ``kafka`` gives, and all after the damage."""
+    before = data.draw(st.sampled_from([b"", judged.batch(10)]))
+    after = data.draw(
+        st.sampled_from([b"", b"\1" * 30, judged.batch(900), b"\1" * 30 + judged.batch(900)])
+    )
+    path.write_bytes(before + damaged_wrapper(data) + after)
+    by_kafka, found = (
+        {record.offset for batch in SegmentReader(path, policy=policy) for record in batch.records}
+        for policy in ("kafka", "salvage")
+    )
+    assert by_kafka <= found
+    assert 900 in found or not after.endswith(judged.batch(900))
