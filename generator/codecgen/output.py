@@ -1,9 +1,11 @@
-"""Writing generated files: only what changes, and never over or after what somebody else wrote."""
+"""Writing generated files: all of them or none, only what changes, and never over or after what somebody else wrote."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Set
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,11 +16,15 @@ LIST = ".codecgen-files"
 """The file in the output directory that lists what was generated: a package, a target and a path on each line,
 sorted."""
 
+STAGING = ".codecgen-staging"
+"""The directory in the output directory that holds new files until all of them are written, and then copies of the
+files that they replace."""
+
 _HEAD = 4096
 
 
 class OutputError(Exception):
-    """Nothing was written, because something is in the way."""
+    """The output directory is as it was, because something is in the way or cannot be written."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,10 +51,22 @@ class Summary:
 
 @dataclass(slots=True)
 class _Changes:
+    """What a run does to a directory. ``lists`` are the texts of the list while files change, and after that."""
+
+    lists: tuple[bytes, bytes]
     write: dict[str, bytes] = field(default_factory=dict)
     unchanged: list[str] = field(default_factory=list)
     remove: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+
+    def summary(self) -> Summary:
+        """Return the paths of each kind, sorted."""
+        return Summary(
+            written=tuple(sorted(self.write)),
+            unchanged=tuple(sorted(self.unchanged)),
+            removed=tuple(sorted(self.remove)),
+            kept=tuple(sorted(self.kept)),
+        )
 
 
 def write_tree(
@@ -58,35 +76,33 @@ def write_tree(
     *,
     dry_run: bool = False,
 ) -> Summary:
-    """Write the files of a package's targets below ``out``, and remove those that they wrote before and no longer do.
+    """Write the files of a package's targets below ``out``, and remove the files that they wrote before and no longer do.
 
-    ``targets`` has the files of each target: path (with ``/``) -> text. Files of other packages, and of targets
-    that are not named, stay. With ``dry_run`` nothing is changed. Raises :class:`OutputError`, before anything is
-    written, when a path leads out of the directory, or a file is in the way that the generator did not write or
-    wrote for another package; OSError as it comes.
+    All files change or none does. New files are written to a directory of their own first and moved when all of them are
+    there. If a move fails, the files that were moved before it are restored. Only a process that is killed between two moves
+    leaves some files old and some new; the next run replaces them.
+
+    Args:
+        out: The output directory, made if it is missing.
+        package: The name of the package.
+        targets: The files of each target: path (with ``/``) -> text. Files of other packages, and of targets that are not
+            named, stay.
+        dry_run: Change nothing, and return what a run would change.
+
+    Raises:
+        OutputError: if a path leads out of the directory, if the generator did not write a file that is in the way or wrote
+            it for another package, if another process writes to the directory, or if a file cannot be written.
+        OSError: if the directory cannot be read or made.
     """
     if out.exists() and not out.is_dir():
         raise OutputError(f"{out} is not a directory")
-    listed = _read_list(out)
     files = _merged(targets)
-    _refuse_shared(out, package, files, listed)
-    mine = {path for path, owner in listed.items() if owner.package == package}
-    ours = {path for path in mine if listed[path].target in targets}
-    changes = _plan(out, files, mine, ours)
-    if not dry_run:
-        out.mkdir(parents=True, exist_ok=True)
-        for path, data in changes.write.items():
-            _write(out / path, data)
-        spelled = {path.lower(): path for path in files}
-        for path in changes.remove:
-            _remove(out, path, spelled.get(path.lower()))
-        _write_list(out, package, targets, listed)
-    return Summary(
-        written=tuple(sorted(changes.write)),
-        unchanged=tuple(sorted(changes.unchanged)),
-        removed=tuple(sorted(changes.remove)),
-        kept=tuple(sorted(changes.kept)),
-    )
+    if dry_run:
+        return _plan(out, package, targets, files).summary()
+    with _directory(out):
+        changes = _plan(out, package, targets, files)
+        _apply(out, changes, files)
+    return changes.summary()
 
 
 def _merged(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]:
@@ -127,9 +143,17 @@ def _some(paths: Iterable[str]) -> str:
     return ", ".join(ordered[:5]) + (", ..." if len(ordered) > 5 else "")
 
 
-def _plan(out: Path, files: Mapping[str, bytes], mine: Set[str], ours: Set[str]) -> _Changes:
-    """What is to be done. ``mine`` are the files listed for the package, ``ours`` those of the targets that run."""
-    changes = _Changes()
+def _plan(
+    out: Path, package: str, targets: Mapping[str, Mapping[str, str]], files: Mapping[str, bytes]
+) -> _Changes:
+    """Return what a run does. Raise OutputError if a file is in the way."""
+    listed = _read_list(out)
+    _refuse_shared(out, package, files, listed)
+    mine = {path for path, owner in listed.items() if owner.package == package}
+    ours = {path for path in mine if listed[path].target in targets}
+    after = _listed_after(package, targets, listed)
+    # A run that is killed leaves no file that the list does not name.
+    changes = _Changes(lists=(_list_text(listed | after), _list_text(after)))
     blocked = []
     for path, data in files.items():
         full = out / path
@@ -164,8 +188,10 @@ def _is_inside(path: str) -> bool:
     if any(c in path for c in '\\:*?"<>|') or any(ord(c) < 32 for c in path):
         return False
     parts = path.split("/")
-    return path != LIST and all(
-        part.strip(". ") and not part.endswith((".", " ")) for part in parts
+    return (
+        path != LIST
+        and parts[0].lower() != STAGING
+        and all(part.strip(". ") and not part.endswith((".", " ")) for part in parts)
     )
 
 
@@ -186,11 +212,6 @@ def _is_generated(path: Path) -> bool:
     return not head.strip() or MARKER.encode() in head
 
 
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, data)
-
-
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file, which appears whole or not at all."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
@@ -201,17 +222,160 @@ def write_whole(path: Path, data: bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _remove(out: Path, path: str, other: str | None) -> None:
-    """The file, and the directories that are empty then. ``other`` is a file that was written under a name that
-    differs in case only: on some systems it is the same file, and stays."""
-    full = out / path
-    if other is not None and full.exists() and full.samefile(out / other):
-        return
-    full.unlink(missing_ok=True)
-    for directory in full.parents:
-        if directory == out or any(directory.iterdir()):
-            break
-        directory.rmdir()
+# ------------------------------------------------------------ all files or none
+
+
+@contextmanager
+def _directory(out: Path) -> Iterator[None]:
+    """Make the directory, and keep other processes from writing to it where the system has locks for that.
+
+    A directory that was made and has nothing in it in the end is removed."""
+    made = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    handle = _lock(out)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+        if made and not any(out.iterdir()):
+            out.rmdir()
+
+
+def _lock(out: Path) -> int | None:
+    """Lock a directory and return its handle; None if the system has no such locks. Raise OutputError if it is locked."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    handle = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise OutputError(
+            f"another process writes generated files to {out}; run codecgen again when it has ended"
+        ) from None
+    except OSError:  # a file system without locks
+        os.close(handle)
+        return None
+    return handle
+
+
+def _apply(out: Path, changes: _Changes, paths: Iterable[str]) -> None:
+    """Write and remove files, all or none. ``paths`` are those of all files that are to be there."""
+    staging = out / STAGING
+    _clear(staging)  # a run that was killed left it
+    spelled = {path.lower(): path for path in paths}
+    swap = _Swap(out, staging)
+    try:
+        staged = [swap.stage(data) for data in changes.write.values()]
+        swap.write_list(changes.lists[0])
+        for path, file in zip(changes.write, staged, strict=True):
+            swap.move(file, path)
+        for path in changes.remove:
+            swap.remove(path, spelled.get(path.lower()))
+        swap.write_list(changes.lists[1])
+    except BaseException as error:
+        lost = swap.undo()
+        if not isinstance(error, OSError):
+            raise
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        state = f"{_some(lost)} could not be restored" if lost else "its files are as they were"
+        raise OutputError(f"nothing was generated in {out}, {state}: {what}") from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)  # the next run removes what is left of it
+
+
+def _clear(staging: Path) -> None:
+    """Remove the staging directory with all that is in it."""
+    if staging.is_symlink():
+        staging.unlink()
+    elif staging.exists():
+        shutil.rmtree(staging)
+
+
+class _Swap:
+    """Moves files into a directory, and out of it, and can undo that."""
+
+    def __init__(self, out: Path, staging: Path) -> None:
+        self.out = out
+        self.staging = staging
+        self.files = 0
+        self.before: list[tuple[str, Path | None]] = []
+        """Paths that were changed, and copies of the files that were there (None: there was none)."""
+
+    def place(self) -> Path:
+        """Return a path in the staging directory that no file has."""
+        self.staging.mkdir(exist_ok=True)
+        self.files += 1
+        return self.staging / str(self.files)
+
+    def stage(self, data: bytes) -> Path:
+        """Write a file to the staging directory and return its path."""
+        file = self.place()
+        file.write_bytes(data)
+        return file
+
+    def keep(self, path: str) -> Path:
+        """Copy the file at ``path``, if there is one, so that it can be restored. Return the full path."""
+        full = self.out / path
+        copy = None
+        if full.is_symlink() or full.exists():
+            copy = self.place()
+            shutil.copy2(full, copy, follow_symlinks=False)
+        self.before.append((path, copy))
+        return full
+
+    def move(self, file: Path, path: str) -> None:
+        """Move a staged file to ``path``."""
+        full = self.keep(path)
+        full.parent.mkdir(parents=True, exist_ok=True)
+        file.replace(full)
+
+    def write_list(self, data: bytes) -> None:
+        """Write the list of files, unless it is there."""
+        full = self.out / LIST
+        if full.is_symlink() or not full.is_file() or full.read_bytes() != data:
+            self.move(self.stage(data), LIST)
+
+    def remove(self, path: str, other: str | None) -> None:
+        """Remove a file, and directories that are empty without it.
+
+        ``other`` is a file that was written under a name that differs in case only: on some systems it is the same file, and
+        stays.
+        """
+        full = self.out / path
+        if other is not None and full.exists() and full.samefile(self.out / other):
+            return
+        self.keep(path).unlink(missing_ok=True)
+        self.remove_empty(full)
+
+    def remove_empty(self, full: Path) -> None:
+        """Remove the directories of a path, inside the output directory, that hold nothing."""
+        for directory in full.parents:
+            if directory == self.out:
+                break
+            if directory.is_dir():
+                if any(directory.iterdir()):
+                    break
+                directory.rmdir()
+
+    def undo(self) -> list[str]:
+        """Restore what was there, and return the paths where that failed."""
+        lost = []
+        for path, copy in reversed(self.before):
+            full = self.out / path
+            try:
+                if copy is not None:
+                    full.parent.mkdir(parents=True, exist_ok=True)
+                    copy.replace(full)
+                else:
+                    full.unlink(missing_ok=True)
+                    self.remove_empty(full)
+            except OSError:
+                lost.append(path)
+        return lost
 
 
 # ------------------------------------------------------------ the list
@@ -231,23 +395,20 @@ def _read_list(out: Path) -> dict[str, Owner]:
     return listed
 
 
-def _write_list(
-    out: Path,
-    package: str,
-    targets: Mapping[str, Mapping[str, str]],
-    listed: Mapping[str, Owner],
-) -> None:
+def _listed_after(
+    package: str, targets: Mapping[str, Mapping[str, str]], listed: Mapping[str, Owner]
+) -> dict[str, Owner]:
+    """Return whose each file is after a run, by its path."""
     written = {path: Owner(package, target) for target, files in targets.items() for path in files}
     lower = {path.lower() for path in written}
-    kept = {
+    others = {
         path: owner
         for path, owner in listed.items()
         if (owner.package != package or owner.target not in targets) and path.lower() not in lower
     }
-    lines = sorted(f"{o.package} {o.target} {path}\n" for path, o in (kept | written).items())
-    data = "".join(lines).encode("utf-8")
-    path = out / LIST
-    if path.is_symlink():
-        path.unlink()
-    if not path.is_file() or path.read_bytes() != data:
-        _write(path, data)
+    return others | written
+
+
+def _list_text(listed: Mapping[str, Owner]) -> bytes:
+    lines = sorted(f"{o.package} {o.target} {path}\n" for path, o in listed.items())
+    return "".join(lines).encode("utf-8")

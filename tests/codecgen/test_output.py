@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import stat
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen import output
-from codecgen.output import LIST, MARKER, OutputError, Summary
+from codecgen.output import LIST, MARKER, STAGING, OutputError, Summary
 
 ONE = f"# {MARKER}\none = 1\n"
 TWO = f"# {MARKER}\ntwo = 2\n"
@@ -197,6 +202,7 @@ BAD_PATHS = [
     "... /x.py",
     "aux?.py",
     LIST,
+    f"{STAGING}/x.py",
 ]
 
 
@@ -320,3 +326,127 @@ def test_after_any_runs_the_last_files_of_each_target_are_there(
             there |= targets["a"] | targets["b"]
         assert tree(out) == there
         assert not [p for p in out.rglob("*") if p.is_dir() and not any(p.iterdir())]
+
+
+# ------------------------------------------------------------ all files or none
+
+CHANGES = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir")
+"""The audit events of what changes a directory."""
+
+OLD = {"p/keep.py": ONE, "p/change.py": ONE, "p/gone/old.py": ONE, "Other.py": ONE}
+NEW = {"p/keep.py": ONE, "p/change.py": TWO, "p/deep/er/new.py": TWO, "other.py": TWO}
+
+
+class _Fault:
+    """Calls ``act`` before a change of files below ``out``, once: when as many changes as ``after`` were made."""
+
+    out: Path | None = None
+    after = 0
+    act: Callable[[], None]
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.out is None or event not in CHANGES:
+            return
+        if event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            return
+        if not str(arguments[0]).startswith(str(self.out)):
+            return
+        self.after -= 1
+        if self.after == -1:
+            self.act()
+
+
+FAULT = _Fault()
+sys.addaudithook(FAULT)
+
+
+@contextmanager
+def fault(out: Path, after: int, act: Callable[[], None]) -> Iterator[None]:
+    FAULT.out, FAULT.after, FAULT.act = out, after, act
+    try:
+        yield
+    finally:
+        FAULT.out = None
+
+
+def whole_tree(out: Path) -> dict[str, bytes]:
+    return {
+        p.relative_to(out).as_posix(): p.read_bytes() if p.is_file() else b""
+        for p in sorted(out.rglob("*"))
+    }
+
+
+def test_a_change_that_fails_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "x.py")
+
+    for after in range(100):
+        out = tmp_path / str(after)
+        write_tree(out, {"a": OLD})
+        before = whole_tree(out)
+        refused = None
+        with fault(out, after, fail):
+            try:
+                write_tree(out, {"a": NEW})
+            except OutputError as error:
+                refused = str(error)
+        if refused is None:  # the copies could not be removed, or nothing failed
+            left = {p: text for p, text in tree(out).items() if not p.startswith(STAGING)}
+            assert left == NEW
+        else:
+            assert whole_tree(out) == before
+            assert refused == (
+                f"nothing was generated in {out}, its files are as they were: x.py: No space left on device"
+            )
+        if FAULT.after >= 0:
+            break
+    assert 15 < after < 99
+
+
+def test_a_directory_that_cannot_be_filled_is_not_left_behind(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with fault(tmp_path / "out", 2, fail), pytest.raises(OutputError, match="nothing was gener"):
+        write_tree(tmp_path / "out", {"a": NEW})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_is_killed_leaves_whole_files_that_the_next_run_replaces(tmp_path: Path) -> None:
+    for after in range(100):
+        out = tmp_path / str(after)
+        write_tree(out, {"a": OLD})
+        child = os.fork()
+        if child == 0:
+            with fault(out, after, lambda: os._exit(9)):
+                write_tree(out, {"a": NEW})
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        left = {path for path in tree(out) if not path.startswith(STAGING)}
+        listed = {line.split(" ")[2] for line in (out / LIST).read_text().splitlines()}
+        assert left <= listed
+        for path in left:
+            assert (out / path).read_text() in (OLD.get(path), NEW.get(path))
+        write_tree(out, {"a": NEW})
+        assert tree(out) == NEW
+        assert not (out / STAGING).exists()
+        if status == 0:
+            break
+    assert 15 < after < 99
+
+
+def test_two_runs_do_not_write_to_one_directory_at_once(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"a": OLD})
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(OutputError, match="another process writes generated files"):
+            write_tree(tmp_path, {"a": NEW})
+        assert tree(tmp_path) == OLD
+        assert write_tree(tmp_path, {"a": OLD}, dry_run=True) == Summary(
+            unchanged=tuple(sorted(OLD))
+        )
+    finally:
+        os.close(handle)
+    write_tree(tmp_path, {"a": NEW})
+    assert tree(tmp_path) == NEW
