@@ -44,9 +44,9 @@ ADVICE: Mapping[str, str] = {
     "the same type, always there.",
     "C022": "Numbers go with numbers, values of an enum with values of the same enum, and null only with what can "
     "be null. Conditions are true or false.",
-    "C023": "The model is sound, but a target has no way to say this. It writes nothing rather than something that "
-    "checks less; where a view alone asks for it, nothing of that view. Choose other targets with --targets, or say it "
-    "differently.",
+    "C023": "The model is sound, but a target has no way to say this. An error: nothing is written, and the files of the "
+    "last run stay as they are. Choose other targets with --targets, or say it differently. A note: everything is written, "
+    "and the reference codecs read the view that kernels cannot read.",
     "C024": "The bytes of an example and the values beside them contradict each other. One of the two is wrong.",
     "C025": "A schema directory holds a codecgen.yaml with at least `package` and `title`, and files that end in "
     ".yaml beside it.",

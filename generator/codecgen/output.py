@@ -106,7 +106,12 @@ def write_tree(
 
 
 def _merged(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]:
-    """All files of all targets; each path once, also where upper and lower case are the same."""
+    """Return the files of all targets by their paths.
+
+    Raises:
+        OutputError: if a path leads out of the directory, or two files have one path on systems that do not tell upper from
+            lower case.
+    """
     files: dict[str, bytes] = {}
     seen: dict[str, str] = {}
     for target, texts in targets.items():

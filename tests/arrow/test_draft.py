@@ -61,7 +61,7 @@ def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[View]:
     assert model is not None
     found += run(model)
     result = arrow.emit(make_plan(model))
-    assert render([*found, *result.diagnostics], files) == ""
+    assert render([*found, *result.diagnostics, *result.notes], files) == ""
     for path, text in result.files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")

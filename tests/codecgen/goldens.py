@@ -15,12 +15,13 @@ from pathlib import Path
 from codecgen import directories
 from codecgen.advice import ADVICE
 from codecgen.check import run
-from codecgen.diagnostics import CODES, Diagnostic, render
+from codecgen.diagnostics import CODES, render
 from codecgen.explain_program import explain_program
 from codecgen.plan import make_plan
 from codecgen.schema import loader
 from codecgen.schema.model import Model
 from codecgen.targets.registry import TARGETS, TEMPLATED
+from codecgen.targets.target_output import Emitted
 from codecgen.template_files import read_templates
 from tests.paths import ROOT, SCHEMAS
 
@@ -66,37 +67,31 @@ def templates_of(case: Path) -> dict[str, dict[str, str]]:
     return {folder.name: read_templates(folder) for folder in folders}
 
 
-def findings(
-    files: dict[str, str], templates: dict[str, dict[str, str]] | None = None
-) -> list[Diagnostic]:
-    """What a run of ``codecgen generate`` would report, in any target."""
-    model, found = loader.load(files)
-    if model is not None:
-        found += run(model)
-    return found + emitted(model, templates or {}) if model is not None and not found else found
-
-
-def emitted(model: Model, templates: dict[str, dict[str, str]]) -> list[Diagnostic]:
-    """What the targets would report."""
-    found: list[Diagnostic] = []
+def emit(model: Model, templates: dict[str, dict[str, str]]) -> list[Emitted]:
+    """Run the targets, and those of ``templates`` with these."""
     plan = make_plan(model)
-    for emit in TARGETS.values():
-        found += emit(plan).diagnostics
-    for target, texts in templates.items():
-        found += TEMPLATED[target](plan, texts).diagnostics
-    return found
+    found = [target(plan) for target in TARGETS.values()]
+    return found + [TEMPLATED[target](plan, texts) for target, texts in templates.items()]
 
 
 def text_of(case: Path) -> str:
+    """Return what a run of ``codecgen generate`` says: errors, or notes."""
     files = files_of(case)
     templates = templates_of(case)
+    texts = {name: text for found in templates.values() for name, text in found.items()}
     if "\nuses:" in files.get(loader.MANIFEST, ""):
         model, found, _ = directories.load(case)
         assert model is not None
-        found = found or emitted(model, templates)
-        return render(found, {**directories.texts_of(model)})
-    texts = {name: text for found in templates.values() for name, text in found.items()}
-    return render(findings(files, templates), {**files, **texts})
+        files = {**directories.texts_of(model)}
+    else:
+        model, found = loader.load(files)
+        if model is not None:
+            found += run(model)
+    emitted = [] if model is None or found else emit(model, templates)
+    errors = found + [d for result in emitted for d in result.diagnostics]
+    if errors:
+        return render(errors, {**files, **texts})
+    return render([d for result in emitted for d in result.notes], files, "note")
 
 
 def expected(case: Path) -> Path:

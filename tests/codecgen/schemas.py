@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from codecgen.check import run
-from codecgen.diagnostics import render
+from codecgen.diagnostics import Diagnostic, render
+from codecgen.plan import make_plan
 from codecgen.schema import loader
 from codecgen.schema.model import Model
+from codecgen.targets import arrow
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import SCHEMAS
 
@@ -22,6 +24,17 @@ def checked(files: dict[str, str]) -> Model:
     assert model is not None
     assert render([*found, *run(model)], files) == ""
     return model
+
+
+def unread_by_kernels(model: Model) -> list[Diagnostic]:
+    """Return the notes on views that kernels cannot read. Their descriptions say so, and nothing is an error."""
+    emitted = arrow.emit(make_plan(model))
+    assert not emitted.diagnostics
+    notes = [d for d in emitted.notes if "is read by the reference codecs" in d.help]
+    described = [text for text in emitted.files.values() if "kernels=None" in text]
+    assert len(described) == len(notes)
+    assert all(d.code == "C023" for d in notes)
+    return notes
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import shutil
 import subprocess
 import sys
@@ -13,12 +14,46 @@ import pytest
 from codecgen.cli import main
 from codecgen.json_schema import json_schema
 from codecgen.output import LIST
+from codecgen.runtime.arrow.decoder import load_kernels, load_numpy_reader
 from codecgen.targets.registry import TARGETS
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import ROOT, SCHEMAS
 
 GOOD = "layout: packet\ndoc: A packet.\nfields: {size: {type: u16, measures: rest}, body: {bytes: rest}}\n"
 BAD = "layout: packet\nfields: {size: {type: u16, mesures: rest}, body: {bytes: rest}}\n"
+
+ERRORS = {
+    "construct": (
+        "more.yaml",
+        """
+layout: one
+fields: {a: u8}
+derived: {total: {type: i32, is: a + 1}}
+---
+layout: two
+fields: {a: u8}
+derived: {total: {type: i32, is: a + 2}}
+""",
+    ),
+    "docs": ("pictures/more.yaml", "layout: one\nfields: {a: u8}\n"),
+    "arrow": (
+        "more.yaml",
+        """
+layout: entry
+fields: {kind: {type: u8, const: 1}, size: {type: u8, measures: rest}, sum: {type: u8, default: 256 + 1}}
+---
+choice: any
+by: kind
+cases: {1: entry}
+---
+view: sums
+of: any
+columns: {sum: {type: int16}}
+rows: [{of: entry, columns: {sum: sum}, write: {entry: {}}}]
+""",
+    ),
+}
+"""What a target alone refuses: a file, and its text."""
 
 
 @pytest.fixture
@@ -114,7 +149,7 @@ def test_generate_writes_nothing_when_a_target_refuses(
     assert "C023" in capsys.readouterr().err
 
 
-def test_a_view_that_a_target_refuses_stops_that_view_alone(
+def test_a_view_that_kernels_cannot_read_is_left_to_the_reference_codecs(
     schemas: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = """
@@ -137,14 +172,46 @@ rows: [{of: entry, header_only: true, columns: {name: name}}]
 """
     (schemas / "packet.yaml").write_text(text, encoding="utf-8")
     out = tmp_path / "out"
-    for _ in range(2):
-        assert main(["generate", str(schemas), "--out", str(out)]) == 1
-        assert "C023" in capsys.readouterr().err
+    for command in (["check", str(schemas)], ["generate", str(schemas), "--out", str(out)]):
+        assert main(command) == 0
+        said = capsys.readouterr().err
+        assert said.startswith("note[C023]: ")
+        assert 'the view "heads" at packet.yaml:14 is read by the reference codecs' in said
     names = {path.name for path in (out / "example_codecs" / "arrow").iterdir()}
-    assert names == {"__init__.py", "names.py", "names_kernels.py", "names_numpy.py"}
-    assert (out / "example_codecs" / "packet.py").is_file()
-    assert main(["generate", str(schemas), "--out", str(out), "--check"]) == 1
+    assert names == {"__init__.py", "heads.py", "names.py", "names_kernels.py", "names_numpy.py"}
+    assert main(["generate", str(schemas), "--out", str(out), "--check"]) == 0
     assert "as the schemas give them" in capsys.readouterr().out
+    module = out / "example_codecs" / "arrow" / "heads.py"
+    heads = runpy.run_path(str(module))["HEADS"]
+    assert [column.name for column in heads.columns] == ["name"]
+    for load in (load_kernels, load_numpy_reader):
+        with pytest.raises(ImportError, match="the view heads can only be read by the reference"):
+            load(heads)
+
+
+@pytest.mark.parametrize("refused", ["construct", "docs", "arrow"])
+def test_an_error_of_any_target_changes_no_file_and_check_finds_it(
+    schemas: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: str
+) -> None:
+    out = tmp_path / "out"
+    assert main(["generate", str(schemas), "--out", str(out)]) == 0
+    before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in out.rglob("*") if p.is_file()}
+    (schemas / "packet.yaml").write_text(GOOD.replace("A packet", "B"), encoding="utf-8")
+    name, text = ERRORS[refused]
+    (schemas / name).parent.mkdir(exist_ok=True)
+    (schemas / name).write_text(text, encoding="utf-8")
+    capsys.readouterr()
+    generate = ["generate", str(schemas), "--out", str(out)]
+    for command in (["check", str(schemas)], generate, [*generate, "--check"]):
+        assert main(command) == 1
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.startswith("error[C023]: ")
+        assert said.err.endswith("codecgen: 1 finding\n")
+    after = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in out.rglob("*") if p.is_file()}
+    assert after == before
+    others = ",".join(sorted(set(TARGETS) - {refused}))
+    assert main([*generate, "--targets", others]) == 0
 
 
 def test_generate_can_compare(

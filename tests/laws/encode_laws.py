@@ -117,6 +117,8 @@ def one_table(
     found = [{n: row[n] for n in names} for row in read]
     if found != wanted:
         raise Broken(f"{name}: rows {wanted} are written as {data.hex()}, which is read as {found}")
+    if writer.view.kernels is None:
+        return len(rows)
     kernels_rows, rejected = reader(writer.view, importlib.import_module(writer.view.kernels))(
         data, names, False
     )

@@ -93,6 +93,7 @@ def _laws(world: World, model: object, r: random.Random, thorough: int, verdict:
             verdict.refused.append(f"{target}: {d.message}")
             if d.code not in ALLOWED:
                 raise Broken(f"target {target} refuses with {d.code}: {d.message}")
+    verdict.refused += [d.message for d in made.notes]
     if "construct" in made.refused:
         return
     with imported(made) as package:

@@ -26,13 +26,14 @@ from tests.laws.world import Facts, World
 
 @dataclass
 class Generated:
-    """What became of a directory: its files by target, and what targets refused."""
+    """The files of a directory, what each target refused, and what they left out of single views."""
 
     world: World
     facts: Facts
     plan: Plan
     files: dict[str, str]
     refused: dict[str, list[Diagnostic]]
+    notes: list[Diagnostic]
 
     @property
     def package(self) -> str:
@@ -71,8 +72,10 @@ def generated(
     plan = make_plan(model)
     files: dict[str, str] = {}
     refused: dict[str, list[Diagnostic]] = {}
+    notes: list[Diagnostic] = []
     for name in targets:
         result = TARGETS[name](plan)
+        notes += result.notes
         files |= result.files
         if result.diagnostics:
             refused[name] = list(result.diagnostics)
@@ -81,7 +84,7 @@ def generated(
         files |= result.files
         if result.diagnostics:
             refused["construct"] = list(result.diagnostics)
-    return Generated(world, Facts(world), plan, files, refused)
+    return Generated(world, Facts(world), plan, files, refused, notes)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

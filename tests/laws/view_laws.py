@@ -40,8 +40,8 @@ def view_laws(
     for name, tree in made.facts.views.items():
         view = getattr(importlib.import_module(f"{made.package}.arrow.{name}"), name.upper())
         engines: dict[str, Read] = {}
-        kernels = importlib.import_module(view.kernels)
-        engines["kernels"] = reader(view, kernels)
+        if view.kernels is not None:
+            engines["kernels"] = reader(view, importlib.import_module(view.kernels))
         if view.numpy is not None:
             engines["NumPy"] = reader(view, importlib.import_module(view.numpy))
         reference = Reference(made.facts, tree, package, LIMITS)

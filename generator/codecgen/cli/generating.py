@@ -20,15 +20,20 @@ from codecgen.cli.loading import (
     sound,
 )
 from codecgen.diagnostics import did_you_mean, render
-from codecgen.plan import as_of, make_plan
+from codecgen.plan import Plan, as_of, make_plan
+from codecgen.targets.target_output import Emitted
 from codecgen.template_files import read_templates
 
 
 def check(arguments: argparse.Namespace) -> int:
+    from codecgen.targets.registry import TARGETS
+
     begin = time.perf_counter()
     model, diagnostics, files = load(arguments.directory)
     if diagnostics or model is None:
         report(diagnostics, files)
+        return FINDINGS
+    if _emit(make_plan(model), list(TARGETS), {}) is None:
         return FINDINGS
     things = ", ".join(
         count(len(items), what)
@@ -55,27 +60,15 @@ def generate(arguments: argparse.Namespace) -> int:
     if model is None:
         return FINDINGS
     release = release_of(arguments.as_of, model)
-    plan = make_plan(as_of(model, release), release)
-    emitted = {
-        name: TEMPLATED[name](plan, templates) if name in TEMPLATED else TARGETS[name](plan)
-        for name in names
-    }
-    refused = [d for result in emitted.values() for d in result.diagnostics]
-    if refused:
-        report(refused, {**directories.texts_of(model), **templates})
-    if any(result.stops for result in emitted.values()):
+    emitted = _emit(make_plan(as_of(model, release), release), names, templates)
+    if emitted is None:
         return FINDINGS
-    notes = [d for result in emitted.values() for d in result.notes]
-    if notes:
-        say(render(notes, directories.texts_of(model), "note"))
     files = {name: result.files for name, result in emitted.items()}
-    for warning in (line for result in emitted.values() for line in result.warnings):
-        say(f"codecgen: warning: {warning}")
     package = model.manifest.package
     summary = output.write_tree(arguments.out, package, files, dry_run=arguments.check)
     seconds = time.perf_counter() - begin
     if arguments.check:
-        return max(_would_change(summary, arguments.out), FINDINGS if refused else GOOD)
+        return _would_change(summary, arguments.out)
     for path in summary.kept:
         say(f"codecgen: {path} is not generated any more, but was changed by hand: left as it is")
     counts = ", ".join(
@@ -87,7 +80,30 @@ def generate(arguments: argparse.Namespace) -> int:
         )
     )
     print(f"{arguments.out}: {counts} ({', '.join(names)}; {seconds:.1f} s)")
-    return FINDINGS if refused else GOOD
+    return GOOD
+
+
+def _emit(
+    plan: Plan, names: Sequence[str], templates: Mapping[str, str]
+) -> dict[str, Emitted] | None:
+    """Run targets, and show what they say. Return what each gives, or None if one of them has found an error."""
+    from codecgen.targets.registry import TARGETS, TEMPLATED
+
+    emitted = {
+        name: TEMPLATED[name](plan, templates) if name in TEMPLATED else TARGETS[name](plan)
+        for name in names
+    }
+    texts = {**directories.texts_of(plan.model), **templates}
+    errors = [d for result in emitted.values() for d in result.diagnostics]
+    if errors:
+        report(errors, texts)
+        return None
+    notes = [d for result in emitted.values() for d in result.notes]
+    if notes:
+        say(render(notes, texts, "note"))
+    for warning in (line for result in emitted.values() for line in result.warnings):
+        say(f"codecgen: warning: {warning}")
+    return emitted
 
 
 def _templates(

@@ -10,18 +10,16 @@ from codecgen.diagnostics import Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """Files by path (``/`` between the parts, relative to the output directory), or why there are none. ``notes`` and
-    ``warnings`` (a line each) say what is left out of them.
+    """The files of a target, or the findings because of which nothing may be written.
 
-    ``partial``: the findings are about single views, and the files are those of the others."""
+    Attributes:
+        files: Path (``/`` between the parts, relative to the output directory) -> text.
+        diagnostics: Errors. If there are any, no target's files are written.
+        notes: What the files leave out, with its place in YAML: views that only the reference codecs read, for example.
+        warnings: What the files leave out, a line each.
+    """
 
     files: Mapping[str, str]
     diagnostics: tuple[Diagnostic, ...] = field(default=())
     notes: tuple[Diagnostic, ...] = field(default=())
     warnings: tuple[str, ...] = field(default=())
-    partial: bool = False
-
-    @property
-    def stops(self) -> bool:
-        """Whether nothing is to be written, by no target."""
-        return bool(self.diagnostics) and not self.partial

@@ -103,10 +103,15 @@ class Rejected:
 
 
 def load_kernels(view: View) -> ModuleType:
-    """The kernels of a view; where they cannot be compiled, the readers that do the same by NumPy. Raises ImportError.
+    """Return the kernels of a view or, where they cannot be compiled, the readers that do the same by NumPy.
 
     With ``NUMBA_DISABLE_JIT`` they are the kernels nevertheless, as plain Python.
+
+    Raises:
+        ImportError: if the view has no kernels, or neither numba nor the NumPy readers can be imported.
     """
+    if view.kernels is None:
+        raise ImportError(f"the view {view.name} can only be read by the reference codecs")
     kernels = importlib.import_module(view.kernels)
     numba = sys.modules.get("numba")  # the kernels have tried to import it
     return kernels if numba is not None and sys.byteorder == "little" else load_numpy_reader(view)
@@ -115,7 +120,8 @@ def load_kernels(view: View) -> ModuleType:
 def load_numpy_reader(view: View) -> ModuleType:
     """The readers of a view that need no compiler. Raises ImportError if there are none."""
     if view.numpy is None:
-        raise ImportError(f"the view {view.name} can only be read with numba")
+        what = "with numba" if view.kernels is not None else "by the reference codecs"
+        raise ImportError(f"the view {view.name} can only be read {what}")
     return importlib.import_module(view.numpy)
 
 

@@ -78,11 +78,12 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class View:
     """A view. ``kind`` tells its entries apart (None: all are of one layout); they are ``framed`` where their first bytes tell
-    how long they are, and otherwise end where their fields end. ``kernels`` is the module that has them, ``numpy`` the one that does the same without a compiler.
+    how long they are, and otherwise end where their fields end. ``kernels`` is the module that has them (None: only the reference
+    codecs read the view), ``numpy`` the one that does the same without a compiler.
     ``checks`` has what the kernels check, by the numbers that they give, from 1 on."""
 
     name: str
-    kernels: str
+    kernels: str | None
     columns: tuple[Column, ...]
     cases: tuple[Case, ...]
     row_size: int

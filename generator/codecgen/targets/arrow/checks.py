@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan
 from codecgen.plan.generated_names import identifier
 from codecgen.schema.expression import Expression
@@ -42,6 +43,12 @@ class Unsupported(Exception):
         super().__init__(reason)
         self.reason = reason
         self.field = f
+
+
+def refusal(error: Unsupported, what: str, help: str) -> Diagnostic:
+    """Return the finding that ``what`` cannot express a field."""
+    message = f'"{error.field.name}" is {error.reason}, which {what} cannot express'
+    return Diagnostic("C023", message, error.field.span, help=help)
 
 
 def function_name(verb: str, entry: LayoutPlan) -> str:

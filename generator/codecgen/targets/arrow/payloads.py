@@ -7,7 +7,7 @@ from codecgen.plan import Plan
 from codecgen.plan.columns import Leaf, ViewPlan
 from codecgen.plan.payloads import PayloadPlan, is_whole, plan_payloads
 from codecgen.schema.model import View
-from codecgen.targets.arrow.checks import Unsupported, tuple_of
+from codecgen.targets.arrow.checks import Unsupported, refusal, tuple_of
 from codecgen.targets.arrow.numba_decode.payload_kernels import payload_kernels_of
 from codecgen.targets.python_source import Code, assign, call, docstring, string
 from codecgen.targets.target_output import Emitted
@@ -29,9 +29,8 @@ def emit(plan: Plan, view: View, mark: str) -> Emitted:
         )
         files[f"{package}/arrow/{view.name}_kernels.py"] = payload_kernels_of(plan, made, *doc)
     except Unsupported as error:
-        message = f'"{error.field.name}" is {error.reason}, which target arrow cannot express'
         help = f'the view "{view.name}" at {view.span} is read by the reference codecs'
-        notes.append(Diagnostic("C023", message, error.field.span, help=help))
+        notes.append(refusal(error, "target arrow", help))
     files[f"{package}/arrow/{view.name}.py"] = _description(package, made, mark, bool(files))
     return Emitted(files, notes=tuple(notes))
 
