@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
+from codecgen.runtime.declared import Declared
 from codecgen.runtime.errors import ParseError
 from codecgen.runtime.located_bytes import Limits, Session
 
@@ -20,7 +21,7 @@ else:
 Trace = list[tuple[str, int, int, bool]]
 
 
-class EntryPoint(Generic[P, L]):
+class EntryPoint(Declared, Generic[P, L]):
     """Parses bytes that are one whole ``P``: for type checkers the class of the fields, or a union of such classes. ``L`` is
     what lenient parses give. Of layouts that is Any: a number that an enum has no name for stays a number there."""
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import construct
+
+if TYPE_CHECKING:
+    _ConstructError = Exception
+else:
+    _ConstructError = construct.ConstructError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +50,11 @@ class Where:
         return ", ".join(parts)
 
 
-class CodecError(Exception):
-    """Base of all errors that codecs raise. ``reason`` says what is wrong, ``where`` says where."""
+class CodecError(_ConstructError):
+    """Base of all errors that codecs raise: a ``construct.ConstructError``. ``reason`` says what is wrong, ``where`` says where."""
 
     def __init__(self, reason: str, where: Where | None = None) -> None:
-        super().__init__(reason, where or Where())
+        Exception.__init__(self, reason, where or Where())
 
     @property
     def reason(self) -> str:
@@ -67,6 +74,11 @@ class CodecError(Exception):
     @where.setter
     def where(self, where: Where) -> None:
         self.args = (self.reason, where)
+
+    @property
+    def path(self) -> str | None:
+        """The path of the field, as errors of Construct have it; None if it is unknown."""
+        return self.where.path
 
     def located(self, **known: str | int | None) -> Self:
         """The same error with those parts of the place filled in that are still unknown."""

@@ -25,7 +25,7 @@ from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.heads import Frames, Head, frames
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.nullable import Nullable
-from codecgen.runtime.parsed import Derived, Parsed, class_of
+from codecgen.runtime.parsed import Derived, Parsed, make_class
 from codecgen.runtime.parsing import Opened, Parse
 from codecgen.runtime.primitives import Codec, EnumField, Integer, Varint
 from codecgen.runtime.zero_bytes import Padding
@@ -90,7 +90,15 @@ class Layout(EntryPoint[P, Any], Codec):
         fixed = all(f.codec.size is not None and f.when is None for f in in_order)
         self.size = sum(f.codec.size or 0 for f in in_order) if fixed else None
         self.least = sum(_least(f.codec) for f in in_order if f.when is None)
-        self.parsed_class = class_of(name)
+        self.parsed_class = make_class(name, self.__module__, version)
+
+    @property
+    def full_name(self) -> str:
+        """The name, with ``@`` and the version if the layout has one: ``message@1``."""
+        return self.layout_name if self.version is None else f"{self.layout_name}@{self.version}"
+
+    def __repr__(self) -> str:
+        return f"<Layout {self.full_name}: {', '.join(f.name for f in self.fields)}>"
 
     def derives(self, *derived: Derived) -> None:
         """Say which values the schema derives: what is parsed has them as attributes."""
@@ -259,6 +267,15 @@ class Choice(EntryPoint[P, Any], Codec):
         self.framed: bool = all(layout.framed for layout in cases.values())
         self.least: int = min(layout.least for layout in cases.values())
         self.head_size: int = min(layout.head_size for layout in cases.values())
+
+    @property
+    def full_name(self) -> str:
+        """The name."""
+        return self.choice_name
+
+    def __repr__(self) -> str:
+        cases = ", ".join(f"{number} {case.full_name}" for number, case in self.cases.items())
+        return f"<Choice {self.choice_name} by {self.by}: {cases}>"
 
     def offset_of(self, name: str) -> int:
         """See :meth:`Layout.offset_of`; KeyError also where the cases do not agree."""

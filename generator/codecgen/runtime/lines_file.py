@@ -90,6 +90,9 @@ class LinesFile(TextFile[P]):
         self.may_be_empty = may_be_empty
         self.final_newline = final_newline
 
+    def __repr__(self) -> str:
+        return f"<LinesFile {self.text_name}: {', '.join(line.name for line in self.lines)}>"
+
     def read(self, source: TextSource) -> Parsed:
         return _Reading(self, source).whole()
 

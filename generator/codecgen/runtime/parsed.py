@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -95,8 +96,13 @@ class Parsed(_Container):
     __copy__ = copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Classes of layouts are made as they are declared: what is pickled are the fields.
-        return construct.Container, (dict(self),)
+        own = type(self)
+        if getattr(sys.modules.get(own.__module__), own.__qualname__, None) is not own:
+            return construct.Container, (dict(self),)  # nobody can import the class
+        return own, (), self.__dict__ or None, None, iter(self.items())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     def _array(self) -> InArray:
         found: InArray = self.__dict__.get("_in_array", _ALONE)
@@ -123,10 +129,12 @@ class Parsed(_Container):
         return html_of(self)
 
 
-def class_of(layout: str) -> type[Parsed]:
-    """A class for what a layout is parsed to."""
+def make_class(layout: str, module: str, version: int | None = None) -> type[Parsed]:
+    """Make the class for what a layout is parsed to. ``module`` is the generated module that declares the layout."""
     name = "".join(part.capitalize() for part in layout.split("_"))
-    return type(name, (Parsed,), {"_layout": layout, "_derived": {}})
+    if version is not None:
+        name += f"V{version}"
+    return type(name, (Parsed,), {"_layout": layout, "_derived": {}, "__module__": module})
 
 
 def tell_elements(items: Any, around: Parsed, of_each: Mapping[str, Derived]) -> None:

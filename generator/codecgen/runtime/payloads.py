@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from codecgen.runtime.declared import Declared
 from codecgen.runtime.errors import CodecError, ParseError
 from codecgen.runtime.layout import Choice, Layout
 from codecgen.runtime.located_bytes import Limits, Session, Source
@@ -63,7 +64,7 @@ class Case:
     empty: bool = False
 
 
-class PayloadRows:
+class PayloadRows(Declared):
     """How payloads become rows. ``parts`` are what they consist of, ``columns`` their names, in order; ``looks`` has the parts
     that are looked at, by the number that decides. Values are plain: timestamps are in milliseconds, an element of a list
     is a tuple of its members."""
@@ -77,6 +78,7 @@ class PayloadRows:
         looks: Mapping[int | None, tuple[str, ...]],
         cases: tuple[Case, ...],
     ) -> None:
+        super().__init__()
         self.name = name
         self.parts = parts
         self.columns = columns
@@ -88,6 +90,9 @@ class PayloadRows:
             for number, layouts in case.of:
                 key = (number, tuple([None if one is None else id(one) for one in layouts]))
                 self._cases.setdefault(key, []).append(case)
+
+    def __repr__(self) -> str:
+        return f"<PayloadRows {self.name}: {', '.join(self.columns)}>"
 
     def rows(
         self,

@@ -66,6 +66,9 @@ class PropertiesFile(TextFile[P]):
         self.by_key = {p.key: p for p in properties}
         self.keep_unknown = keep_unknown
 
+    def __repr__(self) -> str:
+        return f"<PropertiesFile {self.text_name}: {', '.join(p.key for p in self.properties)}>"
+
     def read(self, source: TextSource) -> Parsed:
         return _Reading(self, source).whole()
 

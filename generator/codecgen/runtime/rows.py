@@ -11,6 +11,7 @@ import construct
 
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.chosen import Chosen
+from codecgen.runtime.declared import Declared
 from codecgen.runtime.errors import TruncatedError
 from codecgen.runtime.fields import Field
 from codecgen.runtime.heads import Head, PlainBits
@@ -65,13 +66,14 @@ class Case:
         return tuple(f.name for f in self.layout.fields if f.name in wanted)
 
 
-class RowView:
+class RowView(Declared):
     """How entries become rows. ``columns`` are their names, in order; values are plain: timestamps are in milliseconds, an
     element of a list is a tuple of its members."""
 
     def __init__(
         self, name: str, *, of: Choice | Layout, columns: tuple[str, ...], cases: tuple[Case, ...]
     ) -> None:
+        super().__init__()
         self.name = name
         self.of = of
         self.columns = columns
@@ -79,6 +81,9 @@ class RowView:
         self._of_layout: dict[int, list[Case]] = {}
         for case in cases:
             self._of_layout.setdefault(id(case.layout), []).append(case)
+
+    def __repr__(self) -> str:
+        return f"<RowView {self.name}: {', '.join(self.columns)}>"
 
     def case(self, layout: Layout, fields: Any) -> Case | None:
         """What an entry's rows are, by the fields that say so. None: it has none."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from codecgen.runtime.entry_points import EntryPoint, P
 from codecgen.runtime.located_bytes import Session
-from codecgen.runtime.parsed import Parsed, class_of
+from codecgen.runtime.parsed import Parsed, make_class
 from codecgen.runtime.text_source import TextSource
 
 
@@ -15,10 +15,11 @@ class TextFile(EntryPoint[P, P]):
     """A text. ``accepts`` are the freedoms of lenient readers."""
 
     def __init__(self, name: str, source: str, accepts: Collection[str]) -> None:
+        super().__init__()
         self.text_name = name
         self.source_file = source
         self.accepts = frozenset(accepts)
-        self.parsed_class = class_of(name)
+        self.parsed_class = make_class(name, self.__module__)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
         source = TextSource(

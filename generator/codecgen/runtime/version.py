@@ -42,6 +42,21 @@ def made_for(module: str, *, language: int, runtime: tuple[int, int], release: s
     raise MadeForAnother(module, language, runtime, release, advice)
 
 
+def version_of(package: str) -> str:
+    """Return the version of the installed distribution that has the name of a generated package.
+
+    Raises:
+        AttributeError: if no distribution of that name is installed.
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        reason = f"module {package!r} has no attribute '__version__': no distribution {package!r} is installed"
+        raise AttributeError(reason) from None
+
+
 def _distribution() -> str:
     """What pip calls the package that brings this runtime."""
     from importlib.metadata import packages_distributions

@@ -78,7 +78,8 @@ def _init(plan: Plan, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> str:
     lines = [docstring(plan.manifest.title + ".", *about), ""]
     if not homes:
         return "\n".join([*lines, IMPORT, "", COMPARE, "", "__all__: list[str] = []"]) + "\n"
-    lines += ["from typing import TYPE_CHECKING", "", IMPORT, "", "if TYPE_CHECKING:"]
+    lines += ["from typing import TYPE_CHECKING", "", f"{IMPORT}, version_of", ""]
+    lines += ["if TYPE_CHECKING:", "    __version__: str", ""]
     for home in homes:
         lines += _import(f"{plan.manifest.package}.{'.'.join(home)}", names[home])
     exported = sorted((name for home in homes for name in names[home]), key=import_key)
@@ -112,6 +113,8 @@ _LAZY = """
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
+        if name == "__version__":
+            return version_of(__name__)
         # A module is imported when something of it is asked for: whoever needs a few of them does not wait for all.
         home = next((home for home, names in _HOMES.items() if name in names), None)
         if home is None:
