@@ -15,10 +15,14 @@ from kafka_log.disk.directory import Partition, utf8
 from kafka_log.disk.producer_snapshots import newest
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.tables.own_topics import COORDINATOR_TOPICS
 from kafka_log.tables.selection import Selection
 
 SEQUENCES = 1 << 31
 """How many sequence numbers there are: 0 follows the last one."""
+
+NO_SEQUENCE = -1
+"""The sequence number of a batch that has none."""
 
 _TIME = pa.timestamp("ms", "UTC")
 
@@ -29,13 +33,22 @@ PRODUCERS = pa.schema(
         pa.field("producer_id", pa.int64(), False, {"doc": "Of the producer."}),
         pa.field("producer_epoch", pa.int16(), False, {"doc": "Of the producer."}),
         pa.field("is_transactional", pa.bool_(), True, {"doc": "Whether it writes transactions."}),
-        pa.field("first_sequence", pa.int32(), True, {"doc": "Of its first batch."}),
-        pa.field("last_sequence", pa.int32(), True, {"doc": "Of its last batch."}),
+        pa.field(
+            "first_sequence",
+            pa.int32(),
+            True,
+            {
+                "doc": "Of its first batch. Null in topics that coordinators write, such as __consumer_offsets: their batches have no sequence."
+            },
+        ),
+        pa.field(
+            "last_sequence", pa.int32(), True, {"doc": "Of its last batch, or null likewise."}
+        ),
         pa.field(
             "snapshot_last_sequence",
             pa.int32(),
             True,
-            {"doc": "What the newest producer snapshot says."},
+            {"doc": "What the newest producer snapshot says, or null likewise."},
         ),
         pa.field("first_offset", pa.int64(), True, {"doc": "Of its first batch."}),
         pa.field("last_offset", pa.int64(), True, {"doc": "Of its last batch."}),
@@ -86,8 +99,8 @@ class Run:
     gaps: int = 0
     duplicates: int = 0
     is_transactional: bool = False
-    first_sequence: int = -1
-    last_sequence: int = -1
+    first_sequence: int = NO_SEQUENCE
+    last_sequence: int = NO_SEQUENCE
     first_offset: int = -1
     last_offset: int = -1
     first_timestamp: int | None = None
@@ -168,11 +181,14 @@ def _runs(
     advance: Callable[[int], None],
 ) -> dict[tuple[int, int], Run]:
     runs: dict[tuple[int, int], Run] = {}
+    has_sequences = partition.topic not in COORDINATOR_TOPICS
     for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted.batches(), advance):
         rows = batch.filter(pc.greater_equal(batch.column("producer_id"), 0))
         columns = (rows.column(name).to_pylist() for name in _COLUMNS)
         for number, epoch, control, transactional, *rest in zip(*columns, strict=True):
             base, last, first_offset, last_offset, time, count = rest
+            if not has_sequences:
+                base = last = NO_SEQUENCE
             run = runs.get((number, epoch))
             if run is None:
                 run = runs[number, epoch] = Run()
@@ -190,7 +206,7 @@ def _row(
     known: Mapping[tuple[int, int], ProducerSnapshotEntry],
 ) -> dict[str, Any]:
     run = runs.get(key, Run())
-    entry = known.get(key)
+    entry = None if partition.topic in COORDINATOR_TOPICS else known.get(key)
     has_data = run.batches > 0
     return {
         "topic": utf8(partition.topic),

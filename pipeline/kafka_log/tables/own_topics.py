@@ -21,6 +21,10 @@ TRANSACTION_STATE = "__transaction_state"
 SHARE_GROUP_STATE = "__share_group_state"
 REMOTE_LOG_METADATA = "__remote_log_metadata"
 
+COORDINATOR_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
+"""Topics that coordinators write inside a broker. They are always compacted, and their batches have no sequence of a producer: a coordinator
+writes the base sequence 0 into each batch of a transaction, and the broker does not check it."""
+
 _VALUES: Mapping[str, str] = {
     "consumer_offsets_value": CONSUMER_OFFSETS,
     "transaction_state_value": TRANSACTION_STATE,

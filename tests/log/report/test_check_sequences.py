@@ -151,6 +151,21 @@ def test_a_real_log_with_other_offsets(
     assert told(tmp_path) == expected
 
 
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "orders"])
+def test_topics_that_coordinators_write_have_no_sequences(tmp_path: Path, topic: str) -> None:
+    """The coordinator writes base sequence 0 into each batch of a transaction, and the broker does not check it."""
+    directory = tmp_path / f"{topic}-0"
+    write(directory / f"{0:020d}.log", [(1, 0, 0, 1), (1, 0, 0, 2), (1, 1, 0, 1), (1, 1, 0, 1)])
+    has_sequences = topic == "orders"
+    assert [code for _, code, *_ in told(tmp_path)] == ["sequences_twice"] * 2 * has_sequences
+    rows = LogDirectory(tmp_path).producers().to_pylist()
+    assert [(row["duplicates"], row["gaps"]) for row in rows] == [(int(has_sequences), 0)] * 2
+    assert [row["batches"] for row in rows] == [2, 2]
+    assert [(row["first_sequence"], row["last_sequence"]) for row in rows] == (
+        [(0, 1), (0, 0)] if has_sequences else [(None, None)] * 2
+    )
+
+
 @pytest.mark.parametrize("engine", ["auto", "python"])
 @pytest.mark.parametrize("seed", range(20))
 def test_against_one_batch_after_the_other(tmp_path: Path, seed: int, engine: str) -> None:

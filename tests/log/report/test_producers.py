@@ -79,7 +79,9 @@ def test_as_all_records_have_it(partition: Any) -> None:
         numbers = naive.get(key, [])
         assert row["records"] == len(numbers)
         assert row["markers"] == markers.get(key, 0)
-        if numbers and "compacted" not in partition.topic:
+        if partition.topic.startswith("__"):
+            assert (row["first_sequence"], row["last_sequence"]) == (None, None)
+        elif numbers and "compacted" not in partition.topic:
             assert (row["first_sequence"], row["last_sequence"]) == (numbers[0][0], numbers[-1][0])
             assert (row["first_offset"], row["last_offset"]) == (numbers[0][1], numbers[-1][1])
 

@@ -25,15 +25,13 @@ from kafka_log.report.check.walk import Walked
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.tables.own_topics import COORDINATOR_TOPICS
 
 KEPT = 16
 """Gaps of a partition that are looked at."""
 
 FEW = 3
 """A log with more gaps than these, and records with keys, is taken for a compacted one."""
-
-COMPACTED = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-"""Kafka's own topics that are always compacted."""
 
 _PERHAPS = "compaction may have removed them, or they are lost"
 _ASK = "Ask whether the topic is compacted; if it is not, copy the partition from another replica."
@@ -223,7 +221,7 @@ class GapCheck(Check):
         """Whether batches show that the partition was compacted, or it is one that always is. Of the older formats each message is by
         itself: there many gaps are all that there is to see."""
         topic, _ = self.context.key
-        return self.has_holes or topic in COMPACTED or (self.has_old and self.count > FEW)
+        return self.has_holes or topic in COORDINATOR_TOPICS or (self.has_old and self.count > FEW)
 
     def _is_compacted(self) -> bool:
         """Whether anything says that the partition is, or was, compacted."""

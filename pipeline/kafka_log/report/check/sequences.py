@@ -1,7 +1,8 @@
 """Sequence numbers of idempotent producers: in each epoch of a producer they follow on each other.
 
 A broker refuses a batch whose numbers do not follow, unless it has forgotten the producer. What compaction, retention, and damage take
-leaves offsets out, of which others tell: here it is about numbers that are missing, or come again, where no offset is missing.
+leaves offsets out, of which others tell: here it is about numbers that are missing, or come again, where no offset is missing. Topics that
+coordinators write have no such numbers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from kafka_log.report.check.base import Check, Context, are
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.walk import Walked
 from kafka_log.report.producers import SEQUENCES, distance
+from kafka_log.tables.own_topics import COORDINATOR_TOPICS
 
 MOST = 100
 """Batches that are named one by one."""
@@ -49,6 +51,8 @@ class SequenceCheck(Check):
         self.log_start = context.broker.offset(LOG_START, context.key) or 0
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
+        if self.context.partition.topic in COORDINATOR_TOPICS:
+            return
         headers, said = walked.headers, walked.sequences
         spans = np.where(walked.placed, headers.last - headers.first + 1, 0)
         missing = headers.first - self.present - (np.cumsum(spans) - spans)
