@@ -41,7 +41,7 @@ class Markers:
     def __init__(self, segment: Segment, known: MarkerBodies) -> None:
         self._segment = segment
         self._known = known
-        self._file = open_segment(segment.path)
+        self._file = open_segment(segment.path, is_listed=True)
 
     def __enter__(self) -> Self:
         return self

@@ -50,7 +50,7 @@ def told_apart(segment: Segment, end: End | None) -> tuple[tuple[Lost, ...], Los
 def _may_begin_here(segment: Segment, position: int) -> bool:
     """Whether bytes may be the beginning of a batch with offsets that are not below those of its segment."""
     name = os.fspath(segment.path)
-    with open_segment(segment.path) as file:
+    with open_segment(segment.path, is_listed=True) as file:
         size = min(segment.size, size_of(file))
         data = read_exactly(file, position, max(min(HEADER_BYTES, size - position), 0))
     if len(data) < framing.HEADER_START:

@@ -7,12 +7,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError, Where
+from kafka_log.segment.places import is_url
 from kafka_log.segment.regular_files import open_regular
+
+DELETED = ".deleted"
+"""What a broker appends to the name of a segment that it deletes a minute later."""
 
 SECTOR = 512
 """Bytes that a disk cannot read at the least, if it cannot read one of them. Files of stores have a ``sector`` of their own."""
@@ -37,11 +42,23 @@ class UnreadableError(CodecError, OSError):
         return CodecError.__str__(self)
 
 
-def open_segment(path: Path) -> FileIO:
-    """A file that is read. Raises UnreadableError."""
+def open_segment(path: Path, *, is_listed: bool = False) -> FileIO:
+    """Open a segment for reading.
+
+    Args:
+        path: The segment.
+        is_listed: Whether a listing of the directory had the file. A running broker renames a segment a minute before it deletes it: then
+            the file is opened by its new name.
+
+    Raises:
+        UnreadableError: If the file cannot be opened.
+    """
     try:
         return open_regular(path)
     except OSError as error:
+        if is_listed and isinstance(error, FileNotFoundError) and not is_url(path):
+            with suppress(OSError):
+                return open_regular(path.with_name(path.name + DELETED))
         raise unreadable(error, 0, path) from error
 
 

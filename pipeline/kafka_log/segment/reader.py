@@ -114,7 +114,7 @@ class SegmentReader:
     def opened(self) -> Iterator[Run | None]:
         """A pass over the file, None when it cannot be opened: then ``end`` is set."""
         try:
-            file = open_segment(self.path)
+            file = open_segment(self.path, is_listed=self.size is not None)
         except UnreadableError as error:
             self._fail(error)
             yield None
