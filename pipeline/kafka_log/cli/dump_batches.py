@@ -100,7 +100,7 @@ def _with_engine(
         return options
     largest = max(segments, key=lambda segment: segment.size)
     with suppress(CodecError):
-        first = next(iter(SegmentReader(largest.path, records=False)), None)
+        first = next(iter(SegmentReader(largest.path, records=False, size=largest.size)), None)
         if first is not None and size < FEW * first.size:
             return argparse.Namespace(**{**vars(options), "engine": "construct"})
     return options

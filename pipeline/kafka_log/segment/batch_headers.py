@@ -56,7 +56,7 @@ def entries(path: Path, tail: Tail = Tail.REFERENCE, start: int = 0) -> Iterator
     """Each entry of a file from ``start`` on, where one begins, in order. Where the bytes end before an entry does, it ends quietly, if ``tail`` allows it;
     CodecError is raised for what is no entry, or cannot be read."""
     name = os.fspath(path)
-    with open_segment(path) as file:
+    with open_segment(path, is_listed=True) as file:
         size = size_of(file)
 
         def read(position: int, n: int) -> bytes:

@@ -23,6 +23,7 @@ COMMANDS = {
     "keys": ["keys"],
     "dump": ["dump", "--output", "jsonl"],
     "dump of batches": ["dump", "--batches"],
+    "dump of committed records": ["dump", "--isolation", "read_committed"],
 }
 
 
