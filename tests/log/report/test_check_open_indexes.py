@@ -13,7 +13,8 @@ from kafka_log import LogDirectory, encode
 from tests.paths import SAMPLES
 from tests.support.check_plants import ACTIVE, PLAIN, THIRD
 
-STALE = {".index": struct.pack(">ii", 90, 5000), ".timeindex": struct.pack(">qi", 5, 90)}
+STALE = {".index": struct.pack(">ii", 3, 100), ".timeindex": struct.pack(">qi", 5, 3)}
+BEYOND = {".index": struct.pack(">ii", 90, 5000), ".timeindex": struct.pack(">qi", 1 << 41, 90)}
 
 
 @pytest.mark.parametrize("suffix", STALE)
@@ -41,6 +42,25 @@ def test_stale_entries(
     assert (severity, kind, str(path)) in found
     if severity == "note":
         assert found == {("note", kind, str(path))}
+
+
+@pytest.mark.parametrize("suffix", BEYOND)
+@pytest.mark.parametrize(
+    ("segment", "was_stopped", "is_judged"),
+    [(ACTIVE, False, False), (ACTIVE, True, True), (THIRD, False, True)],
+)
+def test_entries_beyond_the_bytes_that_were_read(
+    tmp_path: Path, suffix: str, segment: str, was_stopped: bool, is_judged: bool
+) -> None:
+    """A broker that runs appends to a segment, and then to its index, after the segment was read."""
+    root = tmp_path / "broker"
+    shutil.copytree(SAMPLES / "kafka-4.x", root)
+    if not was_stopped:
+        (root / ".kafka_cleanshutdown").unlink()
+    path = root / PLAIN / f"{segment}{suffix}"
+    path.write_bytes(path.read_bytes() + BEYOND[suffix])
+    rows = LogDirectory(root).check().to_pylist()
+    assert [(row["severity"], row["file"]) for row in rows] == [("error", str(path))] * is_judged
 
 
 @pytest.mark.parametrize(

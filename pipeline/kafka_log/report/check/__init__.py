@@ -1,12 +1,15 @@
 """What is wrong in log directories. Nothing is changed.
 
 A check is one class in a module of its own; :data:`CHECKS` names them. Each partition is read once, a segment at a time, and
-all checks see it: memory holds the headers of one segment.
+all checks see it: memory holds the headers of one segment. A broker may be writing meanwhile, so a segment with an error or a warning is
+read once more, and what the second reading does not see is not said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from itertools import chain, pairwise
 from pathlib import Path
@@ -15,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.disk.broker_files import BrokerFiles, read_broker_files
-from kafka_log.disk.directory import Partition, next_bases
+from kafka_log.disk.directory import Partition, Segment, next_bases
 from kafka_log.disk.files import segment_bases
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
@@ -46,6 +49,10 @@ from kafka_log.tables.selection import Selection
 __all__ = ["CHECKS", "FINDINGS", "Finding", "check_table", "findings"]
 
 EVERY = Selection()
+
+_GONE, _IO_ERROR = "file_gone", "io_error"
+_UNREAD = (_GONE, _IO_ERROR)
+"""Codes of files that could not be read."""
 
 CHECKS: Mapping[str, type[Check]] = {
     "batches": BatchCheck,
@@ -99,26 +106,28 @@ def findings(
     for finding in chain(beside, check_together(partitions)):
         if is_meant(finding, wanted):
             yield finding
+    # Before segments are read: what a broker writes down later may be about records that were not there yet.
+    parents = {partition.directory: _parent(partition.directory) for partition in partitions}
+    brokers = {path: (read_broker_files(path), clusters(path)) for path in {*parents.values()}}
     reading = Reading(deep, engine, advance, wanted.timestamps != EVERYTHING)
     following = dict(pair for partition in partitions for pair in next_bases(partition.segments))
     pieces = reading.pieces(
         [segment for partition in partitions for segment in partition.segments], following
     )
-    brokers: dict[Path, tuple[BrokerFiles, Cluster]] = {}
     for partition in partitions:
-        directory = partition.directory
-        has_name = directory.name not in ("", "..")
-        parent = directory.parent if has_name else directory.resolve().parent
-        if parent not in brokers:
-            brokers[parent] = read_broker_files(parent), clusters(parent)
         if partition.error is not None and not partition.segments:
-            key = partition.topic, partition.partition
-            yield _io_error(partition.directory, partition.error, *key)
+            yield _io_error(partition.directory, partition.error, *partition.key)
             continue
-        yield from _of_partition(partition, *brokers[parent], pieces, reading, wanted)
+        broker = brokers[parents[partition.directory]]
+        yield from _of_partition(partition, *broker, pieces, reading, wanted)
     for finding in check_exchanged(partitions, clusters, engine):
         if is_meant(finding, wanted):
             yield finding
+
+
+def _parent(directory: Path) -> Path:
+    has_name = directory.name not in ("", "..")
+    return directory.parent if has_name else directory.resolve().parent
 
 
 def _of_directories(directories: Sequence[Path], clusters: Clusters) -> Iterator[Finding]:
@@ -136,28 +145,78 @@ def _of_partition(
     reading: Reading,
     wanted: Selection,
 ) -> Iterator[Finding]:
-    bases = segment_bases(partition.directory)
+    try:
+        bases = segment_bases(partition.directory)
+    except OSError as error:
+        yield _io_error(partition.directory, error, *partition.key)
+        for segment in partition.segments:
+            with suppress(OSError):
+                walk(segment, None, pieces, reading)
+        return
     is_whole = len(bases) == len(partition.segments)
     context = Context(partition, bases, is_whole, broker, cluster)
     checks = [kind(context) for kind in CHECKS.values()]
     following = dict(pairwise(bases))
     for segment in partition.segments:
+        before = [check.saved() for check in checks]
         next_base = following.get(segment.base_offset) if segment.is_named else None
-        try:
-            walked = walk(segment, next_base, pieces, reading)
-        except OSError as error:
-            yield _io_error(segment.path, error, *context.key)
-            for check in checks:
-                check.unread(segment)
-            continue
-        for check in checks:
-            for finding in _readable(segment.path, partial(check.segment, walked), *context.key):
-                if is_meant_of(finding, wanted, walked):
-                    yield finding
+        found = list(_of_segment(checks, segment, next_base, pieces, reading, wanted))
+        if any(finding.severity != "note" and finding.code not in _UNREAD for finding in found):
+            checks = before
+            found = _seen_again(found, list(_once_more(checks, segment, reading, wanted)))
+        yield from found
     for check in checks:
         for finding in _readable(partition.directory, check.end, *context.key):
             if is_meant(finding, wanted):
                 yield finding
+
+
+def _of_segment(
+    checks: Sequence[Check],
+    segment: Segment,
+    next_base: int | None,
+    pieces: Iterator[Piece],
+    reading: Reading,
+    wanted: Selection,
+) -> Iterator[Finding]:
+    key = segment.topic, segment.partition
+    try:
+        walked = walk(segment, next_base, pieces, reading)
+    except OSError as error:
+        yield _io_error(segment.path, error, *key)
+        for check in checks:
+            check.unread(segment)
+        return
+    for check in checks:
+        for finding in _readable(segment.path, partial(check.segment, walked), *key):
+            if is_meant_of(finding, wanted, walked):
+                yield finding
+
+
+def _once_more(
+    checks: Sequence[Check], segment: Segment, reading: Reading, wanted: Selection
+) -> Iterator[Finding]:
+    """Check a segment as it is by now: a broker may be writing to it, or have put another file in its place."""
+    following = dict(pairwise(segment_bases(segment.path.parent)))
+    next_base = following.get(segment.base_offset) if segment.is_named else None
+    for check in checks:
+        check.renew()
+    quiet = replace(reading, advance=lambda _: None)
+    pieces = quiet.pieces([segment], {segment: next_base})
+    yield from _of_segment(checks, segment, next_base, pieces, quiet, wanted)
+
+
+def _seen_again(found: Sequence[Finding], again: Sequence[Finding]) -> list[Finding]:
+    """Select what two readings of a segment have in common, and what either of them could not read."""
+    places = {_place(finding) for finding in again}
+    return [
+        *(f for f in found if f.code in _UNREAD or _place(f) in places),
+        *(f for f in again if f.code in _UNREAD and f not in found),
+    ]
+
+
+def _place(finding: Finding) -> tuple[Any, ...]:
+    return finding.severity, finding.code, finding.path, finding.byte, finding.first_offset
 
 
 def _readable(path: Path, asked: Callable[[], Iterable[Finding]], *key: Any) -> Iterator[Finding]:
@@ -175,16 +234,16 @@ def _io_error(
     if isinstance(error, FileNotFoundError):
         return Finding(
             "note",
-            "file_gone",
+            _GONE,
             path,
-            "The file was there when the check began, and is gone.",
+            "It was there when the check began, and is gone.",
             "Nothing if a broker runs on the directory; else run the check again.",
             topic,
             partition,
         )
     return Finding(
         "error",
-        "io_error",
+        _IO_ERROR,
         path,
         f"The file cannot be read: {reason}.",
         "Look at the disk and the permissions; copy the partition from another replica if the disk fails.",

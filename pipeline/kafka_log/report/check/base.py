@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from kafka_log.disk.broker_files import BrokerFiles
 from kafka_log.disk.directory import Partition, Segment
@@ -24,6 +25,10 @@ class Context:
     is_whole: bool
     broker: BrokerFiles
     cluster: Cluster
+
+    def may_grow(self, walked: Walked) -> bool:
+        """Return whether a broker may have appended to a segment after it was read. A broker that was stopped in order does not."""
+        return walked.is_active and not self.broker.was_stopped
 
     @property
     def key(self) -> tuple[str, int]:
@@ -48,6 +53,17 @@ class Check:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+
+    def saved(self) -> Self:
+        """Return a copy with containers of its own: with it the next segment can be checked once more."""
+        other = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict | list | set):
+                setattr(other, name, value.copy())
+        return other
+
+    def renew(self) -> None:
+        """Read again what was read of other files beforehand."""
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
         """What is wrong with a segment. Raises OSError."""

@@ -52,7 +52,7 @@ class CheckpointCheck(EndCheck):
 
     def end(self) -> Iterable[Finding]:
         context = self.context
-        if not self.is_known:
+        if not self.is_settled():
             return
         if not context.bases:
             yield from self._nothing()

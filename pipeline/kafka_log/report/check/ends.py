@@ -28,9 +28,12 @@ class EndCheck(Check):
         self.log_end = 0
         self.is_known = context.is_whole
         self.is_told = False  # that there is damage at the end, which hides what was there
+        self.read: tuple[Path, int] | None = None
+        """The last segment, and how many bytes it had."""
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
         headers = walked.headers
+        self.read = walked.segment.path, walked.size
         placed = headers.last[walked.placed]  # no checksum covers offsets
         last = int(placed.max()) + 1 if len(placed) else 0
         self.log_end = max(self.log_end, walked.segment.base_offset, last)
@@ -41,12 +44,22 @@ class EndCheck(Check):
     def unread(self, segment: Segment) -> None:
         self.is_known = False
 
+    def is_settled(self) -> bool:
+        """Return whether the log ends where it was read to: False if segments were not read, or a broker has gone on writing."""
+        if not self.is_known or self.read is None:
+            return self.is_known
+        path, size = self.read
+        try:
+            return path.stat().st_size == size
+        except OSError:
+            return False
+
     def beyond_end(self, code: str, path: Path, what: str, offset: int) -> Iterable[Finding]:
         """A file that was written when the log had reached an offset, where the log ends before that. Nothing where that is told
         already: where damage is at the end, and where a checkpoint of the broker says as much."""
         context = self.context
         ends = (context.broker.offset(name, context.key) or 0 for name in REACHED)
-        if not self.is_known or self.is_told or offset <= max(self.log_end, *ends):
+        if self.is_told or offset <= max(self.log_end, *ends) or not self.is_settled():
             return
         if offset <= max(segment_bases(context.partition.directory), default=0):
             return  # a broker goes on writing

@@ -91,6 +91,9 @@ class IndexCheck(Check):
     def entries(self, walked: Walked, path: Path, found: IndexFile) -> Iterator[Finding]:
         """What is wrong with the entries: beside the batches or, where these say nothing, in their order."""
         entries, base = found.entries, walked.segment.base_offset
+        if self.context.may_grow(walked):
+            inside = np.flatnonzero(~self.beyond(walked, entries))
+            entries = entries[: inside[-1] + 1 if len(inside) else 0]
         if not len(entries) or not self.is_comparable(walked):
             return
         offsets = entries["relative_offset"].astype(np.int64) + base
@@ -101,6 +104,10 @@ class IndexCheck(Check):
             yield finding
         if not wrong:
             yield from self.order(path, offsets, values)
+
+    def beyond(self, walked: Walked, entries: Any) -> Any:
+        """Tell which entries are about bytes after those that were read."""
+        raise NotImplementedError
 
     def is_comparable(self, walked: Walked) -> bool:
         """Whether the batches say anything about entries."""
@@ -182,6 +189,9 @@ class OffsetIndexCheck(IndexCheck):
     kind = OFFSETS
     value = "position"
 
+    def beyond(self, walked: Walked, entries: Any) -> Any:
+        return entries["position"].astype(np.int64) >= walked.size
+
     def against_batches(
         self, walked: Walked, path: Path, entries: Any, offsets: Any, values: Any
     ) -> Iterator[Finding]:
@@ -237,6 +247,10 @@ class TimeIndexCheck(IndexCheck):
             return found
         is_entry = headers.first[0] <= base <= headers.last[0] and headers.max_timestamp[0] == 0
         return found.with_first() if is_entry else found
+
+    def beyond(self, walked: Walked, entries: Any) -> Any:
+        end = walked.headers.last.max(initial=walked.segment.base_offset - 1)
+        return entries["relative_offset"].astype(np.int64) + walked.segment.base_offset > end
 
     def is_comparable(self, walked: Walked) -> bool:
         return bool(walked.placed.any())

@@ -34,9 +34,12 @@ class LeaderEpochCheck(EndCheck):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.path = context.partition.directory / NAME
+        self.seen: set[tuple[str, int]] = set()
+        self.renew()
+
+    def renew(self) -> None:
         self.error: CodecError | OSError | None = None
         self.epochs: list[tuple[int, int]] | None = None
-        self.seen: set[tuple[str, int]] = set()
         try:
             parsed = LEADER_EPOCH_CHECKPOINT.parse(
                 small_file(self.path), file=os.fspath(self.path), strict=False

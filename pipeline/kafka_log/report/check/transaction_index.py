@@ -17,6 +17,7 @@ from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.indexes import REBUILD
 from kafka_log.report.check.walk import Walked
 from kafka_log.segment.model import Policy
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import open_regular
 
 _ENTRY = TRANSACTION_INDEX_ENTRY.least
@@ -124,6 +125,8 @@ class TransactionIndexCheck(Check):
         markers: dict[tuple[int, int], Marker],
     ) -> Iterator[Finding]:
         base = walked.segment.base_offset
+        may_grow = self.context.may_grow(walked)
+        end = walked.headers.last.max(initial=base - 1) if may_grow else MAX_OFFSET
         for position, producer, first, last in entries:
             what = None
             marker = markers.get((producer, last))
@@ -131,7 +134,7 @@ class TransactionIndexCheck(Check):
                 what = "is not in this segment"
             elif not 0 <= first < last:
                 what = f"begins at offset {first}, which is not before it"
-            elif self.has_holes or walked.lost:
+            elif self.has_holes or walked.lost or last > end:
                 continue
             elif marker is None:
                 what = f"does not abort a transaction of producer {producer}"

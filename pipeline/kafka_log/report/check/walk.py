@@ -39,7 +39,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """A segment that was read. ``lost`` are runs of bytes that are no whole batches; ``size`` is in bytes.
+    """A segment that was read. ``lost`` are runs of bytes that are no whole batches; ``size`` is how many bytes were read.
 
     ``next_base`` is what the name of the next segment says, None for the active one. For each batch ``outside`` says whether its
     offsets belong to another segment, ``placed`` whether it lies where it belongs, ``sequences`` by :data:`OF_PRODUCER` what its producer
@@ -110,12 +110,13 @@ def walk(
         raise piece.error
     bad = {batch.position for batch in refused}
     lost = () if piece.end is None else tuple(run.up_to(next_base) for run in piece.end.lost)
-    end_of_file = max([segment.size, *(run.end for run in lost)])  # a broker may be writing to it
     runs = tuple(run for run in lost if run.start not in bad)
     columns = dict(reading.wanted.joined(parts))
     least = columns.pop(LEAST, None)
     sequences = {name: columns.pop(name) for name in OF_PRODUCER}
     headers = Headers(**columns)
+    end_of_last = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
+    end_of_file = max([end_of_last, *(run.end for run in lost)])
     base = segment.base_offset if segment.is_named else None
     out = outside(headers.first, headers.last, base, next_base)
     placed = in_order(headers.first, headers.last, out)
