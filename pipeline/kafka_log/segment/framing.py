@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from typing import NamedTuple
 
 from codecgen.runtime.construct import Layout
@@ -15,10 +16,9 @@ _KNOWN = sorted(LOG_ENTRY.cases)
 
 
 def layout_of(magic: int) -> Layout:
-    """The layout that Apache Kafka's file reader takes for a magic byte: it does not check it, takes what is
-    above the newest version for the newest, and what is below the oldest for the second version."""
-    known = magic if magic in LOG_ENTRY.cases else _KNOWN[-1] if magic > _KNOWN[-1] else _KNOWN[1]
-    return LOG_ENTRY.cases[known]
+    """Return the layout that Apache Kafka's file reader takes for a magic byte, which it does not check: the newest version
+    up to it, and the second version for a byte below all versions."""
+    return LOG_ENTRY.cases[_KNOWN[bisect(_KNOWN, magic) - 1 if magic >= _KNOWN[0] else 1]]
 
 
 class Frame(NamedTuple):

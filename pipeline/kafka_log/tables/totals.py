@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_codecs import Compression, TimestampType
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import damage
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
 OFFSET, TIMESTAMP = "offset", "timestamp"
 EXTREMES = (OFFSET, TIMESTAMP)
 """Columns of which the least and largest values are known."""
-
-_CODECS = 5
-_BROKERS = 1
-"""The type of timestamps that brokers set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +185,7 @@ def _said(headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: froze
     first = numbers_of(headers.column("base_offset").fill_null(-1))
     last = numbers(headers, "last_offset")
     span = last - first + 1
-    said = (numbers(headers, "magic") >= 2) & (numbers(headers, "codec") < _CODECS)
+    said = numbers(headers, "codec") < len(Compression)
     said &= (count >= 0) & (count <= span) & (first >= 0)
     low, high = rows.offsets
     if low is not None:
@@ -207,7 +204,7 @@ def _said(headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: froze
         for times in (base, largest):
             said &= (times >= -MS_MAX) & (times <= MS_MAX)
     if TIMESTAMP in wanted:
-        said &= numbers(headers, "timestamp_type") == _BROKERS
+        said &= numbers(headers, "timestamp_type") == TimestampType.LOG_APPEND_TIME
     return said
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from kafka_codecs import LOG_ENTRY
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.unfinished import told_apart
 from kafka_log.segment.block_reader import BlockReader
@@ -18,6 +17,7 @@ from kafka_log.segment.model import Batch, Lost, Policy
 from kafka_log.segment.placement import in_order, outside
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_damage import crc_ok
+from kafka_log.segment.versions import VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def contents(segment: Segment, next_base: int | None = None) -> Contents:
 
 def _wrong(batch: Batch) -> str | None:
     """Why a batch cannot stay as it is."""
-    if batch.magic not in LOG_ENTRY.cases:
+    if batch.magic not in VERSIONS:
         return f"no version of the format is {batch.magic}"
     return next(map(str, damage(batch)), None)
 

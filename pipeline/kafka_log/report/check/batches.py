@@ -14,11 +14,11 @@ from kafka_log.report.check.walk import Walked
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.model import Lost
+from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, version_of
 
 OF_ONE_RUN = 100
 """Batches of a run of damaged bytes that are named one by one."""
 
-NEWEST_MAGIC = 2
 _RESTORE = "Copy the partition from another replica; if there is none, read the rest with: kafka-log dump --policy salvage."
 
 
@@ -99,13 +99,17 @@ class BatchCheck(Check):
 
     def _magic(self, walked: Walked) -> Iterator[Finding]:
         headers = walked.headers
-        for i in (headers.magic > NEWEST_MAGIC).nonzero()[0].tolist()[:OF_ONE_RUN]:
+        for i in (~are_known(headers.magic)).nonzero()[0].tolist()[:OF_ONE_RUN]:
+            version = version_of(int(headers.magic[i]))
+            remedy = "Copy the partition from another replica"
+            if not checks_magic(version):
+                remedy += f", or set the byte to {version}: the checksum does not cover it"
             yield self.context.finding(
                 "error",
                 "batch_magic",
                 walked.segment.path,
                 f"A batch says that its version is {headers.magic[i]}, which Kafka does not have; its checksum is right.",
-                "Copy the partition from another replica, or set the byte to 2: the checksum does not cover it.",
+                f"{remedy}.",
                 byte=int(headers.position[i]),
                 first_offset=int(headers.first[i]),
                 last_offset=int(headers.last[i]),
@@ -144,7 +148,7 @@ def _entry(file: Any, position: int, end: int, name: str) -> Entry | None:
         frame = framing.frame_of(data, position, name)
     except CodecError:
         return None
-    if not 0 <= frame.magic <= NEWEST_MAGIC or position + frame.size > end:
+    if frame.magic not in VERSIONS or position + frame.size > end:
         return None
     return Entry(position, frame, data)
 

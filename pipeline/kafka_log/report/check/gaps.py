@@ -25,6 +25,7 @@ from kafka_log.report.check.walk import Walked
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.versions import have
 from kafka_log.tables.own_topics import COORDINATOR_TOPICS
 
 KEPT = 16
@@ -78,7 +79,7 @@ class GapCheck(Check):
         span = headers.last - headers.first + 1
         counted = (headers.count >= 0) & ~headers.is_control
         self.has_holes |= bool((counted & (headers.count < span)).any())
-        self.has_old |= bool((headers.magic < 2).any())
+        self.has_old |= not have(headers.magic, "record_count").all()
         self._between_segments(walked)
         if not walked.placed.all():
             self.end_before = None

@@ -17,6 +17,7 @@ from kafka_log.report.check.walk import Walked
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.placement import in_order
 from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.versions import have
 
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)
@@ -226,7 +227,7 @@ class OffsetIndexCheck(IndexCheck):
         brokers wrote the first one when they recovered a segment. Compacted messages of the older formats keep more
         in their index than is left of them."""
         headers = walked.headers
-        if bool((headers.magic < 2).any()) or walked.lost:
+        if not have(headers.magic, "record_count").all() or walked.lost:
             limit = walked.next_base
             return offsets < limit if limit is not None else offsets <= headers.last.max()
         return (headers.first[at] == offsets) | np.isin(offsets, headers.last)

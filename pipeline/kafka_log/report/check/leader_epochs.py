@@ -59,7 +59,7 @@ class LeaderEpochCheck(EndCheck):
         if self.epochs is None or not self.is_sorted:
             return
         headers = walked.headers
-        rows = np.flatnonzero((headers.magic >= 2) & (headers.leader_epoch >= 0) & walked.placed)
+        rows = np.flatnonzero((headers.leader_epoch >= 0) & walked.placed)
         rows = rows[headers.last[rows] >= self._log_start()]
         first = np.maximum(headers.first[rows], self._log_start())
         last, said = headers.last[rows], headers.leader_epoch[rows]
@@ -97,7 +97,7 @@ class LeaderEpochCheck(EndCheck):
     def _negative(self, walked: Walked) -> Iterator[Finding]:
         """No epoch is lower than -1, which says that there is none."""
         headers = walked.headers
-        for row in np.flatnonzero((headers.magic == 2) & (headers.leader_epoch < NONE)).tolist():
+        for row in np.flatnonzero(headers.leader_epoch < NONE).tolist():
             key = "leader_epoch_negative", int(headers.leader_epoch[row])
             if key in self.seen or len(self.seen) >= MOST:
                 continue

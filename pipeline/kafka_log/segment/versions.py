@@ -1,0 +1,96 @@
+"""What each version of the log format can say: from the choice of entries, and the view of their headers."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from codecgen.runtime.construct import Array
+from codecgen.runtime.rows import Case
+from kafka_codecs import LOG_ENTRY, Compression
+from kafka_codecs.rows.batches import BATCHES
+from kafka_log.segment.framing import layout_of
+
+VERSIONS = tuple(
+    sorted(
+        n for n, layout in LOG_ENTRY.cases.items() if any(c.layout is layout for c in BATCHES.cases)
+    )
+)
+"""The versions whose entries hold records, oldest first."""
+
+NEWEST = VERSIONS[-1]
+"""The newest of them: what is written unless something else is asked for."""
+
+
+def version_of(magic: int) -> int:
+    """Return the version that a batch with a magic byte is read as. Kafka's reader does not check the byte."""
+    layout = layout_of(magic)
+    return next(version for version, known in LOG_ENTRY.cases.items() if known is layout)
+
+
+def has(version: int, column: str) -> bool:
+    """Return whether headers of a version have a field for a column of the view ``batches``: others have one value for all."""
+    case = _case(version)
+    return case is not None and bool(case.columns[column].paths)
+
+
+def are_known(magics: Any) -> Any:
+    """Return a mask of the magic bytes that are versions."""
+    import numpy as np
+
+    return np.isin(magics, VERSIONS)
+
+
+def have(magics: Any, column: str) -> Any:
+    """Return a mask of the magic bytes whose headers, as they are read, have a field for a column of the view ``batches``."""
+    return _table(column)[magics]
+
+
+def checks_magic(version: int) -> bool:
+    """Return whether a checksum of an entry covers its magic byte."""
+    layout = LOG_ENTRY.cases[version]
+    at = layout.fields.index(layout.by_name[LOG_ENTRY.by])
+    return any(at in layout.related.covered(field) for field in layout.related.checksums)
+
+
+def field_of(version: int, column: str) -> str:
+    """Return the path of the field that a column of the view ``batches`` is taken from.
+
+    Raises:
+        ValueError: if the column is computed from other than one field.
+    """
+    case = _case(version)
+    paths = () if case is None else case.columns[column].paths
+    if len(paths) != 1:
+        raise ValueError(f"{column} is no field of version {version}")
+    return paths[0]
+
+
+@cache
+def codecs_of(version: int) -> frozenset[str]:
+    """Return the labels of the codecs that records of a version may be compressed with, ``none`` among them."""
+    found = {Compression.NONE.label}
+    for field in LOG_ENTRY.cases[version].fields:
+        compressed = field.codec.compressed if isinstance(field.codec, Array) else None
+        found |= (
+            {Compression(n).label for n in compressed.codecs} if compressed is not None else set()
+        )
+    return frozenset(found)
+
+
+@cache
+def _table(column: str) -> Any:
+    import numpy as np
+
+    # A negative byte indexes from the end, where it stands.
+    magics = np.arange(256).astype(np.int8).tolist()
+    return np.array([has(version_of(magic), column) for magic in magics])
+
+
+def _case(version: int) -> Case | None:
+    layout = LOG_ENTRY.cases[version]
+    return next((case for case in BATCHES.cases if case.layout is layout), None)
+
+
+BATCH_VERSIONS = tuple(version for version in VERSIONS if has(version, "record_count"))
+"""The versions of record batches: their headers say how many records they have. Others are legacy message formats."""
