@@ -11,13 +11,14 @@ from kafka_codecs import Compression
 from kafka_log.cli.common import COULD_NOT_RUN
 from kafka_log.cli.writing import add_writing_arguments, run_writing
 from kafka_log.report.printing import printable
+from kafka_log.segment.versions import BATCH_VERSIONS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_log.log_directory import LogDirectory
 
-HELP = "write logs with another codec, and old messages as record batches"
+HELP = "write logs with another codec or version, and old messages as record batches"
 EXAMPLES = """\
   kafka-log convert /var/lib/kafka --topic orders --codec zstd --out /var/tmp/orders
   kafka-log convert /mnt/kafka-0.10 --out /var/tmp/converted
@@ -30,9 +31,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--magic",
         type=int,
-        choices=[2],
-        default=2,
-        help="the format that is written: record batches (default %(default)s)",
+        choices=BATCH_VERSIONS,
+        help="write batches of older versions in this one; left out: batches keep their version, old messages get the newest",
     )
     command.add_argument(
         "--codec",
@@ -64,7 +64,13 @@ def run(options: argparse.Namespace) -> int:
 def _converted(
     log: LogDirectory, options: argparse.Namespace, advance: Callable[[int], None]
 ) -> pa.Table:
-    table = log.convert(options.out, codec=options.codec, level=options.level, advance=advance)
+    table = log.convert(
+        options.out,
+        codec=options.codec,
+        level=options.level,
+        magic=options.magic,
+        advance=advance,
+    )
     for row in table.to_pylist():
         if row["reason"] is not None and row["what"] != "left out":  # that is said of all at once
             place = printable(f"{row['topic']}-{row['partition']}: {row['reason']}")

@@ -75,22 +75,27 @@ class Writing(Opened):
         *,
         codec: str | None = None,
         level: int | None = None,
+        magic: int | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write the partitions below another directory, as directories that a broker loads: messages of the formats before 0.11 as
         record batches, and all compressed with ``codec`` (none, gzip, snappy, lz4, zstd; None: as they are) at a ``level`` of it
-        (None: the usual one; with one, what has the codec already is compressed anew). Records keep all that they have. Headers of
-        record batches too, but for what says how they are compressed; those that stay as they are keep their bytes.
+        (None: the usual one; with one, what has the codec already is compressed anew). With ``magic`` batches of older versions are
+        written in that version too (None: batches keep theirs). Records keep all that they have. Headers of
+        record batches too, but for what says how they are compressed; those that stay as they are keep their bytes. What was written
+        is read again, and compared with what was there.
 
         A row of :data:`kafka_log.write.conversion.CONVERTED` for each segment, with its bytes before and after, and for each snapshot of the metadata,
         which is left out. A partition that is
-        damaged, or cannot be read, is refused: a row says why, nothing of it is written, and the others are. What the same call has
-        written is kept. Raises ValueError for a codec or a level that there is not, and as :meth:`salvage`.
+        damaged, cannot be read, or has batches newer than ``magic``, is refused: a row says why, nothing of it is written, and the others are. What the same call has
+        written is kept. Raises ValueError for a codec, a level or a version that there is not, and as :meth:`salvage`.
         """
         from kafka_log.write import jobs
         from kafka_log.write.recompression import target
 
-        return jobs.convert(self.found, local_path(out), self._paths, target(codec, level), advance)
+        return jobs.convert(
+            self.found, local_path(out), self._paths, target(codec, level, magic), advance
+        )
 
     def reindex(
         self,

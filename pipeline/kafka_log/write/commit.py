@@ -17,10 +17,10 @@ from kafka_codecs import PARTITION_METADATA
 from kafka_log.disk.directory import DirectoryError, parse_name
 from kafka_log.disk.files import segment_bases
 from kafka_log.disk.topic_ids import topic_id
+from kafka_log.segment.versions import has
 from kafka_log.write.beside import sync, whole_file
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
 from kafka_log.write.checkpoints import write_leader_epochs
-from kafka_log.write.encoding import MAGIC
 from kafka_log.write.log_ends import LogEnd, log_end, log_starts
 from kafka_log.write.log_format import FormatError, LogFormat, WriteJob
 from kafka_log.write.moves import DECIDED, Move, decide, finish, locked, recover, remove
@@ -199,7 +199,7 @@ class _Commit:
         for base in (*bases[1:], *([end] if staged else [])):
             assert at.producers is not None
             (directory / f"{base:020d}.snapshot").write_bytes(at.producers)
-        if self._job.format.magic >= MAGIC and staged:
+        if has(self._job.format.magic, "leader_epoch") and staged:
             write_leader_epochs(directory, directory, [(0, bases[0])], bases[0], end)
         built = PARTITION_METADATA.build({"topic_id": self._id(topic)})
         (directory / METADATA_FILE).write_bytes(bytes(built))

@@ -1,4 +1,4 @@
-"""Partitions written again as record batches, with another codec: the same records at the same offsets."""
+"""Partitions written again as record batches, in another version or with another codec: the same records at the same offsets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError, TrailingError, ValueRefused, Where
-from kafka_codecs import Compression
+from kafka_codecs import Compression, TimestampType
+from kafka_codecs.rows.batches import BATCHES
+from kafka_codecs.rows.records import RECORDS
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.replicas import LAST_OFFSET
 from kafka_log.disk.unfinished import unfinished_at
@@ -23,12 +25,25 @@ from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, 
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.reader import damage
+from kafka_log.segment.row_masks import numbers
+from kafka_log.segment.versions import are_known, have
 from kafka_log.write.contents import base_of
-from kafka_log.write.old_messages import MAGIC, converted
+from kafka_log.write.old_messages import converted
 from kafka_log.write.output import BOUNDS, Out
 from kafka_log.write.partitions import Advance, finish, note_epochs
-from kafka_log.write.recompression import Target, recompressed
+from kafka_log.write.recompression import Target, recompress
 from kafka_log.write.segments import MAX_SEGMENT, LogWriter
+from kafka_log.write.upgrading import upgrade
+from kafka_log.write.verification import (
+    Written,
+    columns_of,
+    compare_bytes,
+    compare_rows,
+    headers_written,
+    read_headers,
+    read_records,
+    records_written,
+)
 
 CONVERTED = pa.schema(
     [
@@ -61,7 +76,7 @@ CONVERTED = pa.schema(
 )
 """A row for each segment, or one for a partition that is refused, without numbers; and such a one for each snapshot of the metadata."""
 
-_COPY, _RECODE, _OLD = range(3)
+_COPY, _RECODE, _UPGRADE, _OLD = range(4)
 
 
 @dataclass(slots=True)
@@ -84,8 +99,9 @@ def write_converted(
 ) -> list[Converted]:
     """Write a partition into a directory that is empty, with all that a broker wants there. What became of its segments.
 
-    Memory holds the batch headers of one segment, and one batch or a chunk. Raises OSError, and CodecError for damage: nothing of it
-    can be kept, so it is not written.
+    What was written is read again, and has to say the same as what was there. Memory holds the batch headers of one segment, and one
+    batch or a chunk. Raises OSError, and CodecError for damage: nothing of it can be kept, so it is not written; for batches of a
+    newer version than that of the ``target``; and where what was written does not say the same.
     """
     segments = [s for s in partition.segments if s.state != "snapshot"]
     rows: list[Converted] = []
@@ -94,13 +110,17 @@ def write_converted(
     with LogWriter(out) as log:
         for i, segment in enumerate(segments):
             headers, counts, rest = _read(segment, end, _next_base(segments, i))
+            _refuse_versions(segment, headers, target)
             base = base_of(segment)
             end = max(end, base or 0, int(headers.last[-1]) + 1 if len(headers) else 0)
             if base is None and len(headers):
                 base = int(headers.first[0])
             if base is not None:
                 log.begin(base)
-                made = _write(Out(log, MAX_SEGMENT), segment, headers, counts, target, base)
+                kinds = _kinds(headers, counts, target)
+                mark = log.mark()
+                made = _write(Out(log, MAX_SEGMENT), segment, headers, counts, kinds, target, base)
+                _verify(segment, headers, kinds, log.since(mark))
                 if rest is not None:
                     made.reason = f"{utf8(segment.path.name)}: bytes {rest.start} to {rest.end} are left out: {rest.reason}"
                 rows.append(made)
@@ -168,11 +188,18 @@ def _refused(error: CodecError) -> CodecError:
 
 
 def _write(
-    out: Out, segment: Segment, headers: Headers, counts: Any, target: Target, base: int
+    out: Out,
+    segment: Segment,
+    headers: Headers,
+    counts: Any,
+    kinds: Any,
+    target: Target,
+    base: int,
 ) -> Converted:
-    kinds = _kinds(headers, counts, target)
     name = os.fspath(segment.path)
     columns = Columns(BOUNDS, name)
+    recoded = _recoded(headers, counts, target)
+    as_is = Target(magic=target.magic)
     label = None if target.codec is None else target.codec.label
     with open_segment(segment.path) as file:
         for low, high in _runs(kinds, headers):
@@ -181,19 +208,23 @@ def _write(
             if kinds[low] == _COPY:
                 out.copy(file, run)
             elif kinds[low] == _OLD:
-                pieces = converted(segment.path, start, stop, label, target.level)
+                pieces = converted(
+                    segment.path, start, stop, target.of_messages, label, target.level
+                )
                 out.pieces(pieces, columns)
             else:
-                assert target.codec is not None
-                for position, size, first, last in zip(
-                    *(getattr(run, n).tolist() for n in ("position", "size", "first", "last")),
-                    strict=True,
+                for row, (position, size, first, last) in enumerate(
+                    zip(
+                        *(getattr(run, n).tolist() for n in ("position", "size", "first", "last")),
+                        strict=True,
+                    ),
+                    low,
                 ):
                     data = read_exactly(file, position, size)
-                    data = recompressed(
-                        data, target.codec, target.level, file=name, position=position
-                    )
-                    out.put(data, first, last)
+                    magic, recode = int(headers.magic[row]), bool(recoded[row])
+                    make = upgrade if kinds[low] == _UPGRADE else recompress
+                    where = {"file": name, "position": position}
+                    out.put(make(data, magic, target if recode else as_is, **where), first, last)
     size = int(headers.size.sum())
     return Converted(
         base,
@@ -208,15 +239,75 @@ def _write(
 
 
 def _kinds(headers: Headers, counts: Any, target: Target) -> Any:
-    """What becomes of each batch. Kafka compresses no batches of markers, and none without records."""
-    found = np.full(len(headers), _COPY)
-    if target.codec is not None:
-        other = headers.codec != int(target.codec)
-        if target.level is not None and target.codec is not Compression.NONE:
-            other[:] = True
-        found[other & ~headers.is_control & (counts > 0)] = _RECODE
-    found[headers.magic < MAGIC] = _OLD
+    """What becomes of each batch."""
+    found = np.where(_recoded(headers, counts, target), _RECODE, _COPY)
+    if target.magic is not None:
+        found[headers.magic != target.magic] = _UPGRADE
+    found[~have(headers.magic, "record_count")] = _OLD
     return found
+
+
+def _recoded(headers: Headers, counts: Any, target: Target) -> Any:
+    """Return a mask of the batches that are compressed anew. Kafka compresses no batches of markers, and none without records."""
+    if target.codec is None:
+        return np.zeros(len(headers), bool)
+    other = headers.codec != int(target.codec)
+    if target.level is not None and target.codec is not Compression.NONE:
+        other[:] = True
+    return other & ~headers.is_control & (counts > 0)
+
+
+def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None:
+    """Raise ValueRefused for the first batch of a version that there is not, or that is newer than that of the target."""
+
+    def refuse(rows: Any, reason: str) -> None:
+        if len(rows):
+            row = int(rows[0])
+            where = Where(position=int(headers.position[row]), file=os.fspath(segment.path))
+            told = f"the batch at offset {headers.first[row]} is of version {headers.magic[row]}, {reason}"
+            raise ValueRefused(told, where)
+
+    unknown = np.flatnonzero(~are_known(headers.magic))
+    refuse(unknown, "which there is not: salvage the log first")
+    if target.magic is not None:
+        newer = np.flatnonzero(headers.magic > target.magic)
+        refuse(newer, f"newer than {target.magic}: batches are not converted to an older version")
+
+
+def _verify(segment: Segment, headers: Headers, kinds: Any, written: Sequence[Written]) -> None:
+    """Raise CodecError if what was written of a segment does not say what it says."""
+    stop = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
+    if (kinds == _COPY).all() and stop == int(headers.size.sum()):
+        compare_bytes(segment.path, headers, written, start=0, stop=stop)
+        return
+    is_old = kinds == _OLD
+    magics = set(headers.magic[(kinds == _UPGRADE) | is_old].tolist())
+    columns = columns_of(RECORDS, magics)
+    expected = iter(read_records(segment.path, columns, 0, stop))
+    if is_old.any():
+        expected = map(_with_timestamp_type, expected)
+    compare_rows(expected, segment.path, records_written(written, columns), columns)
+    columns = [*columns_of(BATCHES, magics - set(headers.magic[is_old].tolist())), "base_offset"]
+
+    def batches(rows: pa.RecordBatch) -> pa.RecordBatch:
+        at = np.searchsorted(headers.first, numbers(rows, "last_offset"), side="right") - 1
+        return rows.filter(pa.array(~is_old[at]))
+
+    compare_rows(
+        map(batches, read_headers(segment.path, columns, 0, stop)),
+        segment.path,
+        ((path, batches(rows)) for path, rows in headers_written(written, columns)),
+        columns,
+        "batch",
+    )
+
+
+def _with_timestamp_type(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows in which messages that have no kind of timestamp have that of producers, as batches say."""
+    at = rows.schema.get_field_index("timestamp_type")
+    field = rows.schema.field(at)
+    kinds = np.maximum(numbers(rows, "timestamp_type"), TimestampType.CREATE_TIME)
+    return rows.set_column(at, field, pa.array(kinds, field.type))
 
 
 def _runs(kinds: Any, headers: Headers) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Arrow to the bytes of a log: record batches (magic 2), or the messages and message sets of older brokers (0 and 1).
+"""Arrow to the bytes of a log, in any version of the format.
 
     for piece in kafka_log.encode(table, codec="zstd"):
         file.write(piece)
@@ -17,19 +17,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_codecs import LOG_ENTRY, Compression
+from kafka_codecs import Compression
+from kafka_log.segment.versions import NEWEST, VERSIONS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 CODECS = tuple(codec.label for codec in Compression)
 """The codecs, by their numbers. Record batches take them all, the older messages no zstd."""
-
-MAGICS = tuple(LOG_ENTRY.cases)
-"""The versions of the format."""
-
-MAGIC = 2
-"""What is written when nothing says otherwise: what brokers of today expect."""
 
 _SPLIT = 1 << 30
 """Bytes of a record batch of Arrow from which on it is worked on in parts."""
@@ -52,8 +47,8 @@ def encode(
     control, no delete horizon, codec none, and the batches begin at the offset of their first record. Types may be wider or
     views (``large_binary``, ``string_view``, timestamps of another unit) where nothing is lost. ``position`` is passed over.
 
-    ``magic`` is the version of the format: 2, or 1 and 0 for what brokers before 0.11 and 0.10 read (None: the column
-    ``magic``, or 2 without one). ``codec`` is none, gzip, snappy, lz4 or zstd (None: the column ``codec``, or none);
+    ``magic`` is the version of the format: the newest, or an older one for brokers that read no newer one (None: the column
+    ``magic``, or the newest without one). ``codec`` is none, gzip, snappy, lz4 or zstd (None: the column ``codec``, or none);
     ``level`` is that of the codec. ``constants`` are other columns with one value for all rows:
     ``producer_id=4001, producer_epoch=0, leader_epoch=7``. Arguments take the place of columns.
 
@@ -73,8 +68,8 @@ def encode(
         if codec not in CODECS:
             raise ValueError(f"no codec is called {codec!r}; known: {', '.join(CODECS)}")
         given["codec"] = int(Compression[codec.upper()])
-    if magic is not None and magic not in MAGICS:
-        *before, last = MAGICS
+    if magic is not None and magic not in VERSIONS:
+        *before, last = VERSIONS
         listed = f"{', '.join(map(str, before))} or {last}"
         raise ValueError(f"magic is {magic}: it must be {listed}")
     return _encode(_batches(data), magic, given, level, batch_bytes)
@@ -112,7 +107,7 @@ def _by_magic(
     for whole in batches:
         at = whole.schema.get_field_index("magic")
         if at < 0:
-            yield MAGIC if magic is None else magic, whole
+            yield NEWEST if magic is None else magic, whole
             row += whole.num_rows
             continue
         column = whole.column(at)
@@ -125,7 +120,7 @@ def _by_magic(
         runs = pc.run_end_encode(cast_plain(column, pa.int64(), "magic", row))
         start = 0
         for end, version in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
-            if version not in MAGICS:
+            if version not in VERSIONS:
                 raise RowRefused(f"{version} is no version of the format", row + start, "magic")
             yield version, rest.slice(start, end - start)
             start = end

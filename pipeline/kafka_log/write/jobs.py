@@ -179,7 +179,7 @@ def convert(
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
         return write_converted(partition, directory, target, told)
 
-    options = {"codec": target.codec, "level": target.level}
+    options = {"codec": target.codec, "level": target.level, "magic": target.magic}
     return run_job(
         *("convert", partitions, out, inputs, options, work, advance, CONVERTED, _refused),
         leaves=_not_converted,

@@ -12,7 +12,8 @@ from typing import Any, Self
 
 from codecgen.runtime.compression import compress
 from codecgen.runtime.errors import CodecError
-from kafka_log.write.encoding import CODECS, MAGIC, MAGICS
+from kafka_log.segment.versions import NEWEST, VERSIONS, codecs_of, has
+from kafka_log.write.encoding import CODECS
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 """Kafka's ``message.timestamp.type``, by their numbers."""
@@ -61,7 +62,7 @@ class LogFormat:
     batch_bytes: int = 16384
     batch_records: int | None = None
     segment_bytes: int = 1 << 30
-    magic: int = MAGIC
+    magic: int = NEWEST
     timestamp_type: str | None = None
     topic_id: str | None = None
 
@@ -70,15 +71,17 @@ class LogFormat:
             raise FormatError("topic", f"Kafka has no topic of the name {self.topic!r}")
         if self.codec not in CODECS:
             raise FormatError("codec", f"{self.codec!r} is none of {', '.join(CODECS)}")
-        if self.magic not in MAGICS:
-            raise FormatError("magic", f"{self.magic} is none of {', '.join(map(str, MAGICS))}")
-        if self.codec == "zstd" and self.magic < MAGIC:
-            raise FormatError("codec", f"messages of magic {self.magic} know no zstd")
+        if self.magic not in VERSIONS:
+            raise FormatError("magic", f"{self.magic} is none of {', '.join(map(str, VERSIONS))}")
+        if self.codec not in codecs_of(self.magic):
+            raise FormatError("codec", f"messages of magic {self.magic} know no {self.codec}")
         if self.timestamp_type is not None and self.timestamp_type not in TIMESTAMP_TYPES:
             listed = ", ".join(TIMESTAMP_TYPES)
             raise FormatError("timestamp_type", f"{self.timestamp_type!r} is none of {listed}")
-        if self.timestamp_type is not None and self.magic == 0:
-            raise FormatError("timestamp_type", "messages of magic 0 have no timestamps")
+        if self.timestamp_type is not None and not has(self.magic, "timestamp_type"):
+            raise FormatError(
+                "timestamp_type", f"messages of magic {self.magic} have no timestamps"
+            )
         for name, most in (
             ("partitions", MAX_PARTITIONS),
             ("batch_bytes", MAX_BATCH),

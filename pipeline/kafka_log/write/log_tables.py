@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from kafka_log.segment.versions import NEWEST
 from kafka_log.write.commit import abort, commit, new_job
 from kafka_log.write.log_format import LogFormat
 from kafka_log.write.sink_rows import check_columns
@@ -28,7 +29,7 @@ def write_log(
     batch_bytes: int = 16384,
     batch_records: int | None = None,
     segment_bytes: int = 1 << 30,
-    magic: int = 2,
+    magic: int = NEWEST,
     timestamp_type: str | None = None,
     topic_id: str | None = None,
 ) -> int:

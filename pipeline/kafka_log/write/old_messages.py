@@ -1,4 +1,4 @@
-"""Messages of the older formats as record batches, as Kafka converts them: no producer, no leader epoch, CreateTime for those that
+"""Messages of the legacy formats as record batches, as Kafka converts them: no producer, no leader epoch, CreateTime for those that
 have no timestamp."""
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_codecs import TimestampType
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_masks import numbers
@@ -19,9 +20,7 @@ from kafka_log.write.encoding import encode
 GROUP_BYTES = 16384
 """Bytes of keys and values of messages that are not compressed, which become one batch; one message may have more."""
 
-MAGIC = 2
 _WHOLE = 1 << 28
-_APPEND_TIME = 1
 _ROW = 8
 """Bytes of a record beside key and value, about."""
 
@@ -31,10 +30,10 @@ _WRITTEN = [name for name in _COLUMNS if name != "magic"]
 
 
 def converted(
-    path: Path, start: int, stop: int, codec: str | None, level: int | None
+    path: Path, start: int, stop: int, magic: int, codec: str | None, level: int | None
 ) -> Iterator[memoryview]:
     """The messages between two places of a file, in pieces of whole batches. A compressed message becomes one batch; others that
-    follow each other share batches. ``codec`` None: as they are.
+    follow each other share batches. ``magic`` is the version of the batches; ``codec`` None: as they are.
 
     Raises :class:`~codecgen.runtime.errors.CodecError` for damage, and rows that no batch can hold.
     """
@@ -42,7 +41,7 @@ def converted(
     rows = (_grouped(batch) for batch in scanner)
     schema = pa.schema([scanner.schema.field(name) for name in _WRITTEN])
     stream = pa.RecordBatchReader.from_batches(schema, rows)
-    return encode(stream, magic=MAGIC, codec=codec, level=level, batch_bytes=_WHOLE)
+    return encode(stream, magic=magic, codec=codec, level=level, batch_bytes=_WHOLE)
 
 
 def _grouped(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -65,7 +64,7 @@ def _first_of_group(rows: pa.RecordBatch, single: Any, kinds: Any) -> Any:
     times = numbers(rows, "timestamp")
     begins = np.ones(rows.num_rows, bool)
     begins[1:] = ~(single[1:] & single[:-1]) | (kinds[1:] != kinds[:-1])
-    begins[1:] |= (kinds[1:] == _APPEND_TIME) & (times[1:] != times[:-1])
+    begins[1:] |= (kinds[1:] == TimestampType.LOG_APPEND_TIME) & (times[1:] != times[:-1])
     before = np.cumsum(_sizes(rows)) - _sizes(rows)
     index = np.arange(rows.num_rows)
     of_run = before - before[np.maximum.accumulate(np.where(begins, index, 0))]

@@ -16,6 +16,7 @@ from kafka_log.disk.transactions import transactions
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.row_selection import Aborted
+from kafka_log.segment.versions import BATCH_VERSIONS, version_of
 from kafka_log.write.account import Account
 from kafka_log.write.checkpoints import copy_partition_metadata, write_leader_epochs
 from kafka_log.write.choice import Wanted, has_producer, is_hidden, not_committed
@@ -75,7 +76,7 @@ def finish(
 
 def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> None:
     """Add the leader epochs of some batches that come next, each with its first offset."""
-    rows = np.flatnonzero(which & (headers.magic >= 2) & (headers.leader_epoch >= 0))
+    rows = np.flatnonzero(which & (headers.leader_epoch >= 0))
     for epoch in np.unique(headers.leader_epoch[rows]).tolist():
         if not epochs or epoch > epochs[-1][0]:
             first = headers.first[rows[headers.leader_epoch[rows] == epoch][0]]
@@ -120,6 +121,8 @@ class _Job:
         self.epochs: list[tuple[int, int]] = []
         self.last = -1
         """The last offset that is written."""
+        self._version = BATCH_VERSIONS[-1]
+        """The version of the last record batch that is written."""
         self._wanted = wanted
         self._hidden = hidden
         self._end = 0  # the offset after the last one that was there, and belongs to the log
@@ -178,7 +181,7 @@ class _Job:
                 log.begin(max(first, last - MAX_RELATIVE))
                 first = log.base_offset
             epoch = self.epochs[-1][0] if self.epochs else -1
-            log.write(without_records(first, last, epoch))
+            log.write(without_records(self._version, first, last, epoch))
             self.last = last
 
     def _uncommitted(self, name: str, found: Contents, taken: Any) -> Any:
@@ -205,6 +208,8 @@ class _Job:
     def _note(self, headers: Headers, there: Any, taken: Any, base: int | None) -> None:
         if taken.any():
             self.last = int(headers.last[taken][-1])
+            version = version_of(int(headers.magic[taken][-1]))
+            self._version = version if version in BATCH_VERSIONS else self._version
         self._end = max(self._end, base or 0, self.last + 1)
         if there.any():
             self._end = max(self._end, int(headers.last[there][-1]) + 1)

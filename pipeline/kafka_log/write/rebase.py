@@ -1,23 +1,28 @@
-"""Batches moved to other offsets, where they lie: what says the offset of a batch is not under its checksum."""
+"""Batches moved to other offsets, where they lie."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
 
-from codecgen.runtime.construct import Layout
+from codecgen.runtime.editing import edit
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs.arrow.records import RECORDS
+from kafka_codecs.rows.batches import BATCHES
 from kafka_log.disk.directory import Segment
-from kafka_log.segment.batch_headers import entries
+from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.positioned_reads import read_exactly
+from kafka_log.segment.versions import field_of, has
 from kafka_log.write.encoding import encode
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_format import LogFormat
+from kafka_log.write.verification import WrittenError
 
-_EPOCH = "partition_leader_epoch"
-_OFFSETS = ("base_offset", "offset")
+_OFFSETS = ("base_offset", "last_offset", "next_offset")
+_SAID = [c for c in BATCHES.columns if c not in ("crc", "position", "size")]
 _ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_offset")]
 
 
@@ -25,37 +30,40 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
     """Add ``shift`` to all offsets of a segment that was ``written`` by us, and give its batches a leader epoch, if that is not None. The
     segment and its indexes keep their names: entries of indexes count from there. The caller has them synced.
 
-    Raises OSError, CodecError.
+    Raises OSError; CodecError where a batch would not say the same at its new place.
     """
-    if shift and written.magic == 0 and written.codec != "none":
+    is_batch = has(written.magic, "record_count")
+    if shift and written.codec != "none" and not is_batch:
         _rewrite(path, shift, written)
         return
-    session = Session(strict=False)
+    if not has(written.magic, "leader_epoch"):
+        epoch = None
+    offset = field_of(written.magic, "base_offset" if is_batch else "last_offset")
+    columns = Columns(_SAID, os.fspath(path))
+    session = Session(strict=False, file=os.fspath(path))
     with path.open("r+b", buffering=0) as file:
         for entry in entries(path):
-            layout = entry.frame.layout
-            source = Source(entry.data, session, origin=entry.position)
-            changed = {}
+            before = dict(zip(_SAID, columns.of(entry), strict=True))
+            changes: dict[str, int] = {}
             if shift:
-                name = next(name for name in _OFFSETS if name in layout.by_name)
-                changed[name] = _value(layout, name, source) + shift
-            if epoch is not None and _EPOCH in layout.by_name:
-                changed[_EPOCH] = epoch
-            for name, value in changed.items():
-                data = layout.by_name[name].codec.write(value, None, session)
-                file.seek(entry.position + layout.offset_of(name))
-                file.write(data)
-
-
-def _value(layout: Layout, name: str, source: Source) -> int:
-    at = layout.offset_of(name)
-    inner = Source(source.data, source.session, pos=at, origin=source.origin)
-    value: int = layout.by_name[name].codec.read(inner, None)
-    return value
+                changes[offset] = before["last_offset" if not is_batch else "base_offset"] + shift
+            if epoch is not None:
+                changes[field_of(written.magic, "leader_epoch")] = epoch
+            data = read_exactly(file, entry.position, entry.frame.size)
+            source = Source(data, session, origin=entry.position)
+            moved = edit(entry.frame.layout, source, changes)
+            after = columns.of(entry._replace(data=moved))
+            wanted = before | {name: before[name] + shift for name in _OFFSETS}
+            wanted |= {} if epoch is None else {"leader_epoch": epoch}
+            if len(moved) != len(data) or after != tuple(wanted.values()):
+                reason = f"the batch at offset {before['last_offset']} cannot be moved by {shift} offsets: its header says other things then"
+                raise WrittenError(reason, source.where(0))
+            file.seek(entry.position)
+            file.write(moved)
 
 
 def _rewrite(path: Path, shift: int, written: LogFormat) -> None:
-    """The messages in a compressed message of the first version have offsets of their own, which are compressed too."""
+    """Write a segment anew: messages in a compressed message may have offsets of their own, which are compressed too."""
     scanner = Scanner(path, _ROWS)
     schema = scanner.schema
     at = schema.get_field_index("offset")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from itertools import chain
@@ -15,16 +15,25 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import LOG_ENTRY, RECORD_BATCH
+from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.disk.directory import Segment
+from kafka_log.segment.batch_headers import Columns, Entry
 from kafka_log.segment.columnar import Scanner
-from kafka_log.segment.framing import layout_of
+from kafka_log.segment.framing import frame_of
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
+from kafka_log.segment.versions import version_of
 from kafka_log.write.contents import Contents
 from kafka_log.write.encoding import encode
+from kafka_log.write.verification import (
+    Written,
+    WrittenError,
+    compare_bytes,
+    compare_rows,
+    records_written,
+)
 
 CHUNK = 8 << 20
 BATCH_BYTES = 1 << 28
@@ -90,6 +99,25 @@ class LogWriter:
         for position in range(start, end, CHUNK):
             self.write(read_exactly(file, position, min(CHUNK, end - position)))
 
+    def flush(self) -> None:
+        """Let what was written be read."""
+        if self._file is not None:
+            self._file.flush()
+
+    def mark(self) -> tuple[int, int]:
+        """Return where the next byte goes, for :meth:`since`."""
+        return max(len(self.segments) - 1, 0), self.size
+
+    def since(self, mark: tuple[int, int]) -> list[Written]:
+        """Return what was written since a mark, so that it can be read."""
+        self.flush()
+        first, start = mark
+        out = []
+        for i, (path, _) in enumerate(self.segments[first:]):
+            stop = path.stat().st_size
+            out.append(Written(path, start if i == 0 else 0, stop))
+        return [one for one in out if one.start < one.stop]
+
     @property
     def is_open(self) -> bool:
         """Whether it has a file open."""
@@ -145,15 +173,21 @@ class Anew:
     error: str | None = None
 
 
-def without_records(first: int, last: int, leader_epoch: int) -> bytes:
-    """A batch with some offsets and no records."""
+def without_records(version: int, first: int, last: int, leader_epoch: int) -> bytes:
+    """Return a batch of a version with some offsets and no records. Raises CodecError if its header does not say them."""
     batch = {
         "base_offset": first,
         "last_offset_delta": last - first,
         "partition_leader_epoch": leader_epoch,
         "records": [],
     }
-    return bytes(RECORD_BATCH.build(batch))
+    data = LOG_ENTRY.cases[version].build(batch)
+    columns = Columns(("base_offset", "last_offset", "leader_epoch", "record_count"), "")
+    said = columns.of(Entry(0, frame_of(data, 0, ""), data))
+    if said != (first, last, leader_epoch, 0):
+        reason = f"a batch of version {version} with offsets {first} to {last} of leader epoch {leader_epoch} says {said}"
+        raise WrittenError(reason)
+    return data
 
 
 def write_batches(
@@ -170,16 +204,21 @@ def write_batches(
     ``constants`` in the place of columns. Of those that are not good the records are written without those whose checksum is wrong,
     unless ``keep_damaged``.
 
-    The segment is called ``name``, or after the first offset that is written in it where that is None. Raises OSError.
+    The segment is called ``name``, or after the first offset that is written in it where that is None. What was written is read again.
+    Raises OSError; CodecError where it does not say the same.
     """
     anew: list[Anew] = []
+    copied: list[tuple[_Run, Written]] = []
+    encoded: list[tuple[_Run, Written]] = []
     rows = Rows(found.segment) if found.troubles or bool(rewritten.any()) else None
     with open_segment(found.segment.path) as file:
         for run in _runs(found, taken, rewritten, name):
             if run.base is not None:
                 log.begin(run.base)
+            start = log.size
             if run.kind == _COPY:
                 log.copy(file, run.start, run.end)
+                copied.append((run, Written(log.segments[-1][0], start, log.size)))
                 continue
             assert rows is not None
             given = rows.of(found.headers.position[list(run.batches)])
@@ -188,17 +227,43 @@ def write_batches(
                     log.write(piece)
             else:
                 (index,) = run.batches
-                version = {"magic": _version(int(found.headers.magic[index]))}
+                version = {"magic": version_of(int(found.headers.magic[index]))}
                 anew.append(_write_anew(log, index, list(given), keep_damaged, constants | version))
+            if log.size > start:
+                encoded.append((run, Written(log.segments[-1][0], start, log.size)))
     if log.size > MAX_SEGMENT:
         raise OSError(f"{found.segment.path}: what is written of it is too large for a segment")
+    log.flush()
+    for run, written in copied:
+        compare_bytes(found.segment.path, found.headers, [written], start=run.start, stop=run.end)
+    if encoded:
+        _compare_encoded(found, encoded, keep_damaged=keep_damaged, constants=constants)
     return anew
 
 
-def _version(magic: int) -> int:
-    """The version of the format that a batch is read as."""
-    layout = layout_of(magic)
-    return next(version for version, known in LOG_ENTRY.cases.items() if known is layout)
+def _compare_encoded(
+    found: Contents,
+    encoded: Sequence[tuple[_Run, Written]],
+    *,
+    keep_damaged: bool,
+    constants: dict[str, Any],
+) -> None:
+    """Raise CodecError if the records of batches that were encoded are not those of the segment, with ``constants``."""
+    names = [name for name in _COLUMNS if name not in (*_TOLD, "base_offset", "magic")]
+    rows = [i for run, _ in encoded for i in run.batches]
+
+    def expected() -> Iterator[pa.RecordBatch]:
+        for given in Rows(found.segment).of(found.headers.position[rows]):
+            kept = given if keep_damaged else given.filter(_not_false(given.column("crc_ok")))
+            for name, value in constants.items():
+                at = kept.schema.get_field_index(name)
+                field = kept.schema.field(at)
+                same = pa.repeat(pa.scalar(value, field.type), kept.num_rows)
+                kept = kept.set_column(at, field, same)
+            yield kept
+
+    found_rows = records_written([written for _, written in encoded], names)
+    compare_rows(expected(), found.segment.path, found_rows, names)
 
 
 def _write_anew(

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from kafka_codecs.arrow.records import RECORDS
+from kafka_log.segment.versions import has
 from kafka_log.write.log_format import TIMESTAMP_TYPES, WriteJob, is_topic
 from kafka_log.write.partitioner import Sticky, by_key
 
@@ -223,7 +224,7 @@ class SinkRows:
             columns["offset"] = _offsets(given["offset"], first)
         magic = self.job.format.magic
         count = len(value)
-        none = -1 if magic == 0 else self.job.created_ms
+        none = self.job.created_ms if has(magic, "max_timestamp") else -1
         times = _times(given["timestamp"], first, none) if "timestamp" in given else None
         made = np.full(count, none) if times is None else times
         columns["timestamp"] = pa.array(made, pa.timestamp("ms", "UTC"))
@@ -232,7 +233,7 @@ class SinkRows:
 
     def _types(self, given: dict[str, Any], count: int) -> Any:
         """What has set the timestamps: the producer unless told."""
-        if self.job.format.magic == 0:
+        if not has(self.job.format.magic, "timestamp_type"):
             return np.full(count, -1, np.int8)
         wanted = self.job.format.timestamp_type
         name = next((name for name in _TYPE_COLUMNS if name in given), None)

@@ -19,12 +19,14 @@ from codecgen.runtime.arrow.casts import RowRefused
 from kafka_log.disk.directory import Segment
 from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
-from kafka_log.write.encoding import MAGIC, encode, parts
+from kafka_log.segment.versions import has
+from kafka_log.write.encoding import encode, parts
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_format import WriteJob
 from kafka_log.write.output import BOUNDS, Out
 from kafka_log.write.segments import LogWriter
 from kafka_log.write.sink_rows import PartitionRows, SinkError, SinkRows
+from kafka_log.write.verification import compare_written
 
 PREFIX, SUFFIX = ".kafka-log-", ".writing"
 """What the names of the directories of jobs begin and end with. No reader takes such a name for a partition's."""
@@ -73,7 +75,7 @@ def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> l
     """Write the rows of one task, a number from 0 on. Each try of a task writes into a directory of its own.
 
     Memory holds one batch of Arrow, and 64 MiB of rows. Raises :class:`~kafka_log.write.sink_rows.SinkError` for rows that cannot be
-    written, OSError; then nothing of the try is left.
+    written, CodecError where what was written does not read as these rows, OSError; then nothing of the try is left.
     """
     place = job_directory(job)
     attempt = place / f"{task}-{uuid.uuid4().hex}"
@@ -151,7 +153,7 @@ class _Partition:
         self._next = 0
         self._records = 0
         self._given = False
-        self._is_old = self._format.magic < MAGIC and self._format.codec != "none"
+        self._is_old = self._format.codec != "none" and not has(self._format.magic, "record_count")
         self.held = 0
         self.most = OLD_FLUSH_BYTES if self._is_old else FLUSH_BYTES
 
@@ -213,7 +215,7 @@ class _Partition:
             self._encode(rows.slice(0, half), start)
             self._encode(rows.slice(half), start + half)
             return
-        epoch: dict[str, object] = {"leader_epoch": 0} if to.magic >= MAGIC else {}
+        epoch: dict[str, object] = {"leader_epoch": 0} if has(to.magic, "leader_epoch") else {}
         pieces = encode(
             rows,
             magic=to.magic,
@@ -222,6 +224,7 @@ class _Partition:
             batch_bytes=to.batch_bytes,
             **epoch,
         )
+        mark = self.log.mark()
         try:
             if self._is_old:  # these do not say where they begin
                 self._out.put(b"".join(pieces), first, last)
@@ -231,6 +234,7 @@ class _Partition:
             if error.row is not None:
                 error.row += start
             raise
+        compare_written(rows, self.log.since(mark))
 
     def finished(self) -> Staged:
         """Write what is left, and the indexes."""

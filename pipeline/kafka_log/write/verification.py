@@ -1,0 +1,266 @@
+"""What was written of a log, read again and compared with what it was made of. Reading shares no code with writing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from codecgen.runtime.arrow.decoder import choose, schema_of
+from codecgen.runtime.errors import ParseError, Where
+from codecgen.runtime.rows import Place, RowView
+from kafka_codecs.arrow.records import RECORDS
+from kafka_log.segment.columnar import BatchScanner, Scanner
+from kafka_log.segment.framing import layout_of
+from kafka_log.segment.header_arrays import Headers
+from kafka_log.segment.kernels import Engine, use_kernels
+from kafka_log.segment.positioned_reads import open_segment, read_exactly
+from kafka_log.segment.row_masks import numbers
+
+CHUNK = 8 << 20
+_POSITION = "position"
+_MAY_CHANGE = {
+    *(_POSITION, "size", "magic", "codec", "crc", "attributes"),
+    "base_offset",  # of records: messages that shared no batch may share one
+}
+"""Columns that say where and how something is written."""
+
+
+class WrittenError(ParseError):
+    """What was written does not say what it was made of. ``where`` is the place in what was read."""
+
+
+class Written(NamedTuple):
+    """Bytes of a segment that were written."""
+
+    path: Path
+    start: int
+    stop: int
+
+
+def columns_of(view: RowView, magics: Iterable[int]) -> list[str]:
+    """Return the columns of a view that have to stay the same when entries of some versions are written in another way.
+
+    A column for which a version has no value may get one.
+    """
+    layouts = {id(layout_of(magic)) for magic in magics}
+    cases = [case for case in view.cases if id(case.layout) in layouts]
+    kept = [name for name in view.columns if name not in _MAY_CHANGE]
+    return [n for n in kept if not any(_is_missing(case.columns[n].value) for case in cases)]
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether the function of a column gives null whatever the entry is."""
+    try:
+        return value(None, None, Place(0, 0)) is None
+    except (AttributeError, TypeError):
+        return False
+
+
+def read_records(
+    path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
+) -> Scanner:
+    """Return the records of a part of a file, with their positions."""
+    wanted = list(dict.fromkeys((*columns, _POSITION, "offset")))
+    engine = _engine(path, start, stop)
+    return Scanner(path, wanted, start=start, stop=stop, engine=engine)
+
+
+def read_headers(
+    path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
+) -> BatchScanner:
+    """Return the headers of the batches of a part of a file, with their positions."""
+    wanted = list(dict.fromkeys((*columns, _POSITION, "base_offset", "last_offset")))
+    engine = _engine(path, start, stop)
+    return BatchScanner(path, wanted, start=start, stop=stop, engine=engine)
+
+
+def _engine(path: Path, start: int, stop: int | None) -> Engine:
+    size = (path.stat().st_size if stop is None else stop) - start
+    return "arrow" if use_kernels(size) else "construct"
+
+
+def compare_rows(
+    expected: Iterable[pa.RecordBatch],
+    source: Path | None,
+    found: Iterable[tuple[Path, pa.RecordBatch]],
+    columns: Sequence[str],
+    what: str = "record",
+) -> None:
+    """Raise WrittenError for the first row that is not the same, or is missing on one side. Memory holds a chunk of each side.
+
+    Args:
+        expected: What was read.
+        source: The file that it was read of. None: rows that come from no file.
+        found: What was written, with its files.
+        columns: Names of columns that both have, with the same types.
+        what: What a row is, for the message.
+    """
+    sources, written = _Rows((source, rows) for rows in expected), _Rows(found)
+    while True:
+        count = min(sources.fill(), written.fill())
+        if not count:
+            break
+        one, other = sources.take(count), written.take(count)
+        for name in columns:
+            if not one.column(name).equals(other.column(name)):
+                raise _difference(one, other, name, sources.path, written.path, what)
+    if sources.left or written.left:
+        side, there = (sources, "is missing") if sources.left else (written, "is too many")
+        row = side.take(1)
+        place = Where(position=_number(row, _POSITION), file=_name(side.path))
+        offset = _offset(row)
+        raise WrittenError(f"the {what} at offset {offset} {there} in what was written", place)
+
+
+def compare_written(rows: pa.RecordBatch, written: Sequence[Written]) -> None:
+    """Raise WrittenError if records that were written do not read as the rows that they were made of."""
+    names = rows.schema.names
+    found = records_written(written, names)
+    compare_rows(_as_read(rows), None, found, names)
+
+
+def _as_read(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield rows with the types that readers give."""
+    schema = schema_of(choose(RECORDS, rows.schema.names))
+    arrays = [rows.column(field.name).cast(field.type) for field in schema]
+    yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
+
+
+class _Rows:
+    """Rows with their files, in pieces of any size."""
+
+    def __init__(self, rows: Iterable[tuple[Path | None, pa.RecordBatch]]) -> None:
+        self._rows = iter(rows)
+        self._held: pa.RecordBatch | None = None
+        self.path: Path | None = None
+
+    @property
+    def left(self) -> bool:
+        """Whether rows are held."""
+        return self._held is not None and self._held.num_rows > 0
+
+    def fill(self) -> int:
+        """Return how many rows can be taken: 0 at the end."""
+        while not self.left:
+            following = next(self._rows, None)
+            if following is None:
+                return 0
+            self.path, self._held = following
+        assert self._held is not None
+        return int(self._held.num_rows)
+
+    def take(self, count: int) -> pa.RecordBatch:
+        """Return the next rows. So many have to be there."""
+        assert self._held is not None
+        taken = self._held.slice(0, count)
+        self._held = self._held.slice(count)
+        return taken
+
+
+def _difference(
+    one: pa.RecordBatch,
+    other: pa.RecordBatch,
+    name: str,
+    source: Path | None,
+    written: Path | None,
+    what: str,
+) -> WrittenError:
+    i = next(i for i in range(one.num_rows) if one.column(name)[i] != other.column(name)[i])
+    row, made = one.slice(i, 1), other.slice(i, 1)
+    values = [_plain(rows.column(name)) for rows in (row, made)]
+    reason = f"{name} of the {what} at offset {_offset(row)} is {values[0]}, but {values[1]} in what was written at byte {_number(made, _POSITION)} of {_name(written)}"
+    return WrittenError(reason, Where(position=_number(row, _POSITION), file=_name(source)))
+
+
+def _plain(column: pa.Array) -> str:
+    if pa.types.is_timestamp(column.type):
+        column = column.view(pa.int64())
+    text = repr(column[0].as_py())
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+def _offset(row: pa.RecordBatch) -> int | None:
+    names = row.schema.names
+    return next(
+        (_number(row, n) for n in ("offset", "base_offset", "last_offset") if n in names), None
+    )
+
+
+def _number(row: pa.RecordBatch, name: str) -> int | None:
+    if name not in row.schema.names:
+        return None
+    found: int | None = row.column(name)[0].as_py()
+    return found
+
+
+def _name(path: Path | None) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def compare_bytes(
+    source: Path, headers: Headers, written: Iterable[Written], *, start: int, stop: int
+) -> None:
+    """Raise WrittenError if the bytes that were written are not those of a file from ``start`` to ``stop``. ``headers`` are those of the
+    batches of the file, for the message."""
+    position = start
+    with open_segment(source) as file:
+        for one in written:
+            with open_segment(one.path) as other:
+                for at in range(one.start, one.stop, CHUNK):
+                    count = min(CHUNK, one.stop - at, stop - position)
+                    before, after = (
+                        read_exactly(file, position, count),
+                        read_exactly(other, at, min(CHUNK, one.stop - at)),
+                    )
+                    if before != after:
+                        raise _other_bytes(source, headers, position, before, after, one.path, at)
+                    position += count
+    if position != stop:
+        raise _other_bytes(source, headers, position, b"", b"", None, 0)
+
+
+def _other_bytes(
+    source: Path,
+    headers: Headers,
+    position: int,
+    before: bytes,
+    after: bytes,
+    written: Path | None,
+    at: int,
+) -> WrittenError:
+    same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))  # fmt: skip
+    row = int(np.searchsorted(headers.position, position + same, side="right")) - 1
+    reason = (
+        f"the batch at offset {int(headers.first[max(row, 0)])} has other bytes in what was written"
+    )
+    if written is not None:
+        reason += f", at byte {at + same} of {written}"
+    return WrittenError(reason, Where(position=position + same, file=os.fspath(source)))
+
+
+def records_written(
+    written: Iterable[Written], columns: Sequence[str]
+) -> Iterator[tuple[Path, pa.RecordBatch]]:
+    """Yield the records that were written, with their files. Places rise in each file."""
+    for path, group in groupby(written, key=lambda one: one.path):
+        places = list(group)
+        starts, stops = (np.array([one[i] for one in places]) for i in (1, 2))
+        for rows in read_records(path, columns, places[0].start, places[-1].stop):
+            at = numbers(rows, _POSITION)
+            inside = at < stops[np.searchsorted(starts, at, side="right") - 1]
+            yield path, rows if inside.all() else rows.filter(pa.array(inside))
+
+
+def headers_written(
+    written: Iterable[Written], columns: Sequence[str]
+) -> Iterator[tuple[Path, pa.RecordBatch]]:
+    """Yield the headers of the batches that were written, with their files."""
+    for one in written:
+        for rows in read_headers(one.path, columns, one.start, one.stop):
+            yield one.path, rows

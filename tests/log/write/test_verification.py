@@ -1,0 +1,152 @@
+"""What was written is read again: a fault in whatever writes is an error that says where, and nothing is left in place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka_codecs import LOG_ENTRY
+from kafka_log import LogDirectory, SegmentReader, read_table, write_log
+from kafka_log.cli import main
+from kafka_log.write import conversion, rebase, segments, staging
+from kafka_log.write.encoding import encode
+from kafka_log.write.verification import WrittenError
+from tests.paths import SAMPLES
+
+SOURCE = SAMPLES / "kafka-4.x" / "transactions-0"
+
+
+def _add(name: str) -> Callable[[dict[str, Any]], None]:
+    def change(batch: dict[str, Any]) -> None:
+        batch[name] += 1
+
+    return change
+
+
+def _drop_record(batch: dict[str, Any]) -> None:
+    del batch["records"][-1]
+
+
+def _other(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(batch: dict[str, Any]) -> None:
+        batch["records"][0][name] = value
+
+    return change
+
+
+def _flag(batch: dict[str, Any]) -> None:
+    batch["attributes"]["is_transactional"] = not batch["attributes"]["is_transactional"]
+
+
+NUMBERS = ("base_offset", "last_offset_delta", "base_timestamp", "max_timestamp", "producer_id")
+FAULTS: dict[str, Callable[[dict[str, Any]], None]] = {
+    **{name: _add(name) for name in (*NUMBERS, "base_sequence", "partition_leader_epoch")},
+    "flag": _flag,
+    "record": _drop_record,
+    "key": _other("key", b"another"),
+    "value": _other("value", None),
+    "headers": _other("headers", [{"key": "h", "value": b"x"}]),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_conversion_that_changes_something_is_refused(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch that is wrong has a right checksum, and reads without a problem."""
+    recompress, done = conversion.recompress, []
+
+    def wrong(data: bytes, magic: int, to: Any, *, file: str, position: int) -> bytes:
+        made = recompress(data, magic, to, file=file, position=position)
+        if done:
+            return made
+        done.append(position)
+        batch = LOG_ENTRY.parse(made)
+        FAULTS[fault](batch)
+        return LOG_ENTRY.build({n: v for n, v in batch.items() if n != "record_count"})
+
+    monkeypatch.setattr(conversion, "recompress", wrong)
+    (row,) = LogDirectory(SOURCE).convert(tmp_path / "out", codec="zstd").to_pylist()
+    (path,) = SOURCE.glob("*.log")
+    (position,) = done
+    first = next(b.base_offset for b in SegmentReader(path) if b.position == position)
+    assert row["what"] == "refused"
+    assert f"byte {position} of {path}" in row["reason"]
+    said = re.search(r"at offset (\d+)", row["reason"])
+    assert said is not None and int(said[1]) - first in range(8)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_copies_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = segments.LogWriter.write
+
+    def wrong(log: segments.LogWriter, data: bytes | memoryview) -> None:
+        write(log, bytes(data[:-1]) + bytes([data[-1] ^ 1]))
+
+    monkeypatch.setattr(segments.LogWriter, "write", wrong)
+    for command in (["convert"], ["salvage"], ["cut", "--offsets", "0:5"]):
+        out = tmp_path / command[0]
+        assert main([*command, str(SOURCE), "--out", str(out)]) == 1
+        told = "".join(capsys.readouterr())
+        assert "has other bytes in what was written" in told
+        assert [p for p in out.iterdir() if p.is_dir()] == []
+
+
+@pytest.mark.parametrize("column", ["key", "value", "timestamp"])
+def test_records_that_are_encoded_are_compared(
+    column: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(stream: pa.RecordBatchReader, **options: Any) -> Any:
+        table = stream.read_all()
+        at = table.schema.get_field_index(column)
+        moved = table.column(at).take(pa.array([*range(1, table.num_rows), 0]))
+        return encode(table.set_column(at, table.schema.field(at), moved), **options)
+
+    monkeypatch.setattr(segments, "encode", wrong)
+    said = LogDirectory(SOURCE).salvage(tmp_path / "out", flatten=True).to_pylist()
+    (row,) = said
+    assert row["what"] == "lost" and row["reason"].startswith(f"{column} of the record at offset ")
+    assert [p for p in (tmp_path / "out").iterdir() if p.is_dir()] == []
+
+
+ROWS = pa.table({"value": [b"a", b"b", b"c"], "key": [b"k", None, b"m"]})
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_rows_of_tables_are_compared(
+    magic: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_log(tmp_path, ROWS, topic="t", magic=magic)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    def wrong(rows: pa.RecordBatch, **options: Any) -> Any:
+        return encode(rows.slice(0, rows.num_rows - 1), **options)
+
+    monkeypatch.setattr(staging, "encode", wrong)
+    with pytest.raises(WrittenError, match="record at offset 2 is missing"):
+        write_log(tmp_path, ROWS, topic="t", magic=magic)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    monkeypatch.undo()
+    write_log(tmp_path, ROWS, topic="t", magic=magic)
+    assert read_table(tmp_path, ["value"]).column("value").to_pylist() == [b"a", b"b", b"c"] * 2
+
+
+def test_a_batch_that_cannot_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_log(tmp_path, ROWS, topic="t")
+    edit = rebase.edit
+
+    def wrong(layout: Any, source: Any, changes: dict[str, Any]) -> bytes:
+        return edit(layout, source, changes | {"last_offset_delta": 9})
+
+    monkeypatch.setattr(rebase, "edit", wrong)
+    with pytest.raises(WrittenError, match="cannot be moved by 3 offsets"):
+        write_log(tmp_path, ROWS, topic="t")
+    monkeypatch.undo()
+    assert read_table(tmp_path, ["value"]).num_rows == 3
