@@ -24,6 +24,7 @@ from kafka_log.cli.common import (
     PROBLEMS,
     EngineError,
 )
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import with_negative_values
 from kafka_log.cli.selection import refusal
 from kafka_log.disk.directory import DirectoryError, NotThere
@@ -109,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(argv)
     except KeyboardInterrupt as interrupt:
-        print(interruption.line(interrupt), file=sys.stderr)
+        print_message(interruption.line(interrupt))
         return COULD_NOT_RUN
 
 
@@ -135,17 +136,17 @@ def _run(argv: Sequence[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GOOD
     except CodecError as error:
-        print(f"kafka-log: {error}", file=sys.stderr)
+        print_message(error)
         return PROBLEMS
     except ModuleNotFoundError as error:
         advice = missing(options.command, error)
         if advice is None:
             raise
-        print(f"kafka-log: {advice}", file=sys.stderr)
+        print_message(advice)
         return COULD_NOT_RUN
     except (DirectoryError, EngineError, NotThere, OSError) as error:
         # All other files that verbs write have their name in the error.
         nameless = isinstance(error, OSError) and error.strerror and error.filename is None
         where = "standard output: " if nameless and options.command not in WRITE_FILES else ""
-        print(f"kafka-log: {where}{error}", file=sys.stderr)
+        print_message(f"{where}{error}")
         return COULD_NOT_RUN

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.interruption import saying
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey, utf8
 from kafka_log.disk.files import PassedOver, line_of, of_topics
@@ -48,18 +49,13 @@ def say_left_out(segments: Sequence[Segment]) -> None:
         if sizes:
             parts.append(f"{len(sizes)} {state} ({filesize.decimal(sum(sizes))})")
     states = ",".join(state for state in STATES if any(s.state == state for s in segments))
-    print(
-        f"kafka-log: segments left out: {', '.join(parts)}; --include {states} takes them in",
-        file=sys.stderr,
-    )
+    print_message(f"segments left out: {', '.join(parts)}; --include {states} takes them in")
 
 
 def say_passed_over(found: Sequence[PassedOver]) -> None:
     """One line on stderr that says what has segments or the name of one, and is not read; nothing when there is nothing."""
     if found:
-        from kafka_log.report.printing import printable
-
-        print(f"kafka-log: {printable(line_of(found))}", file=sys.stderr)
+        print_message(line_of(found))
 
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
@@ -74,10 +70,9 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
     ]
     if places:
         more = f" and {len(places) - PLACES_SAID} more" if len(places) > PLACES_SAID else ""
-        print(
-            f"kafka-log: records left out that lie before the start of their log: {', '.join(places[:PLACES_SAID])}{more};"
-            " --deleted-records takes them in",
-            file=sys.stderr,
+        print_message(
+            f"records left out that lie before the start of their log: {', '.join(places[:PLACES_SAID])}{more};"
+            " --deleted-records takes them in"
         )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka_codecs import Compression
 from kafka_log.cli.common import COULD_NOT_RUN
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.writing import add_writing_arguments, run_writing
-from kafka_log.report.printing import printable
 from kafka_log.segment.versions import BATCH_VERSIONS
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
             text=None,
         )
     except ValueError as error:
-        print(f"kafka-log: {error}", file=sys.stderr)
+        print_message(error)
         return COULD_NOT_RUN
 
 
@@ -73,8 +72,7 @@ def _converted(
     )
     for row in table.to_pylist():
         if row["reason"] is not None and row["what"] != "left out":  # that is said of all at once
-            place = printable(f"{row['topic']}-{row['partition']}: {row['reason']}")
             verdict = "not converted: " if row["what"] == "refused" else ""
-            print(f"kafka-log: {verdict}{place}", file=sys.stderr)
+            print_message(f"{verdict}{row['topic']}-{row['partition']}: {row['reason']}")
     # A column of sentences has no room beside the numbers.
     return table.drop_columns("reason") if options.output == "text" else table

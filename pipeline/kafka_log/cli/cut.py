@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from kafka_log.cli.common import COULD_NOT_RUN
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import PLACES
 from kafka_log.cli.writing import add_writing_arguments, run_writing
 from kafka_log.segment.times import TIMES
@@ -29,7 +29,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     if options.offsets is None and options.time is None:
-        print("kafka-log: cut where? --offsets A:B or --time A:B says it", file=sys.stderr)
+        print_message("cut where? --offsets A:B or --time A:B says it")
         return COULD_NOT_RUN
     return run_writing(
         options,

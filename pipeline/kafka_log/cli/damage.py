@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.cli.common import GOOD, PROBLEMS
+from kafka_log.cli.messages import print_message
 
 
 def reported(
@@ -17,11 +17,11 @@ def reported(
     try:
         code = run()
     except CodecError as error:
-        print(f"kafka-log: {error}", file=sys.stderr)
+        print_message(error)
     else:
         return say_damage(told) or code
     if salvage is not None:
-        print("kafka-log: what cannot be read is left out", file=sys.stderr)
+        print_message("what cannot be read is left out")
         salvage()
     say_damage(told)
     return PROBLEMS
@@ -31,5 +31,5 @@ def say_damage(lines: Iterable[str]) -> int:
     """Say on the standard error what could not be read, each once. Returns the exit code."""
     said = list(dict.fromkeys(lines))
     for line in said:
-        print(f"kafka-log: {line}", file=sys.stderr)
+        print_message(line)
     return PROBLEMS if said else GOOD

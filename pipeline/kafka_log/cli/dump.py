@@ -16,6 +16,7 @@ from kafka_log.cli.common import (
     found,
     opener,
 )
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import RECORDS, selection_of
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     except ValueError as error:
         if isinstance(error, UnicodeError):
             raise
-        print(f"kafka-log: {error}", file=sys.stderr)
+        print_message(error)
         return COULD_NOT_RUN
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,6 +17,7 @@ from kafka_log.cli.common import (
     say_deleted,
 )
 from kafka_log.cli.interruption import Interrupted, saying
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import Times, argument
 from kafka_log.cli.selection import RECORDS, add_selection, say_unmatched, selection_of
 from kafka_log.disk.directory import Partition
@@ -127,11 +129,11 @@ def _export(options: argparse.Namespace) -> int:
     from kafka_log.write.beside import refuse_inside
 
     if options.format in TABLES:
-        print(f"kafka-log: --format {options.format} needs --spark", file=sys.stderr)
+        print_message(f"--format {options.format} needs --spark")
         return COULD_NOT_RUN
     if is_url(options.out):
         reason = "files are written to this machine's disks, and only tables of --spark to stores"
-        print(f"kafka-log: {options.out}: {reason}", file=sys.stderr)
+        print_message(f"{options.out}: {reason}")
         return COULD_NOT_RUN
     partitions, asked = found(options), _AskedFor.of(options)
     selection = asked.selection
@@ -143,25 +145,28 @@ def _export(options: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
+    with (
+        ExitStack() as closed_at_end,
+        Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        ) as progress,
+    ):
         task = progress.add_task("")
 
         def told(partition: Partition, count: int) -> None:
             asked.note_begun()
-            name = f"{partition.topic}-{partition.partition}"
+            name = printable(f"{partition.topic}-{partition.partition}")
             progress.update(
                 task, description=f"{done + 1} of {len(partitions)}: {name}, {count:,} rows"
             )
 
         try:
-            for file in export(
+            written = export(
                 _of_view(partitions, options.view),
                 options.out,
                 options.format,
@@ -170,16 +175,12 @@ def _export(options: argparse.Namespace) -> int:
                 columns=options.columns.split(",") if options.columns else None,
                 view=options.view,
                 selection=selection,
-            ):
+            )
+            for file in closed_at_end.enter_context(closing(written)):
                 done, made, rows = done + 1, made + file.made, rows + file.rows
                 bad += len(file.lost) + file.damaged
                 for line in file.lost:
-                    progress.console.print(
-                        f"kafka-log: {printable(line)}",
-                        highlight=False,
-                        soft_wrap=True,
-                        markup=False,
-                    )
+                    print_message(line)
                 kept = "" if file.made else " (was there)"
                 hurt = (
                     f", {file.damaged:,} of damaged batches: see column damage"
@@ -197,14 +198,13 @@ def _export(options: argparse.Namespace) -> int:
                 f"{done} of {len(partitions)} files are whole, with {rows:,} rows; the same command goes on"
             ) from None
         except (ExportError, ValueError) as error:
-            print(f"kafka-log: {error}", file=sys.stderr)
+            print_message(error)
             return COULD_NOT_RUN
         except CodecError as error:
-            print(f"kafka-log: {error}", file=sys.stderr)
-            print(
-                f"kafka-log: {done} of {len(partitions)} files are whole; --policy salvage goes on after damage,"
-                " into another directory or with --overwrite",
-                file=sys.stderr,
+            print_message(error)
+            print_message(
+                f"{done} of {len(partitions)} files are whole; --policy salvage goes on after damage,"
+                " into another directory or with --overwrite"
             )
             return PROBLEMS
     asked.note_finished()
@@ -253,10 +253,9 @@ class _AskedFor:
         if self._times is not None and self._begun is not None:
             from kafka_log.report.printing import iso_time
 
-            print(
-                f"kafka-log: goes on with the export that was begun at {iso_time(self._begun)}:"
-                f" --time {self._times.text} is as of then; another --out begins anew",
-                file=sys.stderr,
+            print_message(
+                f"goes on with the export that was begun at {iso_time(self._begun)}:"
+                f" --time {self._times.text} is as of then; another --out begins anew"
             )
 
     def note_begun(self) -> None:
@@ -283,7 +282,7 @@ def _by_spark(options: argparse.Namespace) -> int:
     }
     for name, given in wrong.items():
         if given:
-            print(f"kafka-log: {name} does not go with --spark", file=sys.stderr)
+            print_message(f"{name} does not go with --spark")
             return COULD_NOT_RUN
     # By name: this layer does not know Spark.
     command = importlib.import_module("pyspark_kafka_log.export.command")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import GOOD, PROBLEMS, screen_width
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.tables import add_output
 from kafka_log.segment.places import place_of
 
@@ -85,7 +86,6 @@ def run(options: argparse.Namespace) -> int:
 def _table(options: argparse.Namespace) -> int:
     """What the text shows, as rows; its notes and damage are on the error output."""
     from kafka_log.report.hexdump_table import hexdump_table
-    from kafka_log.report.printing import printable
     from kafka_log.report.table_output import write
 
     parts = list(_parts(options))
@@ -94,7 +94,7 @@ def _table(options: argparse.Namespace) -> int:
     sys.stdout.buffer.flush()
     for part in parts:
         for line in (*part.notes, *part.damage):
-            print(f"kafka-log: {printable(line)}", file=sys.stderr)
+            print_message(line)
     return PROBLEMS if any(part.damage for part in parts) else GOOD
 
 

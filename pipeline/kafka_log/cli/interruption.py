@@ -24,4 +24,4 @@ def saying(done: Callable[[], str]) -> Iterator[None]:
 def line(interrupt: KeyboardInterrupt) -> str:
     """What the command says at its end."""
     said = str(interrupt) if isinstance(interrupt, Interrupted) else "what was printed is not all"
-    return f"kafka-log: interrupted: {said}"
+    return f"interrupted: {said}"

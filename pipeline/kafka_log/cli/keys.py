@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of, say_deleted
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import BYTES, RECORDS, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.tables.selection import Selection
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     empty = "no partitions" if selection.keys is None else "no record has this key"
     code = show(options, answer, empty, has_bar=True)
     for problem in problems:
-        print(f"kafka-log: {problem}", file=sys.stderr)
+        print_message(problem)
     return PROBLEMS if problems else code
 
 

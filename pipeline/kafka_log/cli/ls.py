@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         nonlocal bad
         for partition in log.found:
             if partition.error is not None:
-                print(f"kafka-log: {partition.error}", file=sys.stderr)
+                print_message(partition.error)
                 bad += 1
         return log.ls(segments=options.segments)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.disk.directory import no_such
@@ -72,7 +72,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code: 1 when something was left out."""
     if (wrong := _meaningless(options)) is not None:
-        print(f"kafka-log: {wrong}", file=sys.stderr)
+        print_message(wrong)
         return COULD_NOT_RUN
     damage: list[str] = []
 
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     given = [f"--{name}" for name in CHOICE if getattr(options, name)]
     code = show(options, table, empty, filtered=given if options.changes is None else None)
     for line in damage:
-        print(f"kafka-log: {line}", file=sys.stderr)
+        print_message(line)
     return PROBLEMS if damage else code
 
 

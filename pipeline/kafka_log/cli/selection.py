@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import base64
 import binascii
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument, offset_range, time_range
 from kafka_log.disk.names import STATES, states_of
 from kafka_log.segment.row_selection import Header
@@ -95,7 +95,7 @@ def say_unmatched(options: argparse.Namespace, *more: str) -> None:
     given = [name for name in names if name not in _OTHERS and getattr(options, name) not in (None, ())]  # fmt: skip
     flags = [*map(_flag, given), *more]
     if flags:
-        print(f"kafka-log: nothing matches {', '.join(flags)}", file=sys.stderr)
+        print_message(f"nothing matches {', '.join(flags)}")
     if (
         "offsets" in given and "include" in names
     ):  # else these are no offsets of the logs that are read
@@ -107,7 +107,6 @@ def _say_offsets(options: argparse.Namespace) -> None:
     from kafka_log.disk.directory import chosen, survey
     from kafka_log.disk.log_start import LogStarts
     from kafka_log.disk.replicas import log_end, one_of_each
-    from kafka_log.report.printing import printable
 
     there = survey(options.paths, options.include, unreadable_raises=False).found
     there = one_of_each(chosen(there, options.topic, options.partition), options.replicas or "keep")
@@ -130,7 +129,7 @@ def _say_offsets(options: argparse.Namespace) -> None:
     if said:
         more = len(there) - _LOGS_SAID
         rest = f" and {more} more partitions" if more > 0 else ""
-        print(f"kafka-log: offsets there: {printable(', '.join(said))}{rest}", file=sys.stderr)
+        print_message(f"offsets there: {', '.join(said)}{rest}")
 
 
 def refusal(options: argparse.Namespace, left: Sequence[str]) -> str:

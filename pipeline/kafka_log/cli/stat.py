@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_reading, progress_of
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.disk.directory import NotThere
-from kafka_log.report.printing import printable
 from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     if options.largest is not None and options.top is not None:
         reason = "--top means nothing to --largest, which says how many: --largest N --by ... has N of each"
-        print(f"kafka-log: {reason}", file=sys.stderr)
+        print_message(reason)
         return COULD_NOT_RUN
     problems = 0
     total: pa.Table | None = None
@@ -79,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     def told(line: str) -> None:
         nonlocal problems
         problems += 1
-        print(f"kafka-log: {printable(line)}", file=sys.stderr)
+        print_message(line)
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal total

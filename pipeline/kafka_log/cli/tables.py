@@ -14,8 +14,8 @@ from kafka_log.cli.common import (
     say_passed_over,
     screen_width,
 )
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import PLACES, add_selection, say_unmatched
-from kafka_log.report.printing import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,10 +72,7 @@ def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
             if is_writing
             else "not compared"
         )
-        print(
-            f"kafka-log: snapshots of the metadata in {printable(str(path))} are {why}",
-            file=sys.stderr,
-        )
+        print_message(f"snapshots of the metadata in {path} are {why}")
 
 
 def show(

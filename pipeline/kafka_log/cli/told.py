@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import BinaryIO
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.cli.common import GOOD, PROBLEMS
+from kafka_log.cli.messages import print_message
 from kafka_log.disk.directory import Segment
 from kafka_log.report import damage_lines
+from kafka_log.report.printing import printable
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import damage
 
@@ -44,9 +45,9 @@ class Told:
 
 def on_stderr(line: str) -> None:
     """A line for people, where programs read the rows."""
-    print(f"kafka-log: {line.strip()}", file=sys.stderr)
+    print_message(line.strip())
 
 
 def say(out: BinaryIO, line: str) -> None:
-    """A line among the rows."""
-    out.write(line.encode("utf-8", "backslashreplace") + b"\n")
+    """Write a line among the rows. Escape what a terminal would not print."""
+    out.write(printable(line).encode() + b"\n")

@@ -130,8 +130,8 @@ class TextRows:
         return 0 if is_last else self.pads.get(schema.names[i], 0)
 
     def say(self, line: str) -> None:
-        """A line that is no row."""
-        self.out.write(line.encode("utf-8", "backslashreplace") + b"\n")
+        """Write a line that is no row. Escape what a terminal would not print."""
+        self.out.write(printable(line).encode() + b"\n")
         self.out.flush()
 
     def close(self) -> None:

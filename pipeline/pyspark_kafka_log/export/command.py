@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS
+from kafka_log.cli.messages import print_message
 from kafka_log.disk.directory import Partition
 from kafka_log.tables.selection import Selection
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
@@ -76,39 +77,35 @@ def export_by_spark(
                 compression=options.compression,
             )
     except KeyboardInterrupt:
-        print("kafka-log: interrupted: nothing was added", file=sys.stderr)
+        print_message("interrupted: nothing was added")
         return COULD_NOT_RUN
     except DataLossError as error:
-        print(f"kafka-log: {error}", file=sys.stderr)
-        print("kafka-log: --ignore-data-loss goes on with what is there", file=sys.stderr)
+        print_message(error)
+        print_message("--ignore-data-loss goes on with what is there")
         return PROBLEMS
     except TaskError as error:
-        print(f"kafka-log: {error}", file=sys.stderr)
-        print(
-            "kafka-log: nothing was added; --policy salvage goes on after damage", file=sys.stderr
-        )
+        print_message(error)
+        print_message("nothing was added; --policy salvage goes on after damage")
         return PROBLEMS
     except OptionError as error:
         print(error, file=sys.stderr)  # it says kafka-log itself
         return COULD_NOT_RUN
     except (ExportError, JavaNotFound) as error:
-        print(f"kafka-log: {error}", file=sys.stderr)
+        print_message(error)
         return COULD_NOT_RUN
     return _say(done)
 
 
 def _say(done: Exported) -> int:
     for line in (*done.missed, *done.lost):
-        print(f"kafka-log: {line}", file=sys.stderr)
+        print_message(line)
     if done.lost_places:
-        print(
-            f"kafka-log: {done.lost_bytes:,} bytes in {done.lost_places:,} places could not be read whole",
-            file=sys.stderr,
+        print_message(
+            f"{done.lost_bytes:,} bytes in {done.lost_places:,} places could not be read whole"
         )
     if done.damaged:
-        print(
-            f"kafka-log: {done.damaged:,} of the rows are of damaged batches: add problem to --columns to see which",
-            file=sys.stderr,
+        print_message(
+            f"{done.damaged:,} of the rows are of damaged batches: add problem to --columns to see which"
         )
     since = f", since the last time {len(done.first):,} partitions" if done.first else ""
     print(
