@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -95,9 +95,9 @@ class Contents(Opened):
         selection: Selection | None = None,
         overwrite: bool = False,
         **filters: Unpack[RowFilters],
-    ) -> Iterator[Exported]:
+    ) -> Generator[Exported, None, None]:
         """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
-        ``csv``. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
+        ``csv``. The directory is locked until this is exhausted or closed. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
         from kafka_log.report.export import FORMATS, export
         from kafka_log.tables.selection import changed
         from kafka_log.write.beside import refuse_inside

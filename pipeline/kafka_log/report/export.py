@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, Unpack
@@ -21,7 +21,6 @@ from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.selection import RowFilters, Selection, changed
 from kafka_log.write.beside import (
-    MAX_NAME,
     difference,
     is_same,
     made_of,
@@ -30,6 +29,7 @@ from kafka_log.write.beside import (
     whole_file,
 )
 from kafka_log.write.manifest import Manifest
+from kafka_log.write.output_lock import MAX_NAME, locked_output
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
 MANIFEST = manifest_name("export")
@@ -66,23 +66,21 @@ def export(
     progress: Callable[[Partition, int], None] = lambda partition, rows: None,
     policy: Policy | str | None = None,
     **filters: Unpack[RowFilters],
-) -> Iterator[Exported]:
+) -> Generator[Exported, None, None]:
     """Write a file for each partition into a directory, one after the other: ``TOPIC-PARTITION.KIND``.
 
     ``columns``, ``view``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
     come before the others, so that the files can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them.
     Each file is written beside and renamed when it is whole. What was made of the same log (:mod:`kafka_log.disk.log_identity`) with the
     same segments, from the same start, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
-    rows that are written so far. Memory holds one row group.
+    rows that are written so far. Memory holds one row group. The directory is locked until this is exhausted or closed.
 
-    Raises :class:`ExportError`, :class:`~kafka_log.write.beside.OutError` for a place inside of a partition, and what scan raises; files that are
+    Raises :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes there, :class:`ExportError`, :class:`~kafka_log.write.beside.OutError` for a place inside of a partition, and what scan raises; files that are
     whole stay. The error of a directory that cannot be read comes after the files of all others; ``salvage`` counts it as lost.
     """
     partitions = with_tiers(partitions)
     places = _places(partitions, out, kind)
     refuse_inside(out, [p.directory for p in partitions if isinstance(p.directory, Path)])
-    out.mkdir(parents=True, exist_ok=True)
-    manifest = Manifest(out / MANIFEST, ("rows", "lost", "damaged", "made_of"))
     selection = changed(selection, policy, filters)
     # Which partitions and states, the caller has said.
     selection = selection.but(topics=None, partitions=None, include=())
@@ -92,35 +90,42 @@ def export(
     if selection.policy is not Policy.SALVAGE:
         # What cannot be read stops nothing that can.
         ordered.sort(key=lambda place: place[1].error is not None)
-    for path, partition in ordered:
-        if partition.error is not None and selection.policy is not Policy.SALVAGE:
-            raise partition.error
-        start = None if selection.deleted_records else starts.of(partition)
-        now = made_of(partition, asked, start)
-        before = manifest.get(path.name)
-        if path.exists() and before is not None and is_same(before["made_of"], now):
-            yield Exported(
-                path, partition, before["rows"], False, tuple(before["lost"]), before["damaged"]
-            )
-            continue
-        if path.exists() and not overwrite:
-            why = "nobody knows of what" if before is None else difference(before["made_of"], now)
-            reason = f"is there, made of something else ({why}): choose another directory, or --overwrite"
-            raise ExportError(path, reason)
-        counts = 0, 0
-        lost = [] if partition.error is None else [str(partition.error)]
-        with whole_file(path) as file:
-            for counts in _written(partition, file, kind, columns, view, selection, lost):
-                progress(partition, counts[0])
-        rows, damaged = counts
-        try:
-            manifest.add(
-                path.name, {"rows": rows, "lost": lost, "damaged": damaged, "made_of": now}
-            )
-        except OSError:
-            path.unlink(missing_ok=True)  # nobody would know of what it is
-            raise
-        yield Exported(path, partition, rows, True, tuple(lost), damaged)
+    with locked_output(out):
+        manifest = Manifest(out / MANIFEST, ("rows", "lost", "damaged", "made_of"))
+        for path, partition in ordered:
+            if partition.error is not None and selection.policy is not Policy.SALVAGE:
+                raise partition.error
+            start = None if selection.deleted_records else starts.of(partition)
+            now = made_of(partition, asked, start)
+            before, is_there = manifest.get(path.name), path.exists()
+            if is_there and before is not None and is_same(before["made_of"], now):
+                yield Exported(
+                    path, partition, before["rows"], False, tuple(before["lost"]), before["damaged"]
+                )
+                continue
+            if is_there and not overwrite:
+                why = (
+                    "nobody knows of what" if before is None else difference(before["made_of"], now)
+                )
+                reason = f"is there, made of something else ({why}): choose another directory, or --overwrite"
+                raise ExportError(path, reason)
+            counts = 0, 0
+            lost = [] if partition.error is None else [str(partition.error)]
+            if is_there:
+                # If the process dies before the new line, the file is of unknown origin, never taken for the old one.
+                manifest.add(path.name, {"rows": 0, "lost": [], "damaged": 0, "made_of": None})
+            with whole_file(path) as file:
+                for counts in _written(partition, file, kind, columns, view, selection, lost):
+                    progress(partition, counts[0])
+            rows, damaged = counts
+            try:
+                manifest.add(
+                    path.name, {"rows": rows, "lost": lost, "damaged": damaged, "made_of": now}
+                )
+            except OSError:
+                path.unlink(missing_ok=True)  # nobody would know of what it is
+                raise
+            yield Exported(path, partition, rows, True, tuple(lost), damaged)
 
 
 def _places(partitions: Sequence[Partition], out: Path, kind: Format) -> dict[Path, Partition]:

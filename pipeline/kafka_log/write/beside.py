@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -16,6 +15,7 @@ from kafka_log.disk.log_identity import log_of, resolved, segment_of
 from kafka_log.disk.names import LOG_START
 from kafka_log.write.log_starts import checkpoint, kept
 from kafka_log.write.manifest import Manifest
+from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged, staged_path
 
 
 class OutError(DirectoryError):
@@ -25,7 +25,7 @@ class OutError(DirectoryError):
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file that takes its name when it is whole, and is gone when it does not become so."""
-    partial = path.with_name(_partial(path.name))
+    partial = staged_path(path)
     try:
         with partial.open("wb") as file:
             yield file
@@ -38,30 +38,26 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 class OutDirectory:
-    """Where a job writes a directory for each partition. A file beside them says what each was made of, so that the same job goes on
-    where it ended, and no other one writes there.
+    """Where a job writes a directory for each partition, while it holds the lock of the whole (:func:`~kafka_log.write.output_lock.locked_output`).
+    A file beside them says what each was made of, so that the same job goes on where it ended, and no other one writes there.
 
-    Raises :class:`OutError` for a place that is inside of what is read, or holds anything else; OSError.
+    Raises :class:`OutError` for a place that holds anything else; OSError.
     """
 
-    def __init__(self, out: Path, job: str, inputs: Sequence[Path]) -> None:
+    def __init__(self, out: Path, job: str) -> None:
         self.path = out
         self.job = job
-        refuse_inside(out, inputs)
-        out.mkdir(parents=True, exist_ok=True)
         self._manifest = Manifest(out / manifest_name(job), ("made_of", "rows"))
-        known = {self._manifest.path.name, *self._manifest}
+        known = {OUTPUT_LOCK, self._manifest.path.name, *self._manifest}
         if self._log_starts():
             known.add(LOG_START)
         for child in sorted(out.iterdir()):
-            if child.name in known or _is_partial(child.name):
+            if child.name in known or is_staged(child.name):
                 continue
             raise OutError(
                 out,
                 f"{child.name!r} is in it, and not of this job: choose a directory that is empty",
             )
-        for name in self._manifest:
-            shutil.rmtree(self._partial(name), ignore_errors=True)
 
     def finished(
         self, name: str, source: Callable[[], Mapping[str, Any]]
@@ -91,8 +87,7 @@ class OutDirectory:
     ) -> Iterator[Path]:
         """An empty directory for a partition, which takes its name in the end. ``rows`` are what is said of it then, ``log_start`` is
         the log start offset that it had; what of it a broker has to be told goes into a file beside the partitions."""
-        partial = self._partial(name)
-        shutil.rmtree(partial, ignore_errors=True)
+        partial = staged_path(self.path / name)
         partial.mkdir()
         try:
             yield partial
@@ -122,9 +117,6 @@ class OutDirectory:
             if start is not None and place is not None:
                 starts[place] = start
         return starts
-
-    def _partial(self, name: str) -> Path:
-        return self.path / _partial(name)
 
 
 def manifest_name(job: str) -> str:
@@ -218,22 +210,6 @@ def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
                 continue  # a file by itself: it may lie anywhere
         if place == path or path in place.parents:
             raise OutError(out, f"it is inside of {given}, which is read: choose another directory")
-
-
-MAX_NAME = 255
-"""Bytes of a name that file systems have room for."""
-
-
-def _partial(name: str) -> str:
-    """What something is called until it is whole."""
-    made = f".{name}.partial"
-    if len(os.fsencode(made)) <= MAX_NAME:
-        return made
-    return f".{hashlib.sha256(os.fsencode(name)).hexdigest()}.partial"
-
-
-def _is_partial(name: str) -> bool:
-    return name.startswith(".") and name.endswith(".partial")
 
 
 def sync(path: Path) -> None:

@@ -18,12 +18,13 @@ from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.disk.snapshots import snapshots
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.account import Account
-from kafka_log.write.beside import OutDirectory, made_of, names_of
+from kafka_log.write.beside import OutDirectory, made_of, names_of, refuse_inside
 from kafka_log.write.checkpoints import copy_snapshots
 from kafka_log.write.choice import Wanted
 from kafka_log.write.conversion import CONVERTED, Converted, write_converted
 from kafka_log.write.indexes import INTERVAL_BYTES, Rest, write_indexes
 from kafka_log.write.log_starts import log_start
+from kafka_log.write.output_lock import locked_output
 from kafka_log.write.partitions import Advance, write_partition
 from kafka_log.write.recompression import Target
 from kafka_log.write.said import SAID, Said, as_rows
@@ -63,34 +64,36 @@ def run_job(
     """
     partitions = [_of_log(partition) for partition in partitions]
     names = names_of(partitions)
-    place = OutDirectory(out, job, inputs)
-    log_starts = LogStarts()
-    starts = [log_start(log_starts, partition) for partition in partitions]
-    sources = [
-        partial(made_of, partition, options, start, beside(partition))
-        for partition, start in zip(partitions, starts, strict=True)
-    ]
-    finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
-    rows: list[dict[str, Any]] = []
-    jobs = zip(partitions, names, sources, finished, starts, strict=True)
-    for partition, name, source, before, start in jobs:
-        where = utf8(partition.topic), partition.partition
-        if leaves is not None:
-            rows += as_rows(*where, map(leaves, _snapshots(partition)))
-        if before is not None:
-            rows += before
-            advance(sum(segment.size for segment in partition.segments))
-            continue
-        said: list[dict[str, Any]] = []
-        try:
-            if partition.error is not None:
-                raise partition.error
-            with place.partition(name, source(), said, start) as directory_of:
-                said += as_rows(*where, work(partition, directory_of, advance))
-        except (CodecError, UnreadableError) as error:
-            said = as_rows(*where, [refused(partition, str(error))])
-        rows += said
-    return pa.Table.from_pylist(rows, schema)
+    refuse_inside(out, inputs)
+    with locked_output(out):
+        place = OutDirectory(out, job)
+        log_starts = LogStarts()
+        starts = [log_start(log_starts, partition) for partition in partitions]
+        sources = [
+            partial(made_of, partition, options, start, beside(partition))
+            for partition, start in zip(partitions, starts, strict=True)
+        ]
+        finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
+        rows: list[dict[str, Any]] = []
+        jobs = zip(partitions, names, sources, finished, starts, strict=True)
+        for partition, name, source, before, start in jobs:
+            where = utf8(partition.topic), partition.partition
+            if leaves is not None:
+                rows += as_rows(*where, map(leaves, _snapshots(partition)))
+            if before is not None:
+                rows += before
+                advance(sum(segment.size for segment in partition.segments))
+                continue
+            said: list[dict[str, Any]] = []
+            try:
+                if partition.error is not None:
+                    raise partition.error
+                with place.partition(name, source(), said, start) as directory_of:
+                    said += as_rows(*where, work(partition, directory_of, advance))
+            except (CodecError, UnreadableError) as error:
+                said = as_rows(*where, [refused(partition, str(error))])
+            rows += said
+        return pa.Table.from_pylist(rows, schema)
 
 
 def _of_log(partition: Partition) -> Partition:

@@ -20,6 +20,7 @@ from kafka_log.disk.log_identity import log_of, segment_of
 from kafka_log.report.export import MANIFEST, ExportError, export
 from kafka_log.report.unfinished_exports import NOTES
 from kafka_log.write.manifest import Manifest
+from kafka_log.write.output_lock import OutputLockedError
 from tests.paths import SAMPLES
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -205,18 +206,47 @@ def test_a_log_that_has_grown_is_told(tmp_path: Path) -> None:
     assert f"1 with {size} bytes, and now 1 with {size + 16} bytes" in str(raised.value)
 
 
-def test_two_exports_that_write_at_a_time_keep_each_others_files(tmp_path: Path) -> None:
+def test_a_second_export_waits_for_the_first_and_keeps_its_files(tmp_path: Path) -> None:
     a = made(tmp_path / "a", "one", topic="a")
     b = made(tmp_path / "b", "two", topic="b")
+    refused: list[OutputLockedError] = []
 
     def other(partition: Any, rows: int) -> None:
-        if not (tmp_path / "out" / "b-0.parquet").exists():
+        with pytest.raises(OutputLockedError) as raised:
             list(export(discover(b), tmp_path / "out"))
+        refused.append(raised.value)
 
     list(export(discover(a), tmp_path / "out", progress=other))
+    assert refused and not (tmp_path / "out" / "b-0.parquet").exists()
+    list(export(discover(b), tmp_path / "out"))
     known = Manifest(tmp_path / "out" / MANIFEST, ("made_of",))
     assert {*known} == {"a-0.parquet", "b-0.parquet"}
     assert [f.made for f in export(discover(b), tmp_path / "out")] == [False]
+
+
+def test_an_overwritten_file_is_never_taken_for_the_one_before(tmp_path: Path) -> None:
+    """The process dies after the new file has its name, and before the manifest says so."""
+    a = made(tmp_path / "a", "one")
+    b = made(tmp_path / "b", "two")
+    out = tmp_path / "out"
+    list(export(discover(a), out))
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        add, lines = Manifest.add, []
+
+        def dies(manifest: Manifest, name: str, said: Any) -> None:
+            lines.append(said)
+            if len(lines) == 2:
+                raise KeyboardInterrupt
+            add(manifest, name, said)
+
+        patch.setattr(Manifest, "add", dies)
+        list(export(discover(b), out, overwrite=True))
+    assert values(out) == {b"two"}
+    for logs in (a, b):
+        with pytest.raises(ExportError, match="nobody knows of what"):
+            list(export(discover(logs), out))
+    assert [f.made for f in export(discover(b), out, overwrite=True)] == [True]
+    assert [f.made for f in export(discover(b), out)] == [False]
 
 
 # ---------------------------------------------------------------- times that are told from the present

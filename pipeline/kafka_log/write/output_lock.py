@@ -1,0 +1,151 @@
+"""The lock of an output directory: one process at a time writes into it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from kafka_log.disk.directory import DirectoryError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+OUTPUT_LOCK = ".kafka-log.lock"
+"""The lock file. It is there while a process writes, and after a process that was killed. It says who holds the lock."""
+
+MAX_NAME = 255
+"""Bytes of a name that file systems have room for."""
+
+_MAX_HOLDER_BYTES = 1 << 16
+_STAGED = re.compile(r"\..*\.[0-9a-f]{32}\.partial", re.DOTALL)
+_WINDOWS_LOCKED_BYTE = 1 << 30
+"""Windows refuses to read a locked byte. This one lies behind the text, so that others can read who holds the lock."""
+
+
+class OutputLockedError(DirectoryError):
+    """Another process writes into the output directory, or its file system has no locks. ``path`` is the directory."""
+
+
+@contextmanager
+def locked_output(out: Path) -> Iterator[None]:
+    """Create an output directory and hold its lock. Remove staged files that processes left there when they died.
+
+    The operating system releases the lock when its process ends, however it ends.
+
+    Raises:
+        OutputLockedError: if another process, or another job of this process, holds the lock; or if the file system has no locks.
+        OSError: if the directory or the lock file cannot be created.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    file = _open_locked(out)
+    try:
+        _write_holder(file)
+        _remove_staged(out)
+        yield
+    finally:
+        with suppress(OSError):  # Windows does not remove open files: an old lock file does no harm
+            (out / OUTPUT_LOCK).unlink(missing_ok=True)
+        with suppress(OSError):
+            file.close()
+
+
+def staged_path(path: Path) -> Path:
+    """Return a new path beside ``path`` for a file or directory that is renamed to ``path`` when it is whole. No two calls return the same path."""
+    suffix = f".{uuid.uuid4().hex}.partial"
+    stem = os.fsencode(f".{path.name}")[: MAX_NAME - len(suffix)]
+    return path.with_name(stem.decode("utf-8", "ignore") + suffix)
+
+
+def is_staged(name: str) -> bool:
+    """Return whether :func:`staged_path` makes names like this one."""
+    return _STAGED.fullmatch(name) is not None
+
+
+def _open_locked(out: Path) -> BinaryIO:
+    """Open the lock file and lock it. Raises OutputLockedError, OSError."""
+    path = out / OUTPUT_LOCK
+    while True:
+        file = path.open("a+b", buffering=0)
+        try:
+            if not _try_lock(file):
+                raise OutputLockedError(out, f"{_describe_holder(file)} writes into it: {_ADVICE}")
+            # The holder before may have removed the file between the two calls: then it locks nothing.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    return file
+        except OSError as error:
+            file.close()
+            if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL):
+                reason = f"its file system has no locks ({error.strerror}): choose a directory on another one"
+                raise OutputLockedError(out, reason) from None
+            raise
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+_ADVICE = "wait until it is done, or choose another directory"
+
+
+def _try_lock(file: BinaryIO) -> bool:
+    """Lock an open file. Return False if another open file has the lock. Raises OSError."""
+    try:
+        if sys.platform == "win32":
+            file.seek(_WINDOWS_LOCKED_BYTE)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+            return False
+        raise
+    return True
+
+
+def _write_holder(file: BinaryIO) -> None:
+    """Replace the text of the lock file by one that says who holds it. Raises OSError."""
+    holder = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "command": shlex.join(sys.orig_argv),
+        "since": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }
+    file.truncate(0)
+    file.write(json.dumps(holder).encode("ascii")[:_MAX_HOLDER_BYTES])
+
+
+def _describe_holder(file: BinaryIO) -> str:
+    """Return a phrase that names the holder of the lock, for a message."""
+    try:
+        file.seek(0)
+        holder = json.loads(file.read(_MAX_HOLDER_BYTES))
+        return f"process {holder['pid']} on {holder['host']} ({holder['command']}, since {holder['since']})"
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return "another process"
+
+
+def _remove_staged(out: Path) -> None:
+    """Remove what processes left that died: nobody else writes here, as the lock is held."""
+    for child in out.iterdir():
+        if not is_staged(child.name):
+            continue
+        if child.is_dir() and not child.is_symlink():
+            shutil.rmtree(child, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                child.unlink()
