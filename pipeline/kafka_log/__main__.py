@@ -26,13 +26,34 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise _CtrlC
 
 
+TERMINATED = 128 + signal.SIGTERM
+"""The exit code after SIGTERM, as shells have it for a process that the signal ended."""
+
+
+class _Termination:
+    """Ends the command as Ctrl-C does when SIGTERM comes, so that it removes what it staged. ``came`` says whether it came."""
+
+    came = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # another one must not stop the removal
+        raise _CtrlC
+
+
 def main() -> int:
     """Run the command in a process of its own. Returns the exit code."""
-    if (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    ):
-        signal.signal(signal.SIGINT, _interrupt)
+    termination = _Termination()
+    if threading.current_thread() is threading.main_thread():
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _interrupt)
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, termination)
+    code = _run()
+    return TERMINATED if termination.came else code
+
+
+def _run() -> int:
     sys.meta_path.insert(0, _WithoutPandas())
     try:
         from kafka_log.cli import main as run

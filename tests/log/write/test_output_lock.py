@@ -239,6 +239,30 @@ def test_pairs_of_processes(name: str, tmp_path: Path) -> None:
     assert met
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["csv", "salvage"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 2)])
+def test_a_signal_leaves_nothing_staged(
+    name: str, number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    for partition in range(20):
+        put(
+            tmp_path / "logs" / f"t-{partition}",
+            (0, b"".join(batch(i * 3) for i in range(3_000))),
+        )
+    out = tmp_path / "out"
+    with start(COMMANDS[name], tmp_path / "logs", out) as process:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not any(map(is_staged, names(out))):
+            assert process.poll() is None
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == code, errors
+    assert errors.startswith(b"kafka-log: interrupted: ") or b"\nkafka-log: interrupted: " in errors
+    assert b"Traceback" not in errors
+    assert not [n for n in names(out) if is_staged(n) or n == OUTPUT_LOCK]
+
+
 def stop_once_it_writes(process: subprocess.Popen[bytes], out: Path) -> None:
     until = time.monotonic() + 60
     while time.monotonic() < until and process.poll() is None:
