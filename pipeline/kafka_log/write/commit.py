@@ -79,7 +79,7 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
     target = Path(job.target)
     place = job_directory(job)
     with locked(target):
-        recover(target)
+        recover(target, place)
         done = _done(target)
         if micro is not None and done.get(micro.query, -1) >= micro.batch:
             remove(place)
@@ -245,7 +245,10 @@ class _Commit:
             for base in one.bases:
                 source = self._place / one.directory / f"{base:020d}"
                 if not source.with_suffix(".log").exists():
-                    reason = "what a task wrote is not there: all machines have to see the same directory"
+                    reason = (
+                        "a task has written this file, and it is not there: the task's machine sees another directory of this name,"
+                        " or somebody has removed the file. Let all machines see the same directory, and write again"
+                    )
                     raise DirectoryError(source.with_suffix(".log"), reason)
                 if shift or epoch is not None:
                     rebase(source.with_suffix(".log"), shift, epoch, self._job.format)

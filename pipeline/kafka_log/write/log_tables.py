@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from kafka_log.disk.directory import DirectoryError
 from kafka_log.segment.versions import NEWEST
 from kafka_log.write.commit import abort, commit, new_job
 from kafka_log.write.log_format import LogFormat
@@ -80,7 +82,8 @@ def write_log(
         staged = write_task(job, 0, batches)
         commit(job, [staged])
     except BaseException:
-        abort(job)
+        with suppress(OSError, DirectoryError):  # what went wrong first says more
+            abort(job)
         raise
     return sum(one.records for one in staged)
 

@@ -45,7 +45,7 @@ _OF_OPEN_FILES = (
 """To take, and to ask for, a lock of an open file. Others, which Java takes, are of a process, and tell which."""
 
 STALE_S = 86_400
-"""After so many seconds without a new file a job that was not committed is over."""
+"""Seconds after which a job is over that was not committed and has no new file. Tasks that write mark their directories more often."""
 
 
 class Move(NamedTuple):
@@ -127,13 +127,27 @@ def finish(target: Path, place: Path) -> None:
     _remove(place)
 
 
-def recover(target: Path) -> None:
-    """Finish jobs that were committed and then ended, and remove what is left of those that ended long before. Raises OSError."""
+def recover(target: Path, own: Path | None = None) -> None:
+    """Finish jobs that were committed and then ended, and remove what is left of those that ended long before.
+
+    Ages are measured by the clock of the file system, which may be another one than this machine's. The directory of the caller's ``own`` job
+    is never removed. Raises OSError.
+    """
     for place in sorted(target.glob(f"{PREFIX}*{SUFFIX}")):
         if (place / DECIDED).exists():
             finish(target, place)
-        elif time.time() - _newest(place) > STALE_S:
+        elif place != own and _file_system_time(target) - _newest(place) > STALE_S:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def _file_system_time(directory: Path) -> float:
+    """Return the time that the file system gives to a file that is made now, in seconds since 1970. Raises OSError."""
+    path = directory / f"{PREFIX}{uuid.uuid4().hex}.clock"
+    path.touch(exist_ok=False)
+    try:
+        return path.stat().st_mtime
+    finally:
+        path.unlink()
 
 
 def remove(place: Path) -> None:

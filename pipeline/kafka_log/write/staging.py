@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
@@ -38,6 +39,9 @@ HELD_BYTES = 64 << 20
 """Bytes of rows that a task holds, for all partitions."""
 
 OPEN_FILES = 128
+
+_MARK_S = 600
+"""Seconds after which a task marks its directory as in use, though it has made no file. See :data:`kafka_log.write.moves.STALE_S`."""
 
 
 def job_directory(job: WriteJob) -> Path:
@@ -82,8 +86,12 @@ def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> l
     attempt.mkdir(parents=True)
     rows = SinkRows(job, task)
     made = _Partitions(job, attempt)
+    marked = time.monotonic()
     try:
         for batch in batches:
+            if time.monotonic() - marked > _MARK_S:
+                marked = time.monotonic()
+                os.utime(attempt)
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 for some in parts(batch.slice(start, BATCH_ROWS)):
                     for part in rows.of(some):

@@ -168,6 +168,47 @@ def test_nothing_is_seen_before(tmp_path: Path) -> None:
     abort(job)
 
 
+@pytest.mark.parametrize("days", [-3, 3])
+def test_a_clock_of_the_file_system_that_differs(
+    days: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the caller's own job is removed, nor one that lives, whichever clock is behind."""
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + days * 86_400)
+    living = job_of(tmp_path)
+    staged = staged_of(living, 1)
+    kafka_log.write_log(tmp_path, records(5), topic="u")
+    commit(living, staged)
+    assert len(rows(tmp_path / "t-0")) == 60
+    own = job_of(tmp_path)
+    staged = staged_of(own, 1)
+    (place,) = tmp_path.glob(".kafka-log-*")
+    for path in (place, *place.rglob("*")):  # as written when the file system's clock was wrong
+        os.utime(path, (1, 1))
+    commit(own, staged)
+    assert len(rows(tmp_path / "t-0")) == 120
+    assert list(tmp_path.glob(".kafka-log-*")) == []
+
+
+def test_a_task_that_waits_for_days_marks_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_of(tmp_path, segment_bytes=1_000_000)
+    clock = iter(range(0, 10**9, 86_400))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for _ in range(3):
+            (place,) = tmp_path.glob(".kafka-log-*")
+            for path in (place, *place.rglob("*")):
+                os.utime(path, (1, 1))
+            yield from records(5).to_batches()
+            kafka_log.write_log(tmp_path, records(5), topic="u")
+
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    commit(job, [write_task(job, 0, batches())])
+    assert len(rows(tmp_path / "t-0")) == 15
+
+
 def test_a_task_that_goes_on_after_its_job_was_removed(tmp_path: Path) -> None:
     """It leaves nothing either."""
     job = job_of(tmp_path, segment_bytes=1_000_000)
