@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -11,22 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
+from tests.changes import changed_files
 from tests.groups import group, ordered
-from tests.shares import mark_shares
+from tests.shares import register_profiles
+from tests.tiers import has_no_test, mark_tiers
 
-EXAMPLES = {"quick": 20, "full": 60, "thorough": 1000}
-"""Examples of a law by the profile that HYPOTHESIS_PROFILE names; CI runs everything under ``full``."""
-
-for profile, examples in EXAMPLES.items():
-    settings.register_profile(
-        profile,
-        deadline=None,
-        max_examples=examples,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+register_profiles()
 
 
 def pytest_configure() -> None:
@@ -44,16 +34,15 @@ def no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
-QUICK = "not broker and not slow"
-WHOLLY_LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|broker)\b", re.MULTILINE)
-
-
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files with no test for the quick run are not imported in it, which takes each process some seconds."""
-    if config.option.markexpr != QUICK or not collection_path.match("test_*.py"):
+    """Do not import files with no test for this run, which takes each process some seconds."""
+    if not collection_path.match("test_*.py"):
         return None
-    return bool(WHOLLY_LEFT_OUT.search(collection_path.read_text("utf-8"))) or None
+    return has_no_test(collection_path.read_text("utf-8"), config.option.markexpr) or None
 
+
+EVERY_PARAMETER = "TESTS_EVERY_PARAMETER"
+"""The variable with which `share` makes no parameter slow: mutants have to get past all of them."""
 
 TWICE = "large/"
 """Reference files of many records: tests that go through all files read these in the slow run."""
@@ -70,9 +59,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Iterator[None]:
-    """Take shares before pytest leaves out what is slow; then, in a process of pytest-xdist, bring the groups into the order in which they
+    """Mark tiers before pytest selects by marks; then, in a process of pytest-xdist, sort the groups into the order in which they
     should begin."""
-    mark_shares(items)
+    if not os.environ.get(EVERY_PARAMETER):
+        mark_tiers(items, changed_files())
     yield
     if hasattr(config, "workerinput"):
         places = {name: i for i, name in enumerate(ordered([item.nodeid for item in items]))}

@@ -1,35 +1,42 @@
-"""What the quick run takes a share of: parameters, whose others are for the slow run, and examples of laws, of which
-HYPOTHESIS_PROFILE=full takes all."""
+"""How many examples of a law Hypothesis tries, by the profile that HYPOTHESIS_PROFILE names."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable
 
-import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
+EXAMPLES = {"quick": 20, "full": 60, "thorough": 1000}
+"""Examples of a law that names no number: while working, in CI, and in the soak."""
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 FEW = 10
 
 
-def mark_shares(items: Iterable[pytest.Item]) -> None:
-    """``@pytest.mark.share(4)``: of a test's parameters, those that are not slow anyway, the first of each four is quick. The others are marked slow."""
-    seen: Counter[str] = Counter()
-    for item in items:
-        mark = item.get_closest_marker("share")
-        if mark is None or item.get_closest_marker("slow"):
-            continue
-        test = item.nodeid.partition("[")[0]
-        if seen[test] % mark.args[0]:
-            item.add_marker(pytest.mark.slow)
-        seen[test] += 1
+def register_profiles() -> None:
+    """Register the profiles and load the one that HYPOTHESIS_PROFILE names.
+
+    `full` is CI's: the same commit always gives the same examples.
+    """
+    for profile, count in EXAMPLES.items():
+        settings.register_profile(
+            profile,
+            deadline=None,
+            max_examples=count,
+            derandomize=profile == "full",
+            suppress_health_check=[HealthCheck.too_slow],
+        )
+    settings.load_profile(PROFILE)
+    if PROFILE == "full":
+        # Hypothesis also draws constants of the modules that are loaded, and these depend on the tests that ran before.
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def examples(count: int) -> settings:
-    """So many examples of a law; of more than a few, a third in the quick run. How many of those that are drawn a law has no use for is a
-    matter of chance, and no failure."""
+    """Return settings for `count` examples of a law; the quick run takes a third of more than a few.
+
+    How many of the drawn examples a law has no use for is a matter of chance, and no failure.
+    """
     full = PROFILE in ("full", "thorough")
     return settings(
         max_examples=count if full else min(count, max(FEW, count // 3)),

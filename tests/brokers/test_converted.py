@@ -19,6 +19,7 @@ SKIPPED = ("__", "trimmed", "empty")
 """Topics of Kafka's own, of which the broker has others; a log start that its checkpoint alone knows; nothing to read."""
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize(("codec", "recover"), [("zstd", False), ("none", True)])
 def test_a_broker_takes_in_what_is_converted(codec: str, recover: bool, tmp_path: Path) -> None:
     sources: dict[str, Path] = {}

@@ -110,6 +110,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crashed]:
         again.kill()
 
 
+@pytest.mark.soak
 def test_a_full_disk(full: Crashed) -> None:
     """The broker loses a batch of which it could write a part, and so do we: it was never acknowledged."""
     assert_same_records(full.theirs, full.left)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -182,7 +182,16 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return broker.directory
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def first_of_each_finding() -> Iterator[Any]:
+    """Yield the cases as parameters. CI starts a broker for the first case of each code of a finding, the soak for all cases."""
+    seen: set[str] = set()
+    for case in CASES:
+        code = case.finding[1] if case.finding else ""
+        yield pytest.param(case, id=case.name, marks=[pytest.mark.soak] if code in seen else [])
+        seen.add(code)
+
+
+@pytest.mark.parametrize("case", first_of_each_finding())
 def test_a_broker_starts_on_damage(
     stopped: Path, tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,6 +90,7 @@ def test_voters_that_stand_in_the_properties(tmp_path: Path) -> None:
     assert without_id(broker.log_dir) != before  # it has made a new one
 
 
+@pytest.mark.soak
 def test_a_second_log_directory(tmp_path: Path) -> None:
     """Nothing in it says that there are ids."""
     disks = [tmp_path / name for name in ("a", "b")]

@@ -75,6 +75,7 @@ def test_a_broker_takes_what_is_written(tmp_path: Path) -> None:
     taken_in(tmp_path, made, other_indexes="after")
 
 
+@pytest.mark.soak
 def test_a_running_broker_is_noticed(tmp_path: Path) -> None:
     with load_into_broker(tmp_path / "broker", {}) as broker:
         with pytest.raises(kafka_log.DirectoryError, match="a broker runs in it"):
@@ -82,6 +83,7 @@ def test_a_running_broker_is_noticed(tmp_path: Path) -> None:
         assert list(broker.log_dir.glob(".kafka-log*")) == []
 
 
+@pytest.mark.soak
 def test_keys_go_where_a_producer_sends_them(tmp_path: Path) -> None:
     keys = [b"", b"a", *(noise(f"key {i}", i % 40 + 1) for i in range(300))]
     sent = [Rec(TIME, key, b"v").to_json() for key in keys]

@@ -155,6 +155,7 @@ def test_a_broker_takes_what_is_written(tmp_path: Path) -> None:
     taken_in(tmp_path, made)
 
 
+@pytest.mark.soak
 def test_a_node_starts_on_salvaged_metadata(tmp_path: Path) -> None:
     """A controller and broker knows its topics by what salvage has written, also where the log begins after its snapshot."""
     names = {f"topic-{i}" for i in range(40)}
@@ -197,6 +198,7 @@ def test_a_node_starts_on_salvaged_metadata(tmp_path: Path) -> None:
             broker.stop()
 
 
+@pytest.mark.soak
 def test_a_log_starts_where_it_did(tmp_path: Path) -> None:
     """The file beside the partitions is what a broker wants: without it the records come back that were deleted."""
     four = SAMPLES / "kafka-4.x"

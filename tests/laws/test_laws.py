@@ -1,4 +1,5 @@
-"""Laws for schemas that nobody wrote. LAWS_SCHEMAS is how many of the slow suite, LAWS_SEED where they begin."""
+"""Laws for schemas that nobody wrote: a few hundred, the same ones each time. LAWS_SEED asks for others; `make soak PARTS=schemas` tries
+20,000 of them."""
 
 from __future__ import annotations
 
@@ -17,11 +18,9 @@ from tests.laws.runs import block_of
 from tests.laws.world import World
 from tests.paths import ROOT
 
-FEW = 60
 SEED = int(os.environ.get("LAWS_SEED", "0"))
+SCHEMAS = 400
 COMPILED = 6
-USE_EVERY_CONSTRUCT = 5000
-MANY = int(os.environ.get("LAWS_SCHEMAS", "1500"))
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -43,20 +42,10 @@ def rows_of(shown: str) -> int:
 
 
 @pytest.mark.slow
-def test_a_few_schemas_keep_the_laws() -> None:
-    code, shown = run("--schemas", str(FEW), "--seed", str(SEED))
+def test_random_schemas_keep_the_laws() -> None:
+    code, shown = run("--schemas", str(SCHEMAS), "--seed", str(SEED + 1))
     assert code == 0, shown
-    assert rows_of(shown) > 50
-
-
-@pytest.mark.slow
-def test_many_schemas_keep_the_laws() -> None:
-    """The seed is the same each time: other seeds are tried by hand, with the command. So many as use every construct of the language take CI
-    too long."""
-    every = ["--every-construct"] if MANY >= USE_EVERY_CONSTRUCT else []
-    code, shown = run("--schemas", str(MANY), "--seed", str(SEED + 1), *every)
-    assert code == 0, shown
-    assert rows_of(shown) > MANY
+    assert rows_of(shown) > SCHEMAS
 
 
 @pytest.mark.slow

@@ -27,12 +27,21 @@ class PythonSource(DefaultSource):
 
     @classmethod
     def name(cls) -> str:
-        return "kafka-log-python"
+        return PYTHON_LANE
 
 
-@pytest.fixture(
-    params=["kafka-log", pytest.param("kafka-log-python", marks=pytest.mark.slow)],
-)
+PYTHON_LANE = "kafka-log-python"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave tests with the Python source to the soak, but for those with the mark `python_lane`, which CI runs."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is not None and callspec.params.get("spark") == PYTHON_LANE:
+        own = item.get_closest_marker("python_lane")
+        item.add_marker(pytest.mark.slow if own else pytest.mark.soak)
+
+
+@pytest.fixture(params=["kafka-log", PYTHON_LANE])
 def spark(session: SparkSession, request: pytest.FixtureRequest) -> SparkSession:
     """A Spark; the conf ``spark.tests.format`` is the data source that a test reads with."""
     session.conf.set("spark.tests.format", request.param)

@@ -120,7 +120,7 @@ ZEROS = {f"truncated/v2-zero-tail-{size}" for size in (61, 4096, 65536)}
 """At the end of these are zeros, as in segments that are made longer in advance: an error for the reference, but not for us."""
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(6, ci=3)
 @pytest.mark.parametrize(
     "name", [name for name in FILES if is_deep(name) and name not in NOT_AS_THE_REFERENCE]
 )

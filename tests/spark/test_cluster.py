@@ -178,6 +178,7 @@ def is_right(told: dict[str, Any], out: Path, streams: Sequence[str]) -> None:
     assert sum(pq.read_metadata(one).num_rows for one in out.rglob("part-*.parquet")) == len(rows)
 
 
+@pytest.mark.soak
 def test_an_environment_that_is_shipped(
     master: str, made: Environments, java_home: Path, tmp_path: Path
 ) -> None:
@@ -201,6 +202,7 @@ def test_a_zip_that_is_shipped(
     assert told["where"] == ["./kafka_codecs.zip/pyspark_kafka_log/__init__.py"]
 
 
+@pytest.mark.soak
 def test_a_driver_of_another_python(
     master: str, made: Environments, java_home: Path, tmp_path: Path
 ) -> None:

@@ -144,7 +144,7 @@ def test_no_row_is_missed_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert {"anywhere told", "batches told", "unwritten nothing"} <= set(seen), seen
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_many_histories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(FEW, FEW + MANY):
         keeps(tmp_path / str(seed), seed, monkeypatch)

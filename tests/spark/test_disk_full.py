@@ -103,6 +103,7 @@ def test_a_query_that_writes_a_log(spark: SparkSession, disk: Path, logs: Path) 
     assert list(target.glob(".kafka-log*")) == []
 
 
+@pytest.mark.soak
 def test_a_stream_that_writes_a_log(
     spark: SparkSession, disk: Path, logs: Path, tmp_path: Path
 ) -> None:
@@ -131,6 +132,7 @@ def test_a_stream_that_writes_a_log(
     assert of_log(target) == (had[0] + wanted[0], had[1] + wanted[1])
 
 
+@pytest.mark.soak
 def test_an_export_to_parquet(session: SparkSession, disk: Path, logs: Path) -> None:
     table = disk / "records"
 

@@ -197,6 +197,7 @@ def test_a_stream(spark: SparkSession, broker: str, kind: str, tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("sink", [to_parquet, to_memory], ids=lambda sink: sink.__name__)
 @pytest.mark.parametrize("kind", [*ISOLATIONS, "on_disk"])
 @pytest.mark.parametrize("broker", BROKERS)

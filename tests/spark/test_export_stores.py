@@ -50,6 +50,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path, server: dict[str, Any]
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=2)
 def test_what_brokers_wrote(table: Table) -> None:
     done = table.export(LOGS)
     assert plain(table.rows()) == plain(expected(LOGS))
@@ -58,7 +59,7 @@ def test_what_brokers_wrote(table: Table) -> None:
     assert (again.rows, again.files, again.ends) == (0, 0, done.ends)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_log_that_grows(table: Table, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 2))
     assert table.export(directory).rows == 10
@@ -68,7 +69,7 @@ def test_a_log_that_grows(table: Table, directory: Path) -> None:
     assert plain(table.rows()) == plain(expected(directory))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_two_exports_at_once(table: Table, directory: Path) -> None:
     """The one that is done first is the one that counts, of the first two and of later ones; the files of the other one are removed."""
     for batches in (1, 2):
@@ -78,7 +79,7 @@ def test_two_exports_at_once(table: Table, directory: Path) -> None:
         assert len(table.files()) == batches
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_what_fails_or_is_killed_adds_nothing(table: Table, directory: Path) -> None:
     write(directory, "a", 0, 0, numbered(5, 2))
     data = numbered(5, 2)
@@ -106,7 +107,7 @@ def test_what_fails_or_is_killed_adds_nothing(table: Table, directory: Path) -> 
     assert plain(table.rows()) == plain(expected(directory))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_spark_writes_it(table: Table, session: SparkSession, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(50, 4))
     write(directory, "u", 0, 0, numbered(50, 4))
@@ -124,7 +125,7 @@ def test_spark_writes_it(table: Table, session: SparkSession, directory: Path) -
     assert plain(table.rows()) == plain(expected(directory))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_command(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
     if table.kind == "iceberg":
         pytest.skip("its catalog says where files lie")
@@ -172,7 +173,7 @@ def test_options_that_the_other_package_does_not_have() -> None:
     assert options_of_delta("t", Place("/a/directory", {"key": "k"})) is None
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_no_secret_is_in_an_error(server: dict[str, Any], directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 1))
     pytest.importorskip("deltalake")

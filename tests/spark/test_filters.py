@@ -100,7 +100,8 @@ def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
 # ---------------------------------------------------------------- in Spark
 
 
-@pytest.mark.share(4)
+@pytest.mark.python_lane
+@pytest.mark.share(4, ci=3)
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "condition",
@@ -124,6 +125,7 @@ def test_the_rows_of_a_query(spark: SparkSession, condition: str) -> None:
     assert frame.where(condition).count() == len(wanted)
 
 
+@pytest.mark.python_lane
 @pytest.mark.spark
 def test_filters_stay_with_their_query(spark: SparkSession) -> None:
     """Spark keeps a reader that takes filters for all queries of a DataFrame, and has it read what the last filter left."""

@@ -103,6 +103,7 @@ def said(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("lane", LANES)
 def test_while_tasks_read(log: Path, lane: str, tmp_path: Path) -> None:
     with driver("-c", textwrap.dedent(RUN), "read", lane, log, tmp_path) as process:
@@ -110,6 +111,7 @@ def test_while_tasks_read(log: Path, lane: str, tmp_path: Path) -> None:
         assert not said(process).startswith("done")
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("lane", LANES)
 def test_while_tasks_write(session: SparkSession, tmp_path: Path, lane: str) -> None:
     target = tmp_path / "target"
@@ -124,6 +126,7 @@ def test_while_tasks_write(session: SparkSession, tmp_path: Path, lane: str) -> 
     assert keys(target) == list(range(ROWS))
 
 
+@pytest.mark.soak
 def test_while_tasks_export(session: SparkSession, tmp_path: Path, log: Path) -> None:
     target = tmp_path / "out"
     with driver("-c", textwrap.dedent(RUN), "export", "", log, target) as process:
@@ -134,6 +137,7 @@ def test_while_tasks_export(session: SparkSession, tmp_path: Path, log: Path) ->
     assert exported(target) == 120_000
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("stopped_s", [0, 2], ids=["at once", "stopped before"])
 def test_while_the_command_exports(session: SparkSession, tmp_path: Path, stopped_s: float) -> None:
     """It says so, and ends."""

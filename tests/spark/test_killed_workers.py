@@ -145,6 +145,7 @@ def test_tasks_that_run_again(session: SparkSession, tmp_path: Path, log: Path) 
         assert left(target) == []
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("lane", LANES)
 def test_a_write_without_another_try(session: SparkSession, tmp_path: Path, lane: str) -> None:
     target = tmp_path / "target"
@@ -166,6 +167,7 @@ def test_a_write_without_another_try(session: SparkSession, tmp_path: Path, lane
     ) == list(range(ROWS))
 
 
+@pytest.mark.soak
 def test_an_export_without_another_try(session: SparkSession, tmp_path: Path, log: Path) -> None:
     target = tmp_path / "out"
 

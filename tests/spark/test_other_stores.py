@@ -92,6 +92,7 @@ def server(
 # ---------------------------------------------------------------- without Spark
 
 
+@pytest.mark.share(ci=4)
 def test_the_same_rows(server: Server, logs: Path) -> None:
     there = place_of(f"{server.url}/broker-1", server.options)
     assert read_table(there).equals(read_table(logs))
@@ -101,6 +102,7 @@ def test_the_same_rows(server: Server, logs: Path) -> None:
     assert [path.name for path in patterns] == ["codecs-1", "codecs-2"]
 
 
+@pytest.mark.soak
 def test_ranges_and_what_is_read_ahead(server: Server, logs: Path) -> None:
     (segment,) = (logs / "large-0").glob("*.log")
     data = segment.read_bytes()
@@ -122,6 +124,7 @@ def test_ranges_and_what_is_read_ahead(server: Server, logs: Path) -> None:
         assert ahead > 2
 
 
+@pytest.mark.soak
 def test_times_are_those_of_the_store(server: Server, logs: Path, tmp_path: Path) -> None:
     """Streams, ``modifiedAfter`` and others go by them."""
     (here,) = (logs / "large-0").glob("*.log")
@@ -129,6 +132,7 @@ def test_times_are_those_of_the_store(server: Server, logs: Path, tmp_path: Path
     assert 0 <= there.stat().st_mtime_ns - here.stat().st_mtime_ns < 3600 * 10**9
 
 
+@pytest.mark.soak
 def test_the_same_answers(server: Server, logs: Path) -> None:
     there = place_of(f"{server.url}/broker-1", server.options)
     for verb in ("stat", "check", "txn"):
@@ -137,6 +141,7 @@ def test_the_same_answers(server: Server, logs: Path) -> None:
         assert without_places(found).equals(without_places(expected))
 
 
+@pytest.mark.soak
 def test_the_command(
     server: Server,
     servers: dict[str, Server],
@@ -163,6 +168,7 @@ def test_the_command(
         assert there == here and there
 
 
+@pytest.mark.soak
 def test_a_name_service(
     servers: dict[str, Server], logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +186,7 @@ def test_a_name_service(
     assert there.equals(read_table(logs / "codecs-1"))
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
 def test_a_process_that_is_forked(server: Server, logs: Path) -> None:
     """As PySpark does to start its JVM."""
@@ -201,6 +208,7 @@ def test_a_process_that_is_forked(server: Server, logs: Path) -> None:
 # ---------------------------------------------------------------- errors
 
 
+@pytest.mark.soak
 def test_what_is_not_there(server: Server) -> None:
     top, _, name = server.url.rpartition("logs")
     urls = [f"{server.url}/broker-2", f"{server.url}/broker", f"{top}nothing{name}/broker-1"]
@@ -210,6 +218,7 @@ def test_what_is_not_there(server: Server) -> None:
         assert url in str(caught.value)
 
 
+@pytest.mark.soak
 def test_a_server_that_is_away(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     unused = f"http://127.0.0.1:{free_port()}"
     options, url = dict(server.options), server.away or server.url
@@ -227,6 +236,7 @@ def test_a_server_that_is_away(server: Server, monkeypatch: pytest.MonkeyPatch) 
     assert KEY not in str(caught.value)
 
 
+@pytest.mark.soak
 def test_credentials_that_are_wrong(servers: dict[str, Server], logs: Path) -> None:
     server = servers["abfss"]
     other = KEY.replace("Eby8", "EbyX")
@@ -240,6 +250,7 @@ def test_credentials_that_are_wrong(servers: dict[str, Server], logs: Path) -> N
     assert "no-key" not in str(caught.value)
 
 
+@pytest.mark.soak
 def test_a_user_who_may_not_read(servers: dict[str, Server], logs: Path) -> None:
     import fsspec
 
@@ -261,12 +272,14 @@ def here(session: SparkSession, logs: Path) -> list[tuple[Any, ...]]:
     return rows(session.read.format("kafka-log").load(str(logs)))
 
 
+@pytest.mark.soak
 def test_a_batch_query(spark: SparkSession, server: Server, here: list[tuple[Any, ...]]) -> None:
     given = {name.replace(".", "__"): value for name, value in server.settings.items()}
     pattern = f"{server.url}/broker-1/*-[0-9]"
     assert rows(load(spark, pattern, **given, splitBytes="1000000")) == here
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("server", ["abfss", "gs"], indirect=True)
 def test_options_of_hadoop(
     session: SparkSession, server: Server, here: list[tuple[Any, ...]]
@@ -275,6 +288,7 @@ def test_options_of_hadoop(
     assert rows(reader.load(f"{server.hadoop_url}/broker-1")) == here
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("server", ["abfss", "gs"], indirect=True)
 def test_credentials_of_spark(
     session: SparkSession, server: Server, here: list[tuple[Any, ...]]
@@ -295,6 +309,7 @@ def test_credentials_of_spark(
                 forgotten(name)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("lane", "server"),
     [*(("kafka-log", kind) for kind in STORES), ("kafka-log-python", "gs")],
@@ -337,6 +352,7 @@ def test_a_stream(
     assert kept and not [path for path in kept if KEY in path.read_text("utf-8", "replace")]
 
 
+@pytest.mark.soak
 def test_no_key_is_shown(
     spark: SparkSession,
     servers: dict[str, Server],

@@ -86,7 +86,7 @@ def files(session: SparkSession, path: str, **options: str) -> set[str]:
     return {name.removeprefix("file://") for name in frame.inputFiles()}
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, ci=2)
 @pytest.mark.parametrize("pattern", GLOBS)
 def test_names_of_files_are_those_of_sparks_file_source(
     session: SparkSession, logs: Path, pattern: str

@@ -132,6 +132,7 @@ SAME: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.share(ci=9)
 @pytest.mark.parametrize("options", SAME, ids=str)
 def test_options(kafka4: Peer, options: dict[str, Any]) -> None:
     kafka4.same(**options)
@@ -209,6 +210,7 @@ FAIL: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.share(ci=9)
 @pytest.mark.parametrize("options", FAIL, ids=str)
 def test_what_both_refuse(kafka4: Peer, options: dict[str, Any]) -> None:
     assert kafka4.outcome(**options) == "both fail"
@@ -234,6 +236,7 @@ DIFFERENT: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.share(ci=9)
 @pytest.mark.parametrize(("outcome", "options"), DIFFERENT, ids=str)
 def test_what_differs(kafka4: Peer, outcome: str, options: dict[str, Any]) -> None:
     assert kafka4.outcome(**options) == outcome

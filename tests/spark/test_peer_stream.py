@@ -32,6 +32,7 @@ def kafka4(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
         yield made
 
 
+@pytest.mark.share(ci=6)
 @pytest.mark.parametrize(
     ("options", "batches"),
     [
@@ -68,6 +69,7 @@ def test_micro_batches(kafka4: Peer, tmp_path: Path, options: dict[str, Any], ba
     assert len(found.batches) == batches
 
 
+@pytest.mark.soak
 def test_times(kafka4: Peer, tmp_path: Path) -> None:
     time = kafka4.first_time + 60_000
     one = kafka4.same_stream(tmp_path / "all", subscribe=SMALL, startingTimestamp=str(time))
@@ -76,6 +78,7 @@ def test_times(kafka4: Peer, tmp_path: Path) -> None:
     assert kafka4.same_stream(tmp_path / "each", **options).rows == one.rows > 0
 
 
+@pytest.mark.share(ci=6)
 @pytest.mark.parametrize(
     "options",
     [
@@ -118,6 +121,7 @@ def test_what_comes_later(kafka4: Peer, tmp_path: Path) -> None:
         assert kafka4.same_stream(tmp_path, **options).rows == 3
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 def test_offsets_go_from_one_source_to_the_other(
     kafka4: Peer, tmp_path: Path, isolation: str

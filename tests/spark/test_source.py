@@ -43,6 +43,7 @@ def column(frame: DataFrame, name: str) -> list[Any]:
 # ---------------------------------------------------------------- schema
 
 
+@pytest.mark.python_lane
 def test_the_columns_of_sparks_own_kafka_source(spark: SparkSession) -> None:
     logs = SAMPLES / "kafka-4.x" / "features-0"
     assert load(spark, logs).schema == KAFKA
@@ -116,6 +117,7 @@ def mixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.python_lane
 @pytest.mark.share(2)
 @pytest.mark.parametrize("split", [1 << 25, 2000])
 def test_rows_are_those_of_the_reader(spark: SparkSession, mixture: Path, split: int) -> None:
@@ -151,6 +153,7 @@ def test_timestamps_that_do_not_fit(spark: SparkSession, directory: Path) -> Non
 # ---------------------------------------------------------------- projection
 
 
+@pytest.mark.python_lane
 def test_a_schema_of_the_users_own_is_the_projection(spark: SparkSession, directory: Path) -> None:
     """A column that is not asked for is not made: the timestamp here would be an error."""
     write(directory, "t", 0, 0, build(batch(0, [b"v"], base_timestamp=LARGEST + 1)))
@@ -201,6 +204,7 @@ def test_empty_directories(spark: SparkSession, directory: Path) -> None:
     assert load(spark, directory).collect() == []
 
 
+@pytest.mark.python_lane
 def test_a_view(spark: SparkSession, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(4, 1))
     spark.sql(
@@ -229,6 +233,7 @@ def damaged(directory: Path) -> Path:
     return write(directory, "t", 0, 0, data)
 
 
+@pytest.mark.python_lane
 def test_failfast_names_file_byte_and_field(spark: SparkSession, damaged: Path) -> None:
     with pytest.raises(PySparkException) as caught:
         load(spark, damaged).count()
@@ -239,12 +244,14 @@ def test_failfast_names_file_byte_and_field(spark: SparkSession, damaged: Path) 
     assert "record_batch.yaml" in text
 
 
+@pytest.mark.python_lane
 def test_dropmalformed(spark: SparkSession, damaged: Path) -> None:
     rest = [0, 1, 2, 6, 7, 8]
     assert column(load(spark, damaged, mode="DROPMALFORMED"), "offset") == [*rest, 20]
     assert column(load(spark, damaged, mode="DROPMALFORMED", policy="kafka"), "offset") == rest
 
 
+@pytest.mark.python_lane
 def test_permissive(spark: SparkSession, damaged: Path) -> None:
     plain = load(spark, damaged, mode="PERMISSIVE")
     assert column(plain, "offset") == [*range(9), 20]
@@ -325,6 +332,7 @@ def test_what_its_broker_moves_before_its_task_is_read_where_it_is(
 # ---------------------------------------------------------------- options
 
 
+@pytest.mark.python_lane
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -347,6 +355,7 @@ def test_no_path_is_said(spark: SparkSession) -> None:
         spark.read.format(str(spark.conf.get("spark.tests.format"))).load().collect()
 
 
+@pytest.mark.python_lane
 def test_wrong_values_fail_in_load(spark: SparkSession, directory: Path) -> None:
     """No action is needed, in a batch query either."""
     write(directory, "t", 0, 0, numbered(1, 1))

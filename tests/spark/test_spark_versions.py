@@ -31,6 +31,7 @@ PATIENCE_S = 900
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("version", OLDER)
 def test_an_older_spark(version: str, tmp_path: Path) -> None:
     env = with_packages(downloaded(tmp_path / "packages", f"pyspark=={version}.*"))

@@ -104,7 +104,7 @@ def test_no_secret_is_shown(
     assert not [text for text in shown if s3.SECRET in text]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_credentials_of_hadoop(session: SparkSession, server: dict[str, Any]) -> None:
     """The connector sees what Hadoop's own s3a would be opened with."""
     configuration = session.sparkContext._jsc.hadoopConfiguration()

@@ -132,7 +132,7 @@ def test_where_queries_begin(directory: Path) -> None:
         stream(directory, startingOffsetsByTimestamp='{"t":{"0":1}}').initial()
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(8, ci=3)
 @pytest.mark.parametrize("mode", ["FAILFAST", "PERMISSIVE"])
 @pytest.mark.parametrize("partition", ["v0-1", "v1-3", "v1-compacted-1", "mixed-1"])
 def test_micro_batches_that_part_batches(partition: str, mode: str) -> None:

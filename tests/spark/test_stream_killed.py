@@ -57,6 +57,7 @@ query.awaitTermination()
 """
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("lane", ["kafka-log", "kafka-log-python"])
 def test_every_row_once(session: SparkSession, tmp_path: Path, lane: str) -> None:
     r = random.Random(lane)

@@ -122,7 +122,7 @@ def test_each_record_once(tmp_path: Path) -> None:
         holds(tmp_path / str(seed), seed)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("small")
 def test_many_each_record_once(tmp_path: Path) -> None:
     for seed in range(QUICK, MANY):
@@ -179,7 +179,7 @@ def test_losses_are_told(tmp_path: Path) -> None:
     assert min(seen.values()) > 5 and len(seen) == 2, seen
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("small")
 def test_many_losses_are_told(tmp_path: Path) -> None:
     for seed in range(QUICK, MANY):

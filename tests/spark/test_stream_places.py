@@ -55,7 +55,7 @@ def tiered(log: Growing, root: Path) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-@pytest.mark.share(12)
+@pytest.mark.share(12, ci=3)
 @pytest.mark.parametrize("seed", range(6))
 def test_each_record_once_wherever_it_lies(tmp_path: Path, seed: int, isolation: str) -> None:
     """The first segments move into the tier while a stream reads, and restarts; what it reads is what was written."""
@@ -276,7 +276,7 @@ def uploaded(root: Path) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-@pytest.mark.share(8)
+@pytest.mark.share(8, ci=3)
 @pytest.mark.parametrize("seed", range(4))
 def test_each_record_once_of_objects(tmp_path: Path, seed: int, isolation: str) -> None:
     """Objects are replaced by longer ones, and others come; what was deleted was read before."""

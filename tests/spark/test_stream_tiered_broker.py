@@ -188,6 +188,7 @@ def test_each_record_once_while_segments_move(
         assert places == {True, False}, lane
 
 
+@pytest.mark.soak
 def test_what_the_tier_loses_is_lost(
     session: SparkSession, running: Tiered, tmp_path: Path
 ) -> None:

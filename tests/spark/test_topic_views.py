@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
     return value.timestamp() if hasattr(value, "timestamp") else value
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(5, ci=4)
 @pytest.mark.parametrize("view", THERE)
 def test_rows_are_those_of_scan(spark: SparkSession, view: str) -> None:
     frame = load(spark, NEW, view=view)

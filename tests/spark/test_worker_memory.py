@@ -128,6 +128,7 @@ def asked(lane: str, limit: str, *paths: Path, **more: str) -> subprocess.Comple
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.share(ci=4)
 @pytest.mark.parametrize(
     ("lane", "mib", "environment"),
     [
@@ -155,6 +156,7 @@ def test_a_limit_is_kept_and_enough(
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("lane", ["connector", "Python source"])
 def test_too_little_is_said(lane: str, tmp_path: Path) -> None:
     segment(tmp_path / "small", "none", 10, 10, 1)

@@ -45,7 +45,7 @@ def made(spark: SparkSession, count: int = 300, tasks: int = 3) -> DataFrame:
     return spark.createDataFrame(records(count)).repartition(tasks)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, ci=2)
 @pytest.mark.parametrize(("magic", "codec"), [(2, "zstd"), (1, "gzip"), (0, "snappy"), (2, "none")])
 def test_spark_to_segments_to_spark(
     spark: SparkSession, magic: int, codec: str, tmp_path: Path
@@ -89,6 +89,7 @@ def test_samples_are_written_again(spark: SparkSession, tmp_path: Path) -> None:
     assert kafka_log.LogDirectory(tmp_path).check().num_rows == 0
 
 
+@pytest.mark.python_lane
 def test_appending_and_overwriting(spark: SparkSession, tmp_path: Path) -> None:
     save(made(spark, 100), tmp_path, topic="t", numPartitions=2)
     save(made(spark, 60), tmp_path, topic="t")
@@ -163,6 +164,7 @@ def test_what_cannot_be_written(spark: SparkSession, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.python_lane
 def test_a_task_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     save(made(spark, 20), tmp_path, topic="t")
     before = files(tmp_path)
@@ -191,7 +193,7 @@ def test_many_rows(session: SparkSession, tmp_path: Path) -> None:
     assert kafka_log.LogDirectory(tmp_path).check().num_rows == 0
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("magic", "codec"), CODECS)
 def test_every_codec_of_every_version(
     spark: SparkSession, magic: int, codec: str, tmp_path: Path

@@ -31,6 +31,7 @@ RUN = """
 LIMIT_S = 120
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("source", ["connector", "python"])
 def test_nothing_is_seen_of_a_driver_that_was_killed(source: str, tmp_path: Path) -> None:
     target = tmp_path / "target"

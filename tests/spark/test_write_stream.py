@@ -36,6 +36,7 @@ def values(target: Path) -> list[int]:
     return sorted(int(row["value"]) for row in rows(target, "value"))
 
 
+@pytest.mark.python_lane
 def test_micro_batches_come_once(spark: SparkSession, tmp_path: Path) -> None:
     source, target, checkpoint = (tmp_path / name for name in ("source", "target", "checkpoint"))
     add(source, "a", *range(100))
@@ -65,6 +66,7 @@ def test_micro_batches_come_once(spark: SparkSession, tmp_path: Path) -> None:
     assert values(target) == sorted([*range(160)] * 2)
 
 
+@pytest.mark.python_lane
 def test_options_are_checked(spark: SparkSession, tmp_path: Path) -> None:
     add(tmp_path / "source", "a", 1)
     with pytest.raises(Exception, match="did you mean compression"):

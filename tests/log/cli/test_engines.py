@@ -85,13 +85,14 @@ def test_rows_tell_what_is_wrong_with_them_alone(
     ]
 
 
-@pytest.mark.share(18)
+@pytest.mark.share(18, ci=0)
 @pytest.mark.parametrize("path", SMALL, ids=name)
 def test_the_output_is_the_same(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     same(path, WAYS[SMALL.index(path) % QUICK_WAYS :: QUICK_WAYS], capsys)
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_the_output_is_the_same_in_every_way(
     path: Path, capsys: pytest.CaptureFixture[str]

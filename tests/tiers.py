@@ -1,0 +1,109 @@
+"""Which tier a test belongs to.
+
+- quick: `make test` runs these all the time.
+- ci: `.ci/run` runs these too. They have the mark `slow` or `broker`.
+- soak: only `make soak` runs these. They have the mark `soak`, and `slow` with it.
+
+The mark `share` puts the parameters of one test into several tiers.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Collection, Iterable
+from itertools import groupby
+from pathlib import PurePosixPath
+
+import pytest
+
+QUICK = "not slow and not broker"
+CI = "(slow or broker) and not soak"
+SOAK = "slow or broker"
+"""What pytest's option -m selects: quick tests, what CI runs besides, and what the soak runs besides the quick tests."""
+
+WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.(slow|broker|soak)\b", re.MULTILINE)
+WHOLLY_SOAK = re.compile(r"^pytestmark = .*\bmark\.soak\b", re.MULTILINE)
+PERHAPS_SLOW = re.compile(
+    r"\bmark\.(slow|broker|soak|share|spark)\b|\bspark: (SparkSession|Any)|VECTORS|\bFILES\b|large|\bengines\(|\bdoc_pages\b"
+)
+"""Words of a file that may have slow tests: marks, the fixture `spark`, reference files, of which the large ones are slow, and
+helpers that mark parameters slow."""
+LONGEST_NAME = 60
+"""Tests that go through files cut longer names off at the left."""
+REFERENCE_FOLDERS = ("samples/", "schemas/", "tests/data/", "tests/vectors/")
+
+
+def has_no_test(text: str, expression: str) -> bool:
+    """Return whether a test file with this text certainly has no test that `expression` (one of the above) selects."""
+    if expression == QUICK:
+        return WHOLLY_SLOW.search(text) is not None
+    if expression == CI and WHOLLY_SOAK.search(text):
+        return True
+    return expression in (CI, SOAK) and PERHAPS_SLOW.search(text) is None
+
+
+def tier(item: pytest.Item) -> str:
+    """Return `quick`, `ci` or `soak`."""
+    if item.get_closest_marker("soak"):
+        return "soak"
+    return "ci" if item.get_closest_marker("slow") or item.get_closest_marker("broker") else "quick"
+
+
+def mark_tiers(items: Iterable[pytest.Item], changed: Collection[str]) -> None:
+    """Mark the items as `share` says. What is `soak` becomes `slow` as well.
+
+    `share(18)`: of the parameters of a test that are not slow anyway, the first of each 18 stays quick, the others become slow.
+    `share(18, ci=3)`: of what is slow then, CI runs a third, and `ci=0` nothing; the rest is left to the soak. A fixed hash chooses
+    the third. A parameter that names a file in `changed` stays in CI.
+    """
+    names = changed_names(changed)
+    for _, group in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
+        of_test = list(group)
+        _mark_slow(of_test)
+        _mark_soak(of_test, names)
+        for item in of_test:
+            if item.get_closest_marker("soak") and not item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.slow)
+
+
+def _mark_slow(items: Iterable[pytest.Item]) -> None:
+    seen = 0
+    for item in items:
+        every = _share(item)[0]
+        if every and tier(item) == "quick":
+            if seen % every:
+                item.add_marker(pytest.mark.slow)
+            seen += 1
+
+
+def _mark_soak(items: Iterable[pytest.Item], names: Collection[str]) -> None:
+    slow = [item for item in items if tier(item) == "ci"]
+    slow.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+    for place, item in enumerate(slow):
+        every = _share(item)[1]
+        chosen = every > 0 and place < -(-len(slow) // every)
+        if not chosen and not names_a_changed_file(item.nodeid, names):
+            item.add_marker(pytest.mark.soak)
+
+
+def _share(item: pytest.Item) -> tuple[int, int]:
+    """Return the two numbers of the mark `share`: every how many parameters are quick (0: none is made slow), and in CI."""
+    mark = item.get_closest_marker("share")
+    if mark is None:
+        return 0, 1
+    (quick,) = mark.args or (0,)
+    return quick, mark.kwargs.get("ci", 1)
+
+
+def changed_names(changed: Collection[str]) -> frozenset[str]:
+    """Return the names by which parameters call the reference files among `changed`: folder and stem, or the stem alone."""
+    files = [PurePosixPath(path) for path in changed if path.startswith(REFERENCE_FOLDERS)]
+    stems = {path.stem for path in files if not path.stem.isdecimal()}
+    return frozenset(stems | {f"{path.parent.name}-{path.stem}" for path in files})
+
+
+def names_a_changed_file(nodeid: str, names: Collection[str]) -> bool:
+    """Return whether the parameter of a test names one of the files."""
+    parameter = nodeid.partition("[")[2].replace("/", "-")
+    return any(name[-LONGEST_NAME:] in parameter for name in names)
