@@ -111,8 +111,24 @@ def paths_of(top: P, pattern: str) -> list[P]:
                 here = [child for path in here for child in _children(path, part)]
             else:
                 here = [path / part for path in here]
-        found.update(dict.fromkeys(path for path in here if path.exists()))
+        found.update(dict.fromkeys(path for path in here if _exists(path)))
     return sorted(found)
+
+
+def _exists(path: P) -> bool:
+    """Return whether a path exists; warn, and return False, if this user may not search its directory."""
+    try:
+        return path.exists()
+    except PermissionError as error:
+        _pass_over(path.parent, error)
+        return False
+
+
+def _pass_over(directory: P, error: PermissionError) -> None:
+    """Warn that a local directory is passed over; raise the error of a store."""
+    if getattr(directory, "is_remote", False):
+        raise error
+    warnings.warn(f"{directory} is passed over: {error.strerror}", stacklevel=2)
 
 
 def _children(path: P, pattern: str) -> Iterator[P]:
@@ -124,9 +140,7 @@ def _children(path: P, pattern: str) -> Iterator[P]:
     except FileNotFoundError:
         return  # it was there when the directory above it was listed
     except PermissionError as error:
-        if getattr(path, "is_remote", False):
-            raise
-        warnings.warn(f"{path} is passed over: {error.strerror}", stacklevel=2)
+        _pass_over(path, error)
         return
     for child in children:
         if wanted.fullmatch(child.name) and (shows_hidden or not child.name.startswith(".")):
