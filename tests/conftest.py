@@ -13,14 +13,16 @@ import pytest
 
 from tests.changes import changed_files
 from tests.groups import group, ordered
+from tests.records import records
 from tests.shares import register_profiles
 from tests.tiers import has_no_test, mark_tiers
 
 register_profiles()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """What runs in the background of a shell begins with Ctrl-C ignored, and so does all that it starts: tests are interrupted on purpose."""
+    config.pluginmanager.register(records(), "records")
     if (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -125,7 +125,7 @@ def test_random_mutants(tmp_path: Path) -> None:
     assert sum(1 for one in made if one.rows) > QUICK
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_many_random_mutants(tmp_path: Path) -> None:
     holds(tmp_path / f"{0:020}.log", range(QUICK, MANY))
 
