@@ -2,7 +2,7 @@
 PYTHON ?= python3
 RUN = $(PYTHON) demo/run.py
 
-.PHONY: help demo test generate check venv clean
+.PHONY: help demo test soak generate check venv clean
 
 help:
 	@$(RUN) help
@@ -10,6 +10,10 @@ help:
 # LOGS="/var/lib/kafka" reads other logs than the samples.
 demo:
 	@$(RUN) demo $(LOGS)
+
+# PARTS="laws mutants" runs these parts alone.
+soak:
+	@TOOLS=$(CURDIR)/.soak/tools bash .ci/tools $(RUN) soak $(PARTS)
 
 test generate check venv clean:
 	@$(RUN) $@

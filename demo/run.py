@@ -4,6 +4,8 @@
                                                   records as a Spark table; --engine construct: by the reference codecs;
                                                   --output: where they go as Parquet (demo-output)
     python demo/run.py test [PYTEST_ARGUMENT ...] the tests that need no broker, on all cores; with arguments: pytest's
+    python demo/run.py soak [PART ...]            every test at full length with new random inputs; hours; goes on where it was
+                                                  stopped; --list names the parts
     python demo/run.py generate                   write generated/ from schemas/
     python demo/run.py check                      formatting, types, imports, and that generated/ is current
     python demo/run.py venv                       only set up .venv
@@ -32,6 +34,8 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 SAMPLES = ROOT / "samples"
 IN_PARALLEL = ("-n", str(min(8, (os.cpu_count() or 1) + 1)), "--dist", "loadfile")
 """A process more than there are processors: that of the tests of Spark waits for Spark most of the time."""
+QUICK = "not slow and not broker"
+"""The quick tier, as in tests/tiers.py."""
 
 
 class ChoreError(Exception):
@@ -187,7 +191,13 @@ def sample_logs() -> list[Path]:
 def test(arguments: list[str]) -> None:
     venv("dev")
     java()
-    run([PYTHON, "-m", "pytest", *(arguments or [*IN_PARALLEL, "-m", "not broker and not slow"])])
+    run([PYTHON, "-m", "pytest", *(arguments or [*IN_PARALLEL, "-m", QUICK])])
+
+
+def soak(arguments: list[str]) -> None:
+    venv("dev")
+    java()
+    run([PYTHON, "-m", "tests.soak", *arguments])
 
 
 def check() -> None:
@@ -242,7 +252,7 @@ def clean() -> None:
             shutil.rmtree(ROOT / name)
 
 
-CHORES = ("demo", "test", "generate", "check", "venv", "clean")
+CHORES = ("demo", "test", "soak", "generate", "check", "venv", "clean")
 
 
 def main(arguments: list[str]) -> int:
@@ -250,7 +260,7 @@ def main(arguments: list[str]) -> int:
     if name in ("help", "-h", "--help"):
         say(__doc__)
         return 0
-    if name not in CHORES or (rest and name not in ("demo", "test")):
+    if name not in CHORES or (rest and name not in ("demo", "test", "soak")):
         print(f"{name}: no such chore, or too much after it; there are: {', '.join(CHORES)}")
         return 2
     try:
@@ -258,6 +268,8 @@ def main(arguments: list[str]) -> int:
             demo(rest)
         elif name == "test":
             test(rest)
+        elif name == "soak":
+            soak(rest)
         elif name == "generate":
             generate()
         elif name == "check":

@@ -7,8 +7,8 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-EXAMPLES = {"quick": 20, "full": 60, "thorough": 1000}
-"""Examples of a law that names no number: while working, in CI, and in the soak."""
+EXAMPLES = {"quick": 20, "full": 60, "soak": 200, "thorough": 1000}
+"""Examples of a law that names no number: while working, in CI, in the soak, and of some laws in the soak."""
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 FEW = 10
 
@@ -37,8 +37,8 @@ def examples(count: int) -> settings:
 
     How many of the drawn examples a law has no use for is a matter of chance, and no failure.
     """
-    full = PROFILE in ("full", "thorough")
+    quick = PROFILE not in ("full", "soak", "thorough")
     return settings(
-        max_examples=count if full else min(count, max(FEW, count // 3)),
+        max_examples=min(count, max(FEW, count // 3)) if quick else count,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )

@@ -1,4 +1,4 @@
-"""Laws for schemas that nobody wrote: a few hundred, the same ones each time. LAWS_SEED asks for others; `make soak PARTS=schemas` tries
+"""Laws for schemas that nobody wrote: a few hundred, the same ones each time. LAWS_SEED asks for others; `make soak PARTS=laws` tries
 20,000 of them."""
 
 from __future__ import annotations

@@ -1,0 +1,67 @@
+"""The soak runs everything, goes on where it was stopped, and says which seed does it again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import soak
+from tests.paths import ROOT
+from tests.soak import Part, chosen, parts, run_part, seed_of
+
+
+def test_each_test_file_is_in_one_part(tmp_path: Path) -> None:
+    files = [word for p in parts(7, tmp_path) if p.name.startswith(("tests/", "project")) for word in p.command if word.endswith(".py")]  # fmt: skip
+    assert sorted(files) == sorted(
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")
+    )
+    for part in parts(7, tmp_path):
+        assert "-m" not in part.command[3:]  # no test is left out by its marks
+        assert any("7" in word for word in part.command if word not in soak.PYTEST)
+
+
+def test_parts_are_chosen_by_name(tmp_path: Path) -> None:
+    def names(*wanted: str) -> list[str]:
+        return [part.name for part in chosen(parts(1, tmp_path), wanted)]
+
+    assert names("laws", "mutants") == ["laws", "tests/laws", "mutants", "tests/mutants"]
+    assert names("tests/log/cli/", "log") == [
+        "tests/log/cli",
+        "tests/log",
+        *(f"tests/log/{name}" for name in ("disk", "report", "segment", "tables", "write")),
+    ]
+    assert names() == [part.name for part in parts(1, tmp_path)]
+    with pytest.raises(ValueError, match=r"There is no part 'law' of the soak\. Parts: hypothesis"):
+        names("law")
+
+
+def test_what_passed_is_not_run_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    count = "import os, pathlib; p = pathlib.Path(os.environ['COUNT']); p.write_text(p.read_text() + 'x'); print('ran')"
+    (tmp_path / "count").write_text("")
+    good = Part("tests/a", [sys.executable, "-c", count], {"COUNT": str(tmp_path / "count")})
+    assert run_part(good, tmp_path, 1) and run_part(good, tmp_path, 1)
+    assert (tmp_path / "count").read_text() == "x"
+    assert run_part(good, tmp_path, 2)
+    assert (tmp_path / "count").read_text() == "xx"
+    assert (tmp_path / "tests-a.1.log").read_text() == "ran\n"
+    bad = Part("b", [sys.executable, "-c", "import sys; print('what is wrong'); sys.exit(3)"])
+    capsys.readouterr()
+    assert not run_part(bad, tmp_path, 1) and not run_part(bad, tmp_path, 1)
+    shown = capsys.readouterr().out
+    assert shown.count("what is wrong\nb: FAILED with exit code 3") == 2
+
+
+def test_the_seed_is_kept_until_another_is_given(tmp_path: Path) -> None:
+    first = seed_of(tmp_path / "a", None)
+    assert 20_000_000 < first < 30_000_000  # year, month and day
+    assert seed_of(tmp_path / "a", 5) == 5
+    assert seed_of(tmp_path / "a", None) == 5
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert soak.main(["--list", "codecs"]) == 0
+    assert capsys.readouterr().out == "tests/codecs\n"
+    assert soak.main(["nothing"]) == 2
+    assert "There is no part 'nothing'" in capsys.readouterr().err
