@@ -18,9 +18,9 @@ from codecgen.plan.encoded_sizes import SizeError, encoded_size, overhead_rows, 
 from codecgen.plan.size_bounds import bounds, scalar_bounds
 from codecgen.runtime.errors import BuildError
 from codecgen.schema.loader import load, read_files
+from codecgen.schema.lookup import integer_range
+from codecgen.schema.scalars import SCALARS, VARINTS
 from codecgen.schema.types import (
-    INTEGERS,
-    VARINTS,
     ArrayType,
     BitsType,
     BytesType,
@@ -162,10 +162,9 @@ def scalar(name: str) -> st.SearchStrategy[Any]:
         return st.booleans()
     if name == "f64":
         return st.floats(allow_nan=False)
-    bits, signed = VARINTS[name] if name in VARINTS else (INTEGERS[name][0] * 8, INTEGERS[name][1])
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    low, high = integer_range(name) or (0, 0)
     edges = [
-        n for k in range(0, bits, 7) for n in ((1 << k) - 1, 1 << k, -(1 << k)) if low <= n <= high
+        n for k in range(0, 64, 7) for n in ((1 << k) - 1, 1 << k, -(1 << k)) if low <= n <= high
     ]
     return st.integers(low, high) | st.sampled_from([low, high, *edges])
 
@@ -192,11 +191,10 @@ def test_size_is_that_of_what_is_built_and_within_the_bounds(
         assert len(built) <= found.most
 
 
-@given(st.sampled_from(list(VARINTS)), st.data())
+@given(st.sampled_from(VARINTS), st.data())
 def test_varints(name: str, data: st.DataObject) -> None:
     n = data.draw(scalar(name))
-    bits, signed = VARINTS[name]
-    raw = (n << 1) ^ (n >> bits - 1) if signed else n
+    raw = (n << 1) ^ (n >> SCALARS[name].bits - 1) if SCALARS[name].signed else n
     expected = 1
     while raw > 0x7F:
         raw >>= 7

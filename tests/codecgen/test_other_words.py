@@ -9,7 +9,7 @@ import pytest
 from codecgen.check import run
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema import expression, grammar, loader, other_words
-from codecgen.schema.types import LENGTHS, SCALARS
+from codecgen.schema.scalars import LENGTHS, SCALARS
 from tests.codecgen.goldens import MANIFEST
 
 

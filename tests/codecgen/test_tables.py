@@ -19,8 +19,8 @@ from codecgen.schema.grammar_of_choices import FIELD_OF_CHOICE
 from codecgen.schema.key_types import OneOf
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import FREEDOMS, Field
+from codecgen.schema.scalars import LENGTHS
 from codecgen.schema.texts import TEXT_FREEDOMS
-from codecgen.schema.types import INTEGERS, LENGTHS, VARINTS
 from codecgen.spans import expression_span
 from codecgen.targets.construct import module as construct_module
 from codecgen.targets.construct.homes import class_name, module_path
@@ -63,7 +63,7 @@ def test_ranges_of_integers() -> None:
     assert integer_range("varint") == (-(2**31), 2**31 - 1)
     assert integer_range("uvarlong") == (0, 2**64 - 1)
     assert integer_range("f64") is None
-    assert all(integer_range(name) for name in (*INTEGERS, *VARINTS, *LENGTHS))
+    assert all(integer_range(name) for name in LENGTHS)
 
 
 def test_every_key_of_a_field_is_read_or_is_a_type() -> None:

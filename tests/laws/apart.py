@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from codecgen.schema.types import SCALARS
+from codecgen.schema.scalars import SCALARS
 from tests.laws.draws import Draw
 
 Tree = dict[str, Any]

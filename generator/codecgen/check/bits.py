@@ -8,7 +8,8 @@ from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.as_of import exists
 from codecgen.schema.lookup import all_versions, enum_values, exists_in
 from codecgen.schema.model import Field, Layout, Model
-from codecgen.schema.types import INTEGERS, BitMember, BitsType
+from codecgen.schema.scalars import SCALARS
+from codecgen.schema.types import BitMember, BitsType
 from codecgen.spans import place
 
 
@@ -20,7 +21,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _bits(f: Field, type_: BitsType, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    width = INTEGERS[type_.base][0] * 8
+    width = SCALARS[type_.base].bits
     if not type_.members:
         yield Diagnostic("C015", f'"{f.name}" has no members', place(f, "members"))
     fitting = []

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.model import Choice, Enum, Layout, Model
-from codecgen.schema.types import INTEGERS, VARINTS, ScalarType, Span
+from codecgen.schema.scalars import INTEGERS, VARINTS
+from codecgen.schema.types import ScalarType, Span
 from codecgen.spans import place, version_place
 
 
@@ -45,7 +46,7 @@ def _one_place(
     by: str, plans: list[tuple[LayoutPlan, Span]], *, varints: bool = False
 ) -> Iterator[Diagnostic]:
     """The field lies at the same byte and has the same type in all the layouts; ``varints`` may be what decides."""
-    allowed = (*INTEGERS, *VARINTS) if varints else tuple(INTEGERS)
+    allowed = (*INTEGERS, *VARINTS) if varints else INTEGERS
     what = "an integer" if varints else "an integer of fixed size"
     first: tuple[int, str, LayoutPlan] | None = None
     for plan, where in plans:

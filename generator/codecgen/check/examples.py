@@ -15,9 +15,8 @@ from codecgen.plan.cases import held_plan
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import choice_of, enum_values, integer_range, is_signed
 from codecgen.schema.model import Example, Layout, Model
+from codecgen.schema.scalars import SCALARS, is_float, is_integer
 from codecgen.schema.types import (
-    FLOATS,
-    INTEGERS,
     ArrayType,
     BitMember,
     BitsType,
@@ -208,7 +207,7 @@ class _Example:
         elif type_.name == "uuid":
             if not _is_uuid(value):
                 self.wrong(value, "a uuid", path)
-        elif type_.name not in FLOATS:
+        elif not is_float(type_.name):
             self.whole(value, integer_range(type_.name) or (0, 0), type_.name, path)
 
     def whole(self, value: object, reach: tuple[int, int], name: str, path: str) -> None:
@@ -286,10 +285,11 @@ class _Example:
         name = fp.field.type.name if isinstance(fp.field.type, ScalarType) else ""
         if isinstance(fp.field.type, BitsType):
             name = fp.field.type.base
-        if name not in INTEGERS or fp.offset is None:
+        if not is_integer(name) or fp.offset is None:
             return None
-        part = data[fp.offset : fp.offset + INTEGERS[name][0]]
-        if len(part) < INTEGERS[name][0]:
+        width = SCALARS[name].width
+        part = data[fp.offset : fp.offset + width]
+        if len(part) < width:
             return None
         return int.from_bytes(part, fp.field.endian, signed=is_signed(name))
 

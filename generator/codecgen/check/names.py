@@ -13,7 +13,8 @@ from codecgen.schema.declarations import used_of
 from codecgen.schema.key_types import FLEXIBLE
 from codecgen.schema.lookup import members
 from codecgen.schema.model import Layout, Model
-from codecgen.schema.types import SCALARS, Span
+from codecgen.schema.scalars import SCALARS
+from codecgen.schema.types import Span
 from codecgen.spans import place
 
 LONGEST = 64

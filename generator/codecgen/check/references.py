@@ -18,7 +18,8 @@ from codecgen.schema.lookup import (
 )
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
 from codecgen.schema.nested_choices import first_layout
-from codecgen.schema.types import SCALARS, ArrayType, Reference, Span
+from codecgen.schema.scalars import SCALARS
+from codecgen.schema.types import ArrayType, Reference, Span
 from codecgen.spans import hint, place, unknown
 
 

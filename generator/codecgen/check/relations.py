@@ -21,7 +21,8 @@ from codecgen.schema.lookup import (
     versions_of,
 )
 from codecgen.schema.model import Field, Layout, Model
-from codecgen.schema.types import INTEGERS, ArrayType, FieldRange, ScalarType, Span
+from codecgen.schema.scalars import is_integer
+from codecgen.schema.types import ArrayType, FieldRange, ScalarType, Span
 from codecgen.spans import hint, place
 
 
@@ -138,7 +139,7 @@ def _run(
 def _counts_itself(f: Field, layout: Layout, more: bool, where: Span) -> Iterator[Diagnostic]:
     """A length that counts its own bytes is always there, as long as it is always, and something follows in its range."""
     why = ""
-    if not isinstance(f.type, ScalarType) or f.type.name not in INTEGERS:
+    if not isinstance(f.type, ScalarType) or not is_integer(f.type.name):
         why = "has no fixed size"
     elif f.when is not None:
         why = "is not always there"

@@ -8,7 +8,8 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.lookup import bytes_of, choice_of, number_types, reference_of, references_of
 from codecgen.schema.model import FREEDOMS, Field, Layout, Model
-from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType, StructType, TagsType
+from codecgen.schema.scalars import COMPACT, VARINTS, is_varint
+from codecgen.schema.types import ArrayType, BytesType, ScalarType, StructType, TagsType
 from codecgen.spans import place
 
 
@@ -55,7 +56,7 @@ def _applies(freedom: str, f: Field, plan: Plan) -> bool:
 def _fits(freedom: str, f: Field, plan: Plan) -> bool:
     match freedom:
         case "overlong_varints":
-            return any(name in VARINTS or name == "compact" for name in number_types(f))
+            return any(name in (*VARINTS, COMPACT.name) for name in number_types(f))
         case "negative_null":
             found = bytes_of(f)
             nulls = [getattr(f.type, "null", None), None if found is None else found.null]
@@ -95,7 +96,7 @@ def _tells_its_end(f: Field, plan: Plan) -> bool:
         element = f.type.element if isinstance(f.type, ArrayType) else None
         if isinstance(element, BytesType):
             return isinstance(element.length, int)
-        return isinstance(element, ScalarType) and element.name not in VARINTS
+        return isinstance(element, ScalarType) and not is_varint(element.name)
     return all(p.size is not None or _is_measured(p) for p in plan.of(ref))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from codecgen.check.names import CONTAINER, EXPRESSION, LONGEST, WINDOWS
 from codecgen.importers.kafka_definitions import Field, Message, Struct
 from codecgen.plan.generated_names import SHIPPED, TARGET_PACKAGES
-from codecgen.schema.types import SCALARS
+from codecgen.schema.scalars import SCALARS
 
 _WORD = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]+[a-z0-9]*|[a-z0-9]+")
 _TAKEN_FIELDS = CONTAINER | EXPRESSION | {"unknown_tags"}

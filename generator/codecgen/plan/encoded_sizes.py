@@ -12,9 +12,8 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.plan.tag_defaults import holds_default
 from codecgen.schema.model import Overhead, OverheadOf
+from codecgen.schema.scalars import SCALARS, is_varint
 from codecgen.schema.types import (
-    INTEGERS,
-    VARINTS,
     ZERO_TERMINATED,
     ArrayType,
     BitMember,
@@ -37,10 +36,11 @@ class SizeError(ValueError):
 
 def varint_size(name: str, value: int) -> int:
     """Bytes of a number in one of the variable-length types."""
-    bits, signed = VARINTS[name]
-    if not (-(1 << bits - 1) <= value < 1 << bits - 1 if signed else 0 <= value < 1 << bits):
+    scalar = SCALARS[name]
+    bits = scalar.bits
+    if not (-(1 << bits - 1) <= value < 1 << bits - 1 if scalar.signed else 0 <= value < 1 << bits):
         raise SizeError(f"{value} does not fit {name}")
-    raw = (value << 1) ^ (value >> bits - 1) if signed else value
+    raw = (value << 1) ^ (value >> bits - 1) if scalar.signed else value
     return max(1, -(-(raw & (1 << bits) - 1).bit_length() // 7))
 
 
@@ -48,7 +48,7 @@ def length_size(name: str, length: int) -> int:
     """Bytes of a length or a count (-1 is null) in one of the types for lengths."""
     if name == "compact":
         return varint_size("uvarint", length + 1)
-    return varint_size(name, length) if name in VARINTS else INTEGERS[name][0]
+    return varint_size(name, length) if is_varint(name) else SCALARS[name].width
 
 
 def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
@@ -106,7 +106,7 @@ class _Sizer:
         match f.type:
             case BitsType(base, members):
                 self.this[f.name] = self.bits(members, value, fp)
-                return INTEGERS[base][0]
+                return SCALARS[base].width
             case ScalarType():
                 return fp.size if fp.size is not None else self.scalar(f.type, value)
             case BytesType() as type_:
@@ -186,7 +186,7 @@ class _Sizer:
             size = sum(self.bytes(element, item) for item in items)
         elif isinstance(element, ChoiceType):
             size = sum(self.chosen(element, item, fp) for item in items)
-        elif element.name in VARINTS:
+        elif is_varint(element.name):
             size = sum(self.scalar(element, item) for item in items)
         else:
             size = scalar_bounds(element.name)[0] * len(items)
@@ -239,7 +239,7 @@ class _Sizer:
             value = self.number(type_.enum, value)
         if self.filled(fp, value) if fp.field.filled else holds_default(fp, value):
             return None
-        if isinstance(type_, ScalarType) and type_.name not in VARINTS:
+        if isinstance(type_, ScalarType) and not is_varint(type_.name):
             return scalar_bounds(type_.name)[0]
         return self.field(fp)
 

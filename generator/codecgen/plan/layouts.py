@@ -17,9 +17,8 @@ from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, spread
 from codecgen.schema.model import Declared, Field, Layout, Manifest, Model
+from codecgen.schema.scalars import SCALARS, fixed_size
 from codecgen.schema.types import (
-    FLOATS,
-    INTEGERS,
     ArrayType,
     BitsType,
     BytesType,
@@ -36,7 +35,6 @@ from codecgen.schema.types import (
 )
 
 T = TypeVar("T")
-_OTHER_SIZES = {**FLOATS, "bool": 1, "uuid": 16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,9 +341,9 @@ def _in_version(f: Field, version: int | None, model: Model) -> Field:
 def _size(f: Field, version: int | None, plan_of: object) -> int | None:
     match f.type:
         case ScalarType(name):
-            return INTEGERS[name][0] if name in INTEGERS else _OTHER_SIZES.get(name)
+            return fixed_size(name)
         case BitsType(base):
-            return INTEGERS[base][0]
+            return SCALARS[base].width
         case BytesType(length):
             return length if isinstance(length, int) else None
         case StructType(_, str()) | StructType(version=Expression()) | ChoiceType() | PaddingType():

@@ -14,7 +14,8 @@ from codecgen.plan.types import INT, Type
 from codecgen.schema.expression import EndOf, Expression, Node, Null, Path
 from codecgen.schema.lookup import field_of, field_spans
 from codecgen.schema.model import Column, Derived, Layout, Model, Rows, View
-from codecgen.schema.types import INTEGERS, ArrayType
+from codecgen.schema.scalars import SCALARS
+from codecgen.schema.types import ArrayType
 from codecgen.spans import hint
 
 PLACES = ("position", "size")
@@ -82,7 +83,7 @@ class RowsResolver(CaseResolver):
 def derived_value(derived: Derived, scope: Scope) -> nodes.DerivedValue:
     """A derived value with what it is made of."""
     inner = replace(scope, before=None, owner=derived.name, holds=())
-    return nodes.DerivedValue(derived, settled(derived.value, inner), INTEGERS[derived.type][0] * 8)
+    return nodes.DerivedValue(derived, settled(derived.value, inner), SCALARS[derived.type].bits)
 
 
 class WriteResolver(Resolver):

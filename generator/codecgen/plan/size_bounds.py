@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.schema.expression import Binary, Node, Not, Path
+from codecgen.schema.scalars import find_scalar
 from codecgen.schema.types import (
-    FLOATS,
-    INTEGERS,
-    VARINTS,
     ArrayType,
     BitsType,
     BytesType,
@@ -21,17 +19,12 @@ from codecgen.schema.types import (
     held_layouts,
 )
 
-_MOST = {32: 5, 64: 10}
-_OTHER_SIZES = {**FLOATS, "bool": 1, "uuid": 16}
-
 
 def scalar_bounds(name: str) -> tuple[int, int]:
     """The fewest and the most bytes of a number, a boolean, a uuid, a length or a count."""
-    if name in INTEGERS:
-        return INTEGERS[name][0], INTEGERS[name][0]
-    if name in _OTHER_SIZES:
-        return _OTHER_SIZES[name], _OTHER_SIZES[name]
-    return 1, _MOST[32 if name == "compact" else VARINTS[name][0]]
+    scalar = find_scalar(name)
+    assert scalar is not None
+    return scalar.least, scalar.most
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ import uuid
 from codecgen.plan import nodes
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.layouts import FieldPlan
-from codecgen.schema.types import FLOATS, INTEGERS, VARINTS, BitsType, BytesType, ScalarType
+from codecgen.schema.lookup import integer_range
+from codecgen.schema.scalars import SCALARS, is_float
+from codecgen.schema.types import BitsType, BytesType, ScalarType
 
 
 def default_number(fp: FieldPlan) -> int | None:
@@ -22,7 +24,7 @@ def default_number(fp: FieldPlan) -> int | None:
             found = fold(fp.bit_defaults[m.name]) if m.name in fp.bit_defaults else None
             word |= _number(found) << m.low
         return word
-    if isinstance(f.type, ScalarType) and (f.type.name in INTEGERS or f.type.name in VARINTS):
+    if isinstance(f.type, ScalarType) and integer_range(f.type.name) is not None:
         return _number(None if fp.default is None else fold(fp.default))
     return None
 
@@ -66,11 +68,13 @@ def default_bytes(fp: FieldPlan) -> bytes:
     f = fp.field
     little = f.endian == "little"
     match f.type:
-        case ScalarType(name) | BitsType(name) if name in INTEGERS or name in VARINTS:
+        case ScalarType(name) | BitsType(name) if integer_range(name) is not None:
             return number_bytes(name, default_number(fp) or 0, little)
-        case ScalarType(name) if name in FLOATS:
+        case ScalarType(name) if is_float(name):
             found = None if fp.default is None else fold(fp.default)
-            return struct.pack(("<" if little else ">") + "fd"[FLOATS[name] == 8], _number(found))
+            return struct.pack(
+                ("<" if little else ">") + "fd"[SCALARS[name].width == 8], _number(found)
+            )
         case ScalarType("uuid"):
             return bytes(16)
         case ScalarType():
@@ -100,11 +104,11 @@ def _number(found: nodes.Value | None) -> int:
 
 def number_bytes(name: str, value: int, little: bool) -> bytes:
     """A whole number as it is written."""
-    if name in INTEGERS:
-        size, signed = INTEGERS[name]
-        return value.to_bytes(size, "little" if little else "big", signed=signed)
-    bits, signed = VARINTS[name]
-    raw = ((value << 1) ^ (value >> bits - 1)) & (1 << bits) - 1 if signed else value
+    scalar = SCALARS[name]
+    if scalar.kind == "integer":
+        return value.to_bytes(scalar.width, "little" if little else "big", signed=scalar.signed)
+    mask = (1 << scalar.bits) - 1
+    raw = ((value << 1) ^ (value >> scalar.bits - 1)) & mask if scalar.signed else value
     out = bytearray()
     while raw > 0x7F:
         out.append(raw & 0x7F | 0x80)

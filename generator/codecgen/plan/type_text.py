@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from codecgen.plan.layouts import FieldPlan
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema.expression import data_text
+from codecgen.schema.scalars import SCALARS, is_integer
 from codecgen.schema.types import (
-    INTEGERS,
     ArrayType,
     BitsType,
     BytesType,
@@ -54,9 +54,8 @@ def constant_words(value: int | str | bytes) -> str:
 
 def scalar_name(name: str) -> str:
     """``int64``, ``uint32``, ``varint``: names as documents of formats use them."""
-    if name in INTEGERS:
-        size, signed = INTEGERS[name]
-        return f"{'int' if signed else 'uint'}{size * 8}"
+    if is_integer(name):
+        return f"{'int' if SCALARS[name].signed else 'uint'}{SCALARS[name].bits}"
     return _NAMES.get(name, name)
 
 

@@ -6,7 +6,6 @@ from codecgen.plan import nodes
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.layouts import FieldPlan
-from codecgen.schema.lookup import number_types
 from codecgen.schema.model import Field
 from codecgen.schema.types import BytesType
 
@@ -49,8 +48,6 @@ def see_writable(f: Field) -> None:
     """See that kernels have a way of writing a field."""
     if f.tag is not None:
         raise WriteError(TAGGED, f)
-    if {"i24", "u24"} & set(number_types(f)):
-        raise WriteError("a number of 3 bytes, which kernels do not write", f)
     if f.measures is not None and f.measures.first == f.name:
         raise WriteError("a length that counts itself, which kernels do not write", f)
     if len(f.covers) > 1:

@@ -35,6 +35,7 @@ from codecgen.plan.write_ops import (
 from codecgen.plan.written_fields import known_when_written, number_of
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import Field
+from codecgen.schema.scalars import SCALARS
 from codecgen.schema.types import (
     ArrayType,
     BitMember,
@@ -391,9 +392,8 @@ def _type(f: Field) -> str:
 
 
 def _is_number(scalar: ScalarType) -> bool:
-    """Whether a field is a number that 64 bits hold with their sign, or true or false."""
-    known = scalar.name == "bool" or integer_range(scalar.name) is not None
-    return known and scalar.name not in ("u64", "uvarlong")
+    """Return whether a field is a number that 64 bits hold with their sign, or true or false."""
+    return SCALARS[scalar.name].fits_int64
 
 
 __all__ = ["WriteError", "WriteProgram", "is_written", "write_program"]

@@ -13,7 +13,6 @@ from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.errors import BuildError, LengthError, ParseError, ValueRefused
 from codecgen.runtime.located_bytes import Session, Source
 
-INTEGER_NAMES = {1: "int8", 2: "int16", 3: "int24", 4: "int32", 8: "int64"}
 Endian = Literal["big", "little"]
 
 
@@ -59,7 +58,7 @@ class Codec(construct.Construct):
 
 
 class Integer(Codec):
-    """A fixed-width integer of 1, 2, 3, 4 or 8 bytes."""
+    """An integer of fixed size."""
 
     def __init__(self, size: int, signed: bool = True, endian: Endian = "big") -> None:
         super().__init__()
@@ -67,13 +66,13 @@ class Integer(Codec):
         self.signed = signed
         self.endian: Endian = endian
         code = {1: "b", 2: "h", 4: "i", 8: "q"}.get(size)
-        self._struct: struct.Struct | None = None  # 3 bytes have no code
+        self._struct: struct.Struct | None = None  # other sizes have no code
         if code is not None:
             order = ">" if endian == "big" else "<"
             self._struct = struct.Struct(order + (code if signed else code.upper()))
         self.low = -(1 << (8 * size - 1)) if signed else 0
         self.high = (1 << (8 * size - 1)) - 1 if signed else (1 << (8 * size)) - 1
-        self.label = ("" if signed else "u") + INTEGER_NAMES[size]
+        self.label = f"{'' if signed else 'u'}int{8 * size}"
 
     def read(self, source: Source, this: Any) -> int:
         pos = source.pos

@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from codecgen.schema import yaml_tree
 from codecgen.schema.other_words import BYTES, TEXTS
-from codecgen.schema.types import LENGTHS, ZERO_TERMINATED
+from codecgen.schema.scalars import LENGTHS
+from codecgen.schema.types import ZERO_TERMINATED
 
 
 def field_mistake(

@@ -48,7 +48,8 @@ from codecgen.schema.key_types import (
     Word,
 )
 from codecgen.schema.model import FREEDOMS
-from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS, VARINTS, ZERO_TERMINATED
+from codecgen.schema.scalars import INTEGERS, LENGTHS, SCALARS, VARINTS
+from codecgen.schema.types import ZERO_TERMINATED
 
 
 def _versioned(*kinds: Kind) -> Either:
@@ -147,13 +148,11 @@ FORMS: Mapping[str, Form] = {
         "A field.",
         {
             "type": Key(
-                Either((_WORDS, ByVersion(OneOf(SCALARS)))),
+                Either((_WORDS, ByVersion(OneOf(tuple(SCALARS))))),
                 "A number, a boolean, a uuid; in a flexible layout also `string` and `bytes`.",
             ),
             "tag": Key(Integer(), "The number of a tagged field."),
-            "bits": Key(
-                OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."
-            ),
+            "bits": Key(OneOf(INTEGERS), "An integer whose bits have meanings of their own."),
             "bytes": Key(
                 _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
                 "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them.",

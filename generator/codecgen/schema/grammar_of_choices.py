@@ -18,7 +18,7 @@ from codecgen.schema.key_types import (
     Name,
     OneOf,
 )
-from codecgen.schema.types import INTEGERS, LENGTHS, VARINTS
+from codecgen.schema.scalars import INTEGERS, LENGTHS, VARINTS
 
 BYTE_LENGTHS = tuple(name for name in LENGTHS if name != "compact")
 _GIVEN = Key(Code(), "The value that decides which case it is, of a field before.")

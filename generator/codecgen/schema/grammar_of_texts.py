@@ -21,8 +21,8 @@ from codecgen.schema.key_types import (
     Use,
     Word,
 )
+from codecgen.schema.scalars import INTEGERS
 from codecgen.schema.texts import LINE_FREEDOMS, PROPERTY_FREEDOMS, TEXT_FREEDOMS
-from codecgen.schema.types import INTEGERS
 
 
 def _accepts(freedoms: Iterable[str]) -> Key:
@@ -31,7 +31,7 @@ def _accepts(freedoms: Iterable[str]) -> Key:
 
 _KINDS = {
     "decimal": Key(
-        OneOf(tuple(INTEGERS)), "A whole number in decimal digits, one that the type can hold."
+        OneOf(INTEGERS), "A whole number in decimal digits, one that the type can hold."
     ),
     "string": Key(
         OneOf(("word", "rest")), "Text without blanks, or all that is left of the line, in UTF-8."

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 from codecgen.schema.expression import Path
 from codecgen.schema.model import Enum, Field, Layout, Model
+from codecgen.schema.scalars import SCALARS, find_scalar, fixed_size, is_float, is_integer
 from codecgen.schema.types import (
-    FLOATS,
-    INTEGERS,
-    VARINTS,
     ArrayType,
     BitMember,
     BitsType,
@@ -31,16 +29,11 @@ MAX_VERSIONS = 100
 
 def integer_range(name: str) -> tuple[int, int] | None:
     """The numbers that an integer type holds; None for a type that holds no integers."""
-    if name in INTEGERS:
-        size, signed = INTEGERS[name]
-        bits = 8 * size
-    elif name in VARINTS:
-        bits, signed = VARINTS[name]
-    elif name == "compact":
-        bits, signed = 32, False
-    else:
+    scalar = find_scalar(name)
+    if scalar is None or scalar.python != "int":
         return None
-    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    bits = scalar.bits
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if scalar.signed else (0, (1 << bits) - 1)
 
 
 def is_signed(name: str) -> bool:
@@ -137,7 +130,7 @@ def has_fixed_size(f: Field) -> bool:
     """Whether a number, bits, bytes or text always take as many bytes."""
     match f.type:
         case ScalarType(name):
-            return name not in VARINTS
+            return fixed_size(name) is not None
         case BytesType(length):
             return isinstance(length, int)
         case _:
@@ -147,7 +140,7 @@ def has_fixed_size(f: Field) -> bool:
 def has_order(f: Field) -> bool:
     """Whether there are numbers of several bytes in a field, which come in one order or the other."""
     names = number_types(f)
-    return any(name in FLOATS or INTEGERS.get(name, (1, False))[0] > 1 for name in names)
+    return any(is_float(name) or (is_integer(name) and SCALARS[name].width > 1) for name in names)
 
 
 def all_versions(layout: Layout) -> tuple[int | None, ...]:
@@ -169,7 +162,7 @@ def exists_in(f: Field | BitMember, version: int | None) -> bool:
 
 def spread(base: str, members: list[BitMember]) -> list[BitMember]:
     """The members with the reserved one over the bits that are left (the lowest of the longest stretches)."""
-    width = INTEGERS[base][0] * 8
+    width = SCALARS[base].bits
     taken = {bit for m in members if not m.reserved for bit in range(m.low, m.high + 1)}
     out = []
     for m in members:

@@ -79,35 +79,6 @@ class FieldRange:
 
 # ---------------------------------------------------------------- types of fields
 
-INTEGERS: Mapping[str, tuple[int, bool]] = {
-    "i8": (1, True),
-    "i16": (2, True),
-    "i24": (3, True),
-    "i32": (4, True),
-    "i64": (8, True),
-    "u8": (1, False),
-    "u16": (2, False),
-    "u24": (3, False),
-    "u32": (4, False),
-    "u64": (8, False),
-}
-"""Fixed-width integers: name -> (bytes, signed)."""
-
-VARINTS: Mapping[str, tuple[int, bool]] = {
-    "varint": (32, True),
-    "varlong": (64, True),
-    "uvarint": (32, False),
-    "uvarlong": (64, False),
-}
-"""Variable-length integers: name -> (bits, signed). The signed ones are zigzag."""
-
-FLOATS: Mapping[str, int] = {"f32": 4, "f64": 8}
-"""Numbers with a fraction: name -> bytes."""
-
-SCALARS = (*INTEGERS, *VARINTS, *FLOATS, "bool", "uuid")
-LENGTHS = (*INTEGERS, *VARINTS, "compact")
-"""What can hold a length or a count. ``compact`` is an unsigned varint of the number plus one; 0 is null."""
-
 ZERO_TERMINATED = "zero_terminated"
 """What stands in the place of a length where a zero byte ends bytes or text."""
 

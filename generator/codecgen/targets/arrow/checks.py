@@ -9,7 +9,9 @@ from codecgen.plan import LayoutPlan
 from codecgen.plan.generated_names import identifier
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Field
-from codecgen.schema.types import INTEGERS, Span
+from codecgen.schema.scalars import SCALARS, is_integer
+from codecgen.schema.types import Span
+from codecgen.targets.arrow.primitive_imports import NAMES
 from codecgen.targets.python_source import Call, call, string
 from codecgen.targets.python_source import Code as Tree
 
@@ -57,11 +59,30 @@ def function_name(verb: str, entry: LayoutPlan) -> str:
 
 
 def integer_of(f: Field) -> tuple[int, bool]:
-    """Bytes and sign of a field of fixed size."""
+    """Return the bytes and the sign of a field that is an integer of fixed size, which kernels can load.
+
+    Raises:
+        Unsupported: if it is something else.
+    """
     name = str(getattr(f.type, "base", None) or getattr(f.type, "name", ""))
-    if name not in INTEGERS or name in ("u64", "i24", "u24"):
-        raise Unsupported("a number that is none of fixed size", f)
-    return INTEGERS[name]
+    if not is_integer(name):
+        raise Unsupported("no integer of fixed size", f)
+    loading(name, "", f)
+    return SCALARS[name].width, SCALARS[name].signed
+
+
+def loading(name: str, order: str, f: Field) -> str:
+    """Return the name of the primitive that loads an integer of fixed size. Raise Unsupported if there is none."""
+    scalar = SCALARS[name]
+    function = f"load_{'i' if scalar.signed else 'u'}{scalar.bits}{order}"
+    return primitive(function, f"the type {name}", f)
+
+
+def primitive(function: str, what: str, f: Field) -> str:
+    """Return the name of a primitive that reads or writes a number. Raise Unsupported for a number of ``what`` if there is none."""
+    if function not in NAMES:
+        raise Unsupported(f"a number of {what}", f)
+    return function
 
 
 def tuple_of(items: list[Tree]) -> Call:

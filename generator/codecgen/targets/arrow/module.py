@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 from codecgen.schema.model import Field
 from codecgen.schema.types import Span
 from codecgen.targets.arrow.checks import Check, Checks
@@ -47,6 +49,9 @@ class KernelModule:
         used = {name for function in self.functions for name in globals_of(function.body)}
         used |= {function.decorator for function in self.functions}
         taken = frozenset(self.names.taken)
+        unknown = used - taken - set(dir(builtins))
+        if unknown:
+            raise LookupError(f"kernels use {', '.join(sorted(unknown))}, which nothing defines")
         parts = [
             docstring(doc, *docs),
             "from __future__ import annotations",

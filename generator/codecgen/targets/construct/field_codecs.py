@@ -9,10 +9,8 @@ from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.runtime.compression import CODECS
 from codecgen.schema.model import Derived
+from codecgen.schema.scalars import SCALARS
 from codecgen.schema.types import (
-    FLOATS,
-    INTEGERS,
-    VARINTS,
     ZERO_TERMINATED,
     ArrayType,
     BitMember,
@@ -133,25 +131,24 @@ class FieldCodecs:
 
     def scalar(self, name: str, endian: str, accepts: frozenset[str]) -> Code:
         order = string("little") if endian == "little" else None
-        if name in INTEGERS:
-            size, signed = INTEGERS[name]
-            return call(
-                self.use("Integer"),
-                str(size),
-                signed=None if signed else "False",
-                endian=order if size > 1 else None,
-            )
-        if name in VARINTS:
-            bits, signed = VARINTS[name]
-            return call(
-                self.use("Varint"),
-                str(bits),
-                signed=None if signed else "False",
-                overlong="True" if "overlong_varints" in accepts else None,
-            )
-        if name in FLOATS:
-            return call(self.use(f"Float{8 * FLOATS[name]}"), endian=order)
-        return call(self.use({"bool": "Boolean", "uuid": "Uuid"}[name]))
+        scalar = SCALARS[name]
+        signed = None if scalar.signed else "False"
+        match scalar.kind:
+            case "integer":
+                endian_of = order if scalar.width > 1 else None
+                width = str(scalar.width)
+                return call(self.use("Integer"), width, signed=signed, endian=endian_of)
+            case "varint":
+                return call(
+                    self.use("Varint"),
+                    str(scalar.bits),
+                    signed=signed,
+                    overlong="True" if "overlong_varints" in accepts else None,
+                )
+            case "float":
+                return call(self.use(f"Float{scalar.bits}"), endian=order)
+            case "bool" | "uuid":
+                return call(self.use({"bool": "Boolean", "uuid": "Uuid"}[scalar.kind]))
 
     def members(self, enum: str, only: tuple[str, ...] | None) -> Code | None:
         if only is None:

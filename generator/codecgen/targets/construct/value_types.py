@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.layouts import FieldPlan
+from codecgen.schema.scalars import SCALARS, is_float
 from codecgen.schema.types import (
-    FLOATS,
     ArrayType,
     BitMember,
     BitsType,
@@ -85,7 +85,7 @@ class ValueTypes:
         """What a field is parsed to."""
         f = fp.field
         constant = plan.version if f.is_version else f.const
-        number = isinstance(f.type, ScalarType) and not f.type.enum and f.type.name not in FLOATS
+        number = isinstance(f.type, ScalarType) and not f.type.enum and not is_float(f.type.name)
         if number and isinstance(constant, int) and abs(constant) <= LARGEST:
             shown = bool(constant) if f.type == ScalarType("bool") else int(constant)
             type_ = f"{self.use('typing', 'Literal')}[{shown}]"
@@ -127,11 +127,8 @@ class ValueTypes:
     def scalar_type(self, type_: ScalarType) -> str:
         if type_.enum is not None:
             return self.enum_type(type_.enum)
-        if type_.name in FLOATS:
-            return self.builtin("float")
-        if type_.name == "uuid":
-            return self.use("uuid", "UUID")
-        return self.builtin("bool" if type_.name == "bool" else "int")
+        python = SCALARS[type_.name].python
+        return self.use("uuid", "UUID") if python == "UUID" else self.builtin(python)
 
     def enum_type(self, enum: str) -> str:
         """A class; where numbers without a name are values, they stay numbers."""

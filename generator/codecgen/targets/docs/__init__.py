@@ -15,12 +15,14 @@ from codecgen.targets.docs.html_site import ASSETS, NAMES, SEARCH, HtmlPages
 from codecgen.targets.docs.html_site import template_names as html_names
 from codecgen.targets.docs.markdown import comment
 from codecgen.targets.docs.markdown_site import MarkdownPages, template_names
+from codecgen.targets.docs.notes import has_words
 from codecgen.targets.docs.pages import Page, pages
 from codecgen.targets.docs.sections import LayoutSection
 from codecgen.targets.docs.site import Site, make_site
 from codecgen.targets.docs.svg import svg_file
 from codecgen.targets.docs.things import things
 from codecgen.targets.rendering import RenderError
+from codecgen.targets.scalar_support import refuse_scalars
 from codecgen.targets.target_output import Emitted
 
 ROOT = "docs"
@@ -36,6 +38,9 @@ def emit(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted:
     ``templates`` (name -> text) take the place of those of the package.
     """
     templates = templates or {}
+    refused = refuse_scalars(plan, "docs", has_words)
+    if refused:
+        return Emitted({}, refused)
     site = make_site(plan, ROOT, INDEX)
     diagnostics = [*_strange(templates, template_names()), *_collisions(site, ())]
     worked, found = _worked(plan)
@@ -67,6 +72,9 @@ def emit_html(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted
     ``templates`` (name -> text) take the place of those of the package.
     """
     templates = templates or {}
+    refused = refuse_scalars(plan, "html", has_words)
+    if refused:
+        return Emitted({}, refused)
     site = make_site(plan, HTML_ROOT, HTML_INDEX)
     taken = (NAMES, SEARCH, *ASSETS)
     diagnostics = [*_strange(templates, html_names()), *_collisions(site, taken)]

@@ -10,9 +10,9 @@ from codecgen.plan.as_of import release_key
 from codecgen.plan.type_text import byte_count, constant_words, scalar_name
 from codecgen.schema.lookup import bytes_of, choice_of, exists_in
 from codecgen.schema.model import FREEDOMS, Choice, Declared, Enum, Field, Layout
+from codecgen.schema.scalars import COMPACT, LENGTHS, SCALARS, VARINTS, Scalar, find_scalar
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
-    VARINTS,
     ArrayType,
     BitsType,
     Misprint,
@@ -99,7 +99,7 @@ def _one_touches(freedom: str, f: Field) -> bool:
             found = choice_of(f)
             lengths += [found.length] if found is not None and found.length is not None else []
             lengths += ["uvarint"] if isinstance(t, TagsType) else []
-            return any(name in VARINTS or name == "compact" for name in lengths)
+            return any(name in (*VARINTS, COMPACT.name) for name in lengths)
         case "negative_null":
             inner = bytes_of(f)
             nulls = [getattr(t, "null", None), None if inner is None else inner.null]
@@ -361,20 +361,29 @@ class TypeRow:
 
 def scalar_glossary(names: set[str]) -> list[TypeRow]:
     """The types that pages use, explained."""
-    return [TypeRow(code(scalar_name(n)), said(text)) for n, text in _TYPES.items() if n in names]
+    known = dict.fromkeys((*LENGTHS, *SCALARS))
+    return [TypeRow(code(scalar_name(n)), said(_about(n))) for n in known if n in names]
+
+
+def has_words(scalar: Scalar) -> bool:
+    """Return whether pages can explain a type."""
+    return scalar.kind in ("integer", "float") or scalar.name in _TYPES
+
+
+def _about(name: str) -> str:
+    """Return what a type is, in a sentence."""
+    scalar = find_scalar(name)
+    assert scalar is not None
+    size = f"{scalar.width} byte" + ("s" if scalar.width > 1 else "")
+    match scalar.kind:
+        case "integer":
+            return f"{'A signed' if scalar.signed else 'An unsigned'} integer of {size}."
+        case "float":
+            return f"An IEEE 754 number of {size}."
+    return _TYPES[name]
 
 
 _TYPES = {
-    "i8": "A signed integer of 1 byte.",
-    "i16": "A signed integer of 2 bytes.",
-    "i32": "A signed integer of 4 bytes.",
-    "i24": "A signed integer of 3 bytes.",
-    "i64": "A signed integer of 8 bytes.",
-    "u8": "An unsigned integer of 1 byte.",
-    "u16": "An unsigned integer of 2 bytes.",
-    "u24": "An unsigned integer of 3 bytes.",
-    "u32": "An unsigned integer of 4 bytes.",
-    "u64": "An unsigned integer of 8 bytes.",
     "varint": (
         "A signed 32-bit integer in 1 to 5 bytes: 7 bits in each, the least significant first, and the top bit "
         "set in all but the last. The sign is in the lowest bit (zigzag): 0, -1, 1, -2 are stored as 0, 1, 2, 3."
@@ -383,8 +392,6 @@ _TYPES = {
     "uvarint": "An unsigned 32-bit integer in 1 to 5 bytes, 7 bits in each, without the zigzag.",
     "uvarlong": "An unsigned 64-bit integer in 1 to 10 bytes, likewise.",
     "compact": "A length or a count as an unsigned varint of one more; 0 is null, where null is allowed.",
-    "f32": "An IEEE 754 number of 4 bytes.",
-    "f64": "An IEEE 754 number of 8 bytes.",
     "bool": "1 byte: 0 is false, 1 is true.",
     "uuid": "16 bytes, the most significant first.",
 }

@@ -7,7 +7,8 @@ from html import escape
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.type_text import element_words, size_words
-from codecgen.schema.types import INTEGERS, ArrayType, BitMember, BytesType
+from codecgen.schema.scalars import SCALARS
+from codecgen.schema.types import ArrayType, BitMember, BytesType
 from codecgen.targets.escaping import printable
 
 PER_ROW = 8
@@ -264,7 +265,7 @@ def byte_description(layout: LayoutPlan) -> str:
 
 def bit_picture(base: str, members: tuple[BitMember, ...], title: str, description: str) -> Picture:
     """The bits of an integer, the most significant on the left, with a line from each member to its name."""
-    count = INTEGERS[base][0] * 8
+    count = SCALARS[base].bits
     cell = min(40.0, 640 / count)
     left, top, box = 16.0, 26.0, 26.0
     ordered = sorted(members, key=lambda m: m.low)

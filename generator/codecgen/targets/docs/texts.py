@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from codecgen.schema.scalars import SCALARS
 from codecgen.schema.texts import TEXT_FREEDOMS, EachLine, Text, TextValue
-from codecgen.schema.types import INTEGERS
 from codecgen.targets.docs.examples import WorkedText
 from codecgen.targets.docs.notes import NOTED, REFUSED, ReaderRow
 from codecgen.targets.docs.site import Site
@@ -154,8 +154,9 @@ def _row(text: Text, path: str, value: TextValue, place: Phrase) -> TextRow:
 
 def _form(value: TextValue) -> Phrase:
     if value.kind == "decimal":
-        size, signed = INTEGERS[value.of]
-        return said(f"decimal number, {8 * size} bits" + ("" if signed else ", not negative"))
+        scalar = SCALARS[value.of]
+        sign = "" if scalar.signed else ", not negative"
+        return said(f"decimal number, {scalar.bits} bits{sign}")
     if value.kind == "uuid":
         return said("uuid in Base64 for addresses, 22 characters")
     return said("text without blanks" if value.of == "word" else "text")

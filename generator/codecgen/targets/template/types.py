@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema import types as field_types
 from codecgen.schema.expression import Expression, source
+from codecgen.schema.scalars import COMPACT, find_scalar
 from codecgen.targets.template import view_types as view
 from codecgen.targets.template.schema_text import Words
 
@@ -43,7 +43,6 @@ _NOTHING = view.Type(
     nesting=None,
     compression=None,
 )
-_OTHER_KINDS = {"f32": "float", "f64": "float", "bool": "bool", "uuid": "uuid"}
 
 
 def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> view.Type:
@@ -122,18 +121,12 @@ def version_name(plan: LayoutPlan) -> str:
 
 def number(name: str) -> view.Type:
     """The type of a number, a boolean or a uuid, by its name in the schema language."""
-    if name in field_types.INTEGERS:
-        size, signed = field_types.INTEGERS[name]
-        return replace(_NOTHING, kind="integer", name=name, size=size, signed=signed)
-    low, high = scalar_bounds(name)
-    if name in _OTHER_KINDS:
-        return replace(_NOTHING, kind=_OTHER_KINDS[name], name=name, size=low)
-    # A compact length is an unsigned varint of one more.
-    signed = name != "compact" and field_types.VARINTS[name][1]
-    compact = name == "compact"
-    return replace(
-        _NOTHING, kind="varint", name=name, signed=signed, max_size=high, compact=compact
-    )
+    scalar = find_scalar(name)
+    assert scalar is not None
+    found = replace(_NOTHING, kind=scalar.kind, name=name, signed=scalar.signed)
+    if scalar.kind == "varint":  # a compact length is an unsigned one of one more
+        return replace(found, max_size=scalar.most, compact=scalar is COMPACT)
+    return replace(found, size=scalar.width)
 
 
 def bits_of(plan: Plan, members: tuple[field_types.BitMember, ...]) -> tuple[view.Bit, ...]:

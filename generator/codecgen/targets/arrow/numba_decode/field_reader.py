@@ -8,14 +8,9 @@ from dataclasses import dataclass
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
 from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
-from codecgen.schema.types import (
-    FLOATS,
-    INTEGERS,
-    ArrayType,
-    BitsType,
-    BytesType,
-)
-from codecgen.targets.arrow.checks import Unsupported
+from codecgen.schema.scalars import SCALARS, fixed_size, is_integer
+from codecgen.schema.types import ArrayType, BitsType, BytesType
+from codecgen.targets.arrow.checks import Unsupported, loading
 from codecgen.targets.arrow.code_tree import Expr, Prefix, Var, any_of, call, effect
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
@@ -26,9 +21,7 @@ from codecgen.targets.arrow.numba_decode.field_variables import (
     is_raw,
 )
 
-FIXED = {**FLOATS, "bool": 1, "uuid": 16}
 _RAW = {"u64": "i64", "f32": "u32", "f64": "i64"}
-_LONGEST = {"varint": 5, "uvarint": 5, "varlong": 10}
 _VARINTS = {"varint": "varint", "varlong": "varlong", "uvarint": "uvarint", "compact": "uvarint"}
 
 LOOSE = 40
@@ -160,7 +153,7 @@ class FieldReader:
         f: Field,
     ) -> None:
         """A number, true or false, or a uuid: into a variable, or passed over."""
-        size = INTEGERS[name][0] if name in INTEGERS else FIXED.get(name)
+        size = fixed_size(name)
         if target is not None and name != "uuid":
             variable = self.variables.of(fields.part, f.name)
         if name in _RAW and variable is not None:
@@ -184,7 +177,7 @@ class FieldReader:
 
     def raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
         """The bits of a number that kernels copy."""
-        size = FIXED.get(name, 8)
+        size = SCALARS[name].width
         if not self.covered:
             self.fits(size, end, f)
         order = "_le" if f.endian == "little" else ""
@@ -193,8 +186,8 @@ class FieldReader:
 
     def number(self, name: str, layout: LayoutPlan, variable: Var, end: Expr, f: Field) -> None:
         """Read an integer into a variable, and step over it."""
-        if name in INTEGERS:
-            size = INTEGERS[name][0]
+        if is_integer(name):
+            size = SCALARS[name].width
             if not self.covered:
                 self.fits(size, end, f)
             self.code.assign(variable, load(name, layout, self.p, f))
@@ -209,10 +202,11 @@ class FieldReader:
             return
         function = _VARINTS.get(name)
         if function is None:
-            raise Unsupported(f"a number of type {name}", f)
-        if self.loose + _LONGEST[function] > LOOSE:
+            raise Unsupported(f"a number of the type {name}", f)
+        longest = SCALARS[function].most
+        if self.loose + longest > LOOSE:
             self.tighten(end, f)
-        self.loose += _LONGEST[function]
+        self.loose += longest
         shortest = Var("shortest")
         self.code.unpack((variable, self.p, shortest), call(function, self.p))
         with self.code.when(Prefix("not", shortest)):
@@ -324,13 +318,10 @@ def field_of(layout: LayoutPlan, name: str) -> Field:
 def check_number(f: Field) -> None:
     """See that a length or a count is a number that 64 bits hold with their sign."""
     if not is_number(f):
-        raise Unsupported(f"a number of type {getattr(f.type, 'name', '')}", f)
+        raise Unsupported(f"a number of the type {getattr(f.type, 'name', '')}", f)
 
 
 def load(name: str, layout: LayoutPlan, place: Expr, f: Field) -> Expr:
     """The number of fixed size at an address."""
-    if name in ("u64", "i24", "u24") or name not in INTEGERS:
-        raise Unsupported(f"a number of type {name}", f)
-    size, signed = INTEGERS[name]
-    order = "_le" if f.endian == "little" and size > 1 else ""
-    return call(f"load_{'i' if signed else 'u'}{8 * size}{order}", place)
+    order = "_le" if f.endian == "little" and SCALARS[name].width > 1 else ""
+    return call(loading(name, order, f), place)

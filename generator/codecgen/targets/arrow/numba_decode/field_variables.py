@@ -9,7 +9,8 @@ from codecgen.plan.columns import CasePlan
 from codecgen.plan.constant_folding import Known, fold, settled_fields
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Field
-from codecgen.schema.types import INTEGERS, VARINTS, BitsType, BytesType, ScalarType
+from codecgen.schema.scalars import SCALARS
+from codecgen.schema.types import BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
 from codecgen.targets.arrow.code_tree import Expr, Num, Var, invert
 
@@ -27,11 +28,7 @@ def part_of(part: str, name: str) -> str:
 
 def is_number(f: Field) -> bool:
     """Whether a field is an integer that 64 bits hold with their sign, or true or false."""
-    return (
-        isinstance(f.type, ScalarType)
-        and (f.type.name in VARINTS or f.type.name in INTEGERS or f.type.name == "bool")
-        and f.type.name not in ("u64", "uvarlong")
-    )
+    return isinstance(f.type, ScalarType) and SCALARS[f.type.name].fits_int64
 
 
 def is_raw(f: Field) -> bool:

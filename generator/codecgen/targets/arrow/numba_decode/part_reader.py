@@ -6,19 +6,12 @@ from dataclasses import replace
 
 from codecgen.plan import LayoutPlan, read_ops
 from codecgen.schema.model import Field
-from codecgen.schema.types import (
-    INTEGERS,
-    ArrayType,
-    BytesType,
-    ChoiceType,
-    ScalarType,
-    StructType,
-)
+from codecgen.schema.scalars import fixed_size
+from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, StructType
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Num, Var, all_of, any_of
 from codecgen.targets.arrow.numba_decode.column_outputs import Target
 from codecgen.targets.arrow.numba_decode.field_reader import (
-    FIXED,
     FieldReader,
     check_number,
     field_of,
@@ -188,4 +181,4 @@ def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:
     """The bytes of an element that can be passed over without a look: None where there is no telling."""
     if not isinstance(element, ScalarType) or element.name == "bool":
         return None
-    return INTEGERS[element.name][0] if element.name in INTEGERS else FIXED.get(element.name)
+    return fixed_size(element.name)

@@ -22,9 +22,10 @@ from codecgen.plan.write_ops import (
 )
 from codecgen.plan.write_program import WriteProgram
 from codecgen.schema.model import Field
-from codecgen.schema.types import INTEGERS, BytesType, FieldRange
+from codecgen.schema.scalars import fixed_size
+from codecgen.schema.types import BytesType, FieldRange
 from codecgen.targets.arrow.arithmetic import Term
-from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.checks import Unsupported, primitive
 from codecgen.targets.arrow.code_tree import Call, Expr, Function, Num, Pick, Var, call, effect
 from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
 from codecgen.targets.arrow.numba_encode.sizes import count_of, null_of
@@ -154,19 +155,20 @@ class EntryWriter:
 
     def store(self, place: Expr, size: int, value: Expr, f: Field) -> None:
         order = "" if size == 1 or f.endian == "little" else "_be"
-        self.code.do(f"store_{8 * size}{order}", place, value)
+        self.code.do(primitive(f"store_{8 * size}{order}", f"{size} bytes", f), place, value)
 
     def number(self, name: str, value: Expr, f: Field, remark: str = "") -> None:
         """A number at the end of what is written."""
-        if name in INTEGERS or name == "bool":
-            size = 1 if name == "bool" else INTEGERS[name][0]
+        size = fixed_size(name)
+        if size is not None:
             self.store(self.p, size, value, f)
             self.code.add(self.p, size, remark)
         elif name == "compact":
             one_more = Num(value.value + 1) if isinstance(value, Num) else value + 1
             self.code.assign(self.p, effect("put_uvarint", self.p, one_more), remark)
         else:
-            self.code.assign(self.p, effect(f"put_{name}", self.p, value), remark)
+            put = primitive(f"put_{name}", f"the type {name}", f)
+            self.code.assign(self.p, effect(put, self.p, value), remark)
 
     def one(self, op: WriteOp) -> None:
         """The bytes of one operation."""

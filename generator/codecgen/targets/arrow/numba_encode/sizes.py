@@ -17,7 +17,8 @@ from codecgen.plan.write_ops import (
 )
 from codecgen.plan.write_program import WriteProgram
 from codecgen.schema.lookup import integer_range
-from codecgen.schema.types import INTEGERS, BytesType
+from codecgen.schema.scalars import SCALARS, fixed_size, is_integer
+from codecgen.schema.types import BytesType
 from codecgen.targets.arrow.code_tree import Expr, Num, Pick, call
 from codecgen.targets.arrow.numba_encode.columns import Variables
 
@@ -29,8 +30,8 @@ def size_of_number(name: str, value: Expr) -> tuple[int, list[Expr]]:
     """The bytes of a number of a type: those that are always there, and the others."""
     if name == "bool":
         return 1, []
-    if name in INTEGERS:
-        return INTEGERS[name][0], []
+    if is_integer(name):
+        return SCALARS[name].width, []
     if name == "compact":
         return 0, [call("size_uvarint", value + 1)]
     return 0, [call(f"size_{name}", value)]
@@ -59,7 +60,7 @@ def null_of(type_: BytesType) -> int:
 
 def largest(name: str) -> int:
     """The largest number of a type that lengths and counts have."""
-    if name in INTEGERS:
+    if is_integer(name):
         return (integer_range(name) or (0, 0))[1]
     return MAX_BYTES
 
@@ -94,15 +95,15 @@ def count_of(op: Count, variables: Variables) -> Expr:
 # ---------------------------------------------------------------- whole entries
 
 
-def fixed_size(op: WriteOp) -> int:
+def fixed_size_of(op: WriteOp) -> int:
     """The bytes of an operation around rows, where they are always the same; 0 where they vary."""
     match op:
         case Absent() | Rows():
             return 0
         case Bytes(type=type_):
-            return INTEGERS[str(type_.length)][0] if type_.length in INTEGERS else 0
+            return fixed_size(type_.length) or 0
         case Elements(type=type_):
-            return INTEGERS[str(type_.count)][0] if type_.count in INTEGERS else 0
+            return fixed_size(type_.count) or 0
     return op.field.size or 0
 
 
@@ -110,7 +111,7 @@ def size_around(program: WriteProgram) -> int:
     """The most bytes of an entry beside its rows."""
     total = 0
     for op in program.around:
-        fixed = fixed_size(op)
+        fixed = fixed_size_of(op)
         total += fixed
         if not isinstance(op, Absent) and not fixed:
             total += 2 * LONGEST_VARINT

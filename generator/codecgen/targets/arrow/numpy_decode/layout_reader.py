@@ -9,7 +9,8 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.read_ops import ReadOp, Require, fields_needed
 from codecgen.plan.read_program import read_program
 from codecgen.schema.model import Field
-from codecgen.schema.types import FLOATS, INTEGERS, BitsType, BytesType, ChoiceType, ScalarType
+from codecgen.schema.scalars import SCALARS, fixed_size, is_integer
+from codecgen.schema.types import BitsType, BytesType, ChoiceType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import (
@@ -31,17 +32,18 @@ from codecgen.targets.arrow.numba_decode.field_variables import is_number
 from codecgen.targets.arrow.numpy_decode.arithmetic import both
 from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
 
-_FIXED = {**FLOATS, "bool": 1, "uuid": 16}
 _VARINTS = ("varint", "varlong", "uvarint", "compact")
+_WIDTHS = (1, 2, 4, 8)
+"""Bytes of the integers that NumPy has types for."""
 
 
 def kind_of(name: str, f: Field) -> str:
     """The NumPy type of an integer of fixed size, in a field."""
-    size, signed = INTEGERS[name]
-    if size == 3:
-        raise Unsupported(f"a number of type {name}", f)
+    size = SCALARS[name].width
+    if size not in _WIDTHS:
+        raise Unsupported(f"a number of the type {name}", f)
     order = "" if size == 1 else "<" if f.endian == "little" else ">"
-    return f"{order}{'i' if signed else 'u'}{size}"
+    return f"{order}{'i' if SCALARS[name].signed else 'u'}{size}"
 
 
 class NumpyLayoutReader:
@@ -182,9 +184,8 @@ class NumpyLayoutReader:
         if not isinstance(op, read_ops.Number):
             return False
         f, name = op.field.field, op.type
-        size = INTEGERS[name][0] if name in INTEGERS else _FIXED.get(name)
         number = is_number(f) or isinstance(f.type, BitsType)
-        return size is not None and not (f.name in needed and number)
+        return fixed_size(name) is not None and not (f.name in needed and number)
 
     def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
         """What reads a field, or passes over it."""
@@ -193,8 +194,7 @@ class NumpyLayoutReader:
                 if name == "bool":
                     return self.method("boolean", on=walk)
                 if self.skipped(op, needed):
-                    size = INTEGERS[name][0] if name in INTEGERS else _FIXED[name]
-                    return self.method("skip", Num(size), on=walk)
+                    return self.method("skip", Num(SCALARS[name].width), on=walk)
                 return self.number(name, walk, field.field)
             case read_ops.Bytes(field, type_, after):
                 return self.bytes(field.field, type_, after, walk)
@@ -210,10 +210,10 @@ class NumpyLayoutReader:
 
     def number(self, name: str, walk: Var, f: Field) -> Expr:
         """What reads an integer."""
-        if name in INTEGERS and name != "u64":
+        if is_integer(name) and SCALARS[name].fits_int64:
             return self.method("fixed", Text(kind_of(name, f)), on=walk)
         if name not in _VARINTS:
-            raise Unsupported(f"a number of type {name}", f)
+            raise Unsupported(f"a number of the type {name}", f)
         return self.method(name, on=walk)
 
     def bytes(self, f: Field, type_: BytesType, after: int | None, walk: Var) -> Expr:
@@ -261,9 +261,9 @@ class NumpyLayoutReader:
         if null is not None:
             named["null"] = Num(null)
         if isinstance(op.element, ScalarType):
-            if op.element.name not in INTEGERS or count == NONE:
+            if not is_integer(op.element.name) or count == NONE:
                 raise Unsupported("an array of numbers that vary in length", f)
-            size = Num(INTEGERS[op.element.name][0])
+            size = Num(SCALARS[op.element.name].width)
             return self.method("numbers", count, size, on=walk, **named)
         read = Global(self.elements(f, op.element))
         return self.method("elements", count, read, on=walk, **named)

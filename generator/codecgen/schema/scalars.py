@@ -1,0 +1,126 @@
+"""The types of numbers, booleans and uuids: one record for each.
+
+Nothing else says how large a type is. Targets declare which of them they can express, and refuse the others (C023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["integer", "varint", "float", "bool", "uuid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A type that a field can have without further keys.
+
+    Attributes:
+        kind: ``integer`` has a fixed size, ``varint`` 7 bits in each byte (if it is signed, in zigzag).
+        bits: The bits of a value.
+        signed: Whether it holds negative numbers.
+    """
+
+    name: str
+    kind: Kind
+    bits: int
+    signed: bool = False
+
+    @property
+    def width(self) -> int:
+        """Bytes of a value without an encoding of variable length."""
+        return self.bits // 8
+
+    @property
+    def least(self) -> int:
+        """The fewest bytes that it takes."""
+        return 1 if self.kind == "varint" else self.width
+
+    @property
+    def most(self) -> int:
+        """The most bytes that it takes."""
+        return -(-self.bits // 7) if self.kind == "varint" else self.width
+
+    @property
+    def python(self) -> Literal["int", "float", "bool", "UUID"]:
+        """The Python type of its values."""
+        match self.kind:
+            case "float":
+                return "float"
+            case "bool":
+                return "bool"
+            case "uuid":
+                return "UUID"
+        return "int"
+
+    @property
+    def fits_int64(self) -> bool:
+        """Whether a signed integer of 64 bits holds all its values: integers, true and false."""
+        return self.python in ("int", "bool") and self.bits < 64 + self.signed
+
+
+def _named(*scalars: Scalar) -> dict[str, Scalar]:
+    return {scalar.name: scalar for scalar in scalars}
+
+
+SCALARS: Mapping[str, Scalar] = _named(
+    Scalar("i8", "integer", 8, signed=True),
+    Scalar("i16", "integer", 16, signed=True),
+    Scalar("i24", "integer", 24, signed=True),
+    Scalar("i32", "integer", 32, signed=True),
+    Scalar("i64", "integer", 64, signed=True),
+    Scalar("u8", "integer", 8),
+    Scalar("u16", "integer", 16),
+    Scalar("u24", "integer", 24),
+    Scalar("u32", "integer", 32),
+    Scalar("u64", "integer", 64),
+    Scalar("varint", "varint", 32, signed=True),
+    Scalar("varlong", "varint", 64, signed=True),
+    Scalar("uvarint", "varint", 32),
+    Scalar("uvarlong", "varint", 64),
+    Scalar("f32", "float", 32),
+    Scalar("f64", "float", 64),
+    Scalar("bool", "bool", 8),
+    Scalar("uuid", "uuid", 128),
+)
+"""Every type by its name in the schema language."""
+
+COMPACT = Scalar("compact", "varint", 32)
+"""The type of a length or a count that is an unsigned varint of the number plus one; 0 is null."""
+
+INTEGERS = tuple(name for name, scalar in SCALARS.items() if scalar.kind == "integer")
+VARINTS = tuple(name for name, scalar in SCALARS.items() if scalar.kind == "varint")
+LENGTHS = (*INTEGERS, *VARINTS, COMPACT.name)
+"""The words for what can hold a length or a count."""
+
+
+def find_scalar(name: object) -> Scalar | None:
+    """Return the type of a name, ``compact`` too; None if there is no such type."""
+    return COMPACT if name == COMPACT.name else SCALARS.get(name) if isinstance(name, str) else None
+
+
+def is_integer(name: object) -> bool:
+    """Return whether a name is that of an integer of fixed size."""
+    return _kind(name) == "integer"
+
+
+def is_varint(name: object) -> bool:
+    """Return whether a name is that of an integer of variable length other than ``compact``."""
+    return _kind(name) == "varint" and name != COMPACT.name
+
+
+def is_float(name: object) -> bool:
+    """Return whether a name is that of a number with a fraction."""
+    return _kind(name) == "float"
+
+
+def fixed_size(name: object) -> int | None:
+    """Return the bytes of a type; None if they vary, or there is no such type."""
+    scalar = find_scalar(name)
+    return None if scalar is None or scalar.least != scalar.most else scalar.width
+
+
+def _kind(name: object) -> str:
+    scalar = find_scalar(name)
+    return "" if scalar is None else scalar.kind
