@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime import completion
+from codecgen.runtime.arrow.view import NoKernelsError
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.extras import missing
 from codecgen.runtime.version import RELEASE
@@ -138,6 +139,9 @@ def _run(argv: Sequence[str] | None) -> int:
     except CodecError as error:
         print_message(error)
         return PROBLEMS
+    except NoKernelsError as error:
+        print(f"kafka-log: {error}: use --engine construct, or auto", file=sys.stderr)
+        return COULD_NOT_RUN
     except ModuleNotFoundError as error:
         advice = missing(options.command, error)
         if advice is None:

@@ -19,8 +19,9 @@ KERNEL_MIN_BYTES_OF_HEADERS = 64 << 20
 """The same where only headers are read, and checksums verified: with batches of a few KiB. Small ones would pay earlier, large
 ones later, but then little is lost."""
 
-_NEEDED = ("numpy", "pyarrow")
 _KERNELS, _NUMPY = "kafka_codecs.arrow.records_kernels", "kafka_codecs.arrow.records_numpy"
+_NEEDED = ("numpy", "pyarrow", _KERNELS, "kafka_codecs.arrow.batches_kernels")
+"""What the kernels need, and they themselves: views that kernels cannot read are generated without any."""
 
 
 def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYTES) -> bool:

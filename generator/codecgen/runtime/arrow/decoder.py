@@ -32,7 +32,7 @@ from codecgen.runtime.arrow.decompressor import (
     Decompressor,
 )
 from codecgen.runtime.arrow.output_buffers import LEAVES, Allocate, Part, choose, schema_of
-from codecgen.runtime.arrow.view import Column, Place, View
+from codecgen.runtime.arrow.view import Column, NoKernelsError, Place, View
 from codecgen.runtime.located_bytes import Limits
 
 __all__ = [
@@ -108,20 +108,21 @@ def load_kernels(view: View) -> ModuleType:
     With ``NUMBA_DISABLE_JIT`` they are the kernels nevertheless, as plain Python.
 
     Raises:
-        ImportError: if the view has no kernels, or neither numba nor the NumPy readers can be imported.
+        NoKernelsError: if the view has no kernels.
+        ImportError: if neither numba nor the NumPy readers can be imported.
     """
     if view.kernels is None:
-        raise ImportError(f"the view {view.name} can only be read by the reference codecs")
+        raise NoKernelsError(f"the view {view.name} can only be read by the reference codecs")
     kernels = importlib.import_module(view.kernels)
     numba = sys.modules.get("numba")  # the kernels have tried to import it
     return kernels if numba is not None and sys.byteorder == "little" else load_numpy_reader(view)
 
 
 def load_numpy_reader(view: View) -> ModuleType:
-    """The readers of a view that need no compiler. Raises ImportError if there are none."""
+    """Return the readers of a view that need no compiler. Raise NoKernelsError if there are none."""
     if view.numpy is None:
         what = "with numba" if view.kernels is not None else "by the reference codecs"
-        raise ImportError(f"the view {view.name} can only be read {what}")
+        raise NoKernelsError(f"the view {view.name} can only be read {what}")
     return importlib.import_module(view.numpy)
 
 

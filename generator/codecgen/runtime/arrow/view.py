@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 
+class NoKernelsError(ImportError):
+    """Kernels cannot read a view: it was generated without any."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column. ``index`` is its place among the buffers of the kernels; ``members`` are those of structs, and of the structs

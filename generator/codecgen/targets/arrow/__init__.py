@@ -13,7 +13,7 @@ from codecgen.targets.arrow.checks import Unsupported, place_of, refusal, tuple_
 from codecgen.targets.arrow.numba_decode.array_opener import min_size_of
 from codecgen.targets.arrow.numba_decode.framing import framing_of
 from codecgen.targets.arrow.numba_decode.kernels import kernels_of
-from codecgen.targets.arrow.numba_decode.view import Kernels
+from codecgen.targets.arrow.numba_decode.view import Kernels, kind_of
 from codecgen.targets.arrow.numba_encode import writer as arrow_writer
 from codecgen.targets.arrow.numpy_decode.module import numpy_module
 from codecgen.targets.made_for import package_text
@@ -59,7 +59,7 @@ def emit(plan: Plan) -> Emitted:
             kernels, text = kernels_of(plan, view_plan, *_doc(view_plan))
         except Unsupported as error:
             notes.append(refusal(error, "target arrow", f"{place} is read by the reference codecs"))
-            files[f"{path}.py"] = _module(view_plan, (), kernels="None", cases="()", row_size="0")
+            files[f"{path}.py"] = _without_kernels(view_plan)
             continue
         numpy = True
         try:
@@ -108,7 +108,7 @@ def _numpy(view: ViewPlan, text: str) -> str:
 
 def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> str:
     path = f"{plan.manifest.package}.arrow.{view.view.name}"
-    kind = kernels.kind()
+    kind = kind_of(view)
     compressed_entries = any(
         codec is not None for case in view.cases for codec in case.codecs.values()
     )
@@ -126,6 +126,17 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
         checks=tuple_of([place_of(check) for check in kernels.module.checks.found]),
         numpy=string(f"{path}_numpy") if numpy else None,
     )
+
+
+def _without_kernels(view: ViewPlan) -> str:
+    """Return the module that describes a view that only the reference codecs read."""
+    try:
+        kind = kind_of(view)
+    except Unsupported:
+        kind = None
+    names = [] if kind is None else ["Kind"]
+    found = None if kind is None else _kind(*kind)
+    return _module(view, names, kernels="None", cases="()", row_size="0", kind=found)
 
 
 def _module(view: ViewPlan, names: Sequence[str], kernels: Code, **rest: Code | None) -> str:

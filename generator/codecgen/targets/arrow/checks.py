@@ -10,7 +10,7 @@ from codecgen.plan.generated_names import identifier
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Field
 from codecgen.schema.scalars import SCALARS, is_integer
-from codecgen.schema.types import Span
+from codecgen.schema.types import BitsType, ScalarType, Span
 from codecgen.targets.arrow.primitive_imports import NAMES
 from codecgen.targets.python_source import Call, call, string
 from codecgen.targets.python_source import Code as Tree
@@ -81,7 +81,8 @@ def loading(name: str, order: str, f: Field) -> str:
 def primitive(function: str, what: str, f: Field) -> str:
     """Return the name of a primitive that reads or writes a number. Raise Unsupported for a number of ``what`` if there is none."""
     if function not in NAMES:
-        raise Unsupported(f"a number of {what}", f)
+        is_number = isinstance(f.type, ScalarType | BitsType)
+        raise Unsupported(f"{'a number' if is_number else 'stored with a number'} of {what}", f)
     return function
 
 

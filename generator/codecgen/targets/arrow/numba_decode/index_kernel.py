@@ -37,7 +37,7 @@ from codecgen.targets.arrow.numba_decode.field_reader import load
 from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables
 from codecgen.targets.arrow.numba_decode.framing import framing_of
 from codecgen.targets.arrow.numba_decode.layout_reader import Reader
-from codecgen.targets.arrow.numba_decode.view import Kernels
+from codecgen.targets.arrow.numba_decode.view import Kernels, kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class Index:
 
     def find_end(self) -> None:
         kernels, framing = self.kernels, self.framing
-        kind = kernels.kind()
+        kind = kind_of(kernels.view)
         p, end = Var("p"), Var("end")
         number, after = Var("kind"), Var("after")
         code, variables = Builder(), Variables()

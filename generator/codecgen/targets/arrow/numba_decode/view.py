@@ -154,15 +154,20 @@ class Kernels:
         """Where the index keeps what it notes of an entry."""
         return {key: self.fields_at[key] for key in sorted(self.noted(case))}
 
-    def kind(self) -> tuple[int, int, bool, str] | None:
-        """Where the number lies that tells entries apart: byte, size, sign, order of bytes."""
-        if self.view.by is None:
-            return None
-        _, entry = self.view.entries[0]
-        fp = entry.field(self.view.by)
-        if fp is None or fp.offset is None:
-            raise Unsupported("told apart by what lies at no fixed place", entry.fields[0].field)
-        return (fp.offset, *integer_of(fp.field), fp.field.endian)
+
+def kind_of(view: ViewPlan) -> tuple[int, int, bool, str] | None:
+    """Return where the number lies that tells entries apart: byte, size, sign, order of bytes; None if there is one layout.
+
+    Raises:
+        Unsupported: if it lies at no fixed place, or is no integer that kernels load.
+    """
+    if view.by is None:
+        return None
+    _, entry = view.entries[0]
+    fp = entry.field(view.by)
+    if fp is None or fp.offset is None:
+        raise Unsupported("told apart by what lies at no fixed place", entry.fields[0].field)
+    return (fp.offset, *integer_of(fp.field), fp.field.endian)
 
 
-__all__ = ["INDEX", "STATE", "Kernels", "Sources", "column_slots", "deferred"]
+__all__ = ["INDEX", "STATE", "Kernels", "Sources", "column_slots", "deferred", "kind_of"]
