@@ -15,7 +15,7 @@ from tests.changes import changed_files
 from tests.groups import group, ordered
 from tests.records import records
 from tests.shares import register_profiles
-from tests.tiers import has_no_test, mark_tiers
+from tests.tiers import EVERY_PARAMETER, has_no_test, mark_tiers
 
 register_profiles()
 
@@ -42,9 +42,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     return has_no_test(collection_path.read_text("utf-8"), config.option.markexpr) or None
 
-
-EVERY_PARAMETER = "TESTS_EVERY_PARAMETER"
-"""The variable with which `share` makes no parameter slow: mutants have to get past all of them."""
 
 TWICE = "large/"
 """Reference files of many records: tests that go through all files read these in the slow run."""

@@ -19,9 +19,12 @@ import pytest
 from codecgen import cli
 from tests.mutants.selection import Selection
 from tests.paths import ROOT
+from tests.tiers import EVERY_PARAMETER
 
 End = Literal["rejected", "examples", "crashed", "killed", "survived"]
 TARGETS = "construct,arrow"
+NOT_SLOW = "not slow and not broker and not soak"
+"""Tests that are slow by themselves are left out; parameters that only `share` makes slow are not."""
 PLACE = re.compile(r"^ *--> (?:.*/)?schemas/([^:]+):(\d+)", re.MULTILINE)
 
 
@@ -111,10 +114,10 @@ def _tests(root: Path, selection: Selection) -> Outcome:
         ),  # nobody reads the smallest case
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    os.environ["HYPOTHESIS_PROFILE"] = "mutants"
+    os.environ |= {"HYPOTHESIS_PROFILE": "mutants", EVERY_PARAMETER: "1"}
     first = _First()
     options = ["-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-o", "pythonpath="]
-    options += ["-m", "not slow", f"--rootdir={ROOT}", f"--basetemp={root / 'tmp'}"]
+    options += ["-m", NOT_SLOW, f"--rootdir={ROOT}", f"--basetemp={root / 'tmp'}"]
     if selection.keyword:
         options += ["-k", selection.keyword]
     shown = io.StringIO()
