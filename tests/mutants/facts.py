@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import yaml
-from yaml.nodes import MappingNode, Node
+from yaml.nodes import MappingNode, Node, ScalarNode
 
 from tests.mutants import words
 from tests.mutants.edits import Editor, Entry, Mutant, child, entries, items, word
@@ -27,6 +27,7 @@ SIMPLE = {
 }
 """Keys of a field whose value is one word: kind of the mutant, other words."""
 
+HEX_DIGITS = "0123456789abcdef"
 NUMBERS = {
     "const": "default",
     "default": "default",
@@ -36,6 +37,8 @@ NUMBERS = {
     "at_least": "limit",
     "limit": "limit",
 }
+TEXTS = {"spelled": "spelling", "unit": "unit", "title": "title"}
+"""Keys, wherever they stand, whose text may be any other one."""
 EXPRESSIONS = {"valid": "limit", "refuse": "limit", "when": "condition", "default": "default"}
 
 
@@ -59,8 +62,11 @@ def mutants(files: Mapping[str, str]) -> list[Mutant]:
     made: dict[str, Mutant] = {}
     for path, found in documents.items():
         editor = Editor(path, files[path])
-        for document in found:
-            for mutant in _document(editor, document, names):
+        for document in filter(None, found):
+            for mutant in (
+                *_document(editor, document, names),
+                *_texts(editor, _name(document), document),
+            ):
                 if mutant.new != mutant.old:
                     made.setdefault(mutant.name, mutant)
     return list(made.values())
@@ -76,6 +82,55 @@ def _names(documents: Sequence[Node]) -> Names:
         for enum in entries(child(document, "enums")):
             enums[enum.name] = [e.name for e in entries(child(enum.value, "values"))]
     return Names(releases, enums, layouts)
+
+
+def _name(document: Node) -> str:
+    """Return what a document declares; empty for one that declares several things."""
+    return word(entries(document)[0].value) or "" if entries(document) else ""
+
+
+def _texts(editor: Editor, place: str, node: Node) -> Iterator[Mutant]:
+    """Texts that are more than remarks, the bytes and values of examples, and the list of releases."""
+    for entry in entries(node):
+        where = f"{place}.{entry.name}".lstrip(".")
+        text = word(entry.value)
+        if entry.name in TEXTS and text is not None:
+            yield editor.change(
+                where, TEXTS[entry.name], entry.value, _other(editor.raw(entry.value))
+            )
+        elif entry.name == "examples":
+            yield from _examples(editor, where, entry.value)
+        elif entry.name == "releases":
+            for item in items(entry.value):
+                yield from editor.remove(where, "release list", item)
+        else:
+            yield from _texts(editor, where, entry.value)
+    for item in items(node):
+        yield from _texts(editor, f"{place}[{item.index}]", item.value)
+
+
+def _other(raw: str) -> str:
+    """Another text, in the same quotes."""
+    return f"{raw[:-1]}x{raw[-1]}" if raw[-1] in "\"'" else f"{raw}x"
+
+
+def _examples(editor: Editor, place: str, node: Node) -> Iterator[Mutant]:
+    """The last digit of each example's bytes, and each of its numbers."""
+    for entry in entries(node):
+        where = f"{place}.{entry.name}"
+        text = word(entry.value) or ""
+        if entry.name == "hex" and text.strip():
+            raw = editor.raw(entry.value)
+            at = max(i for i, c in enumerate(raw) if c in HEX_DIGITS)
+            digit = HEX_DIGITS[HEX_DIGITS.index(raw[at]) ^ 1]
+            yield editor.change(where, "example", entry.value, f"{raw[:at]}{digit}{raw[at + 1 :]}")
+        elif not isinstance(entry.value, ScalarNode):
+            yield from _examples(editor, where, entry.value)
+        elif entry.name not in ("version", "name"):
+            for new in words.numbers(text)[:1]:
+                yield editor.change(where, "example", entry.value, new)
+    for item in items(node):
+        yield from _examples(editor, f"{place}[{item.index}]", item.value)
 
 
 def _document(editor: Editor, document: Node, names: Names) -> Iterator[Mutant]:
@@ -371,6 +426,7 @@ def _enum(editor: Editor, enum: Entry, names: Names) -> Iterator[Mutant]:
     for i, (value, code) in enumerate(zip(values, codes, strict=True)):
         place = f"{enum.name}.{value.name}"
         yield editor.change(place, "code", code, str(free))
+        yield editor.change(place, "name", value.key, f"{value.name}_x")
         if i + 1 < len(values):
             (a, a_end), (b, b_end) = editor.span(code), editor.span(codes[i + 1])
             new = editor.text[b:b_end] + editor.text[a_end:b] + editor.text[a:a_end]

@@ -19,7 +19,7 @@ NOT = (
     "not large and not bomb and not thread and not readme and not memory and not bounds"
     " and not every_release_is_sound"
 )
-RELEASES = ("tests/codecs/test_releases.py", "tests/codecgen/test_as_of.py", "tests/codecgen/test_docs_message_format.py")  # fmt: skip
+RELEASES = ("tests/codecs/test_releases.py", "tests/codecs/test_spellings.py", "tests/codecgen/test_as_of.py", "tests/codecgen/test_docs_message_format.py")  # fmt: skip
 SIZES = ("tests/codecgen/test_docs_sizes.py",)
 RECORDS = Selection(
     (
@@ -69,6 +69,7 @@ TOPICS = Selection(
         "tests/codecs/test_topic_messages.py",
         "tests/codecs/test_topic_tolerances.py",
         "tests/codecs/test_topic_releases.py",
+        "tests/codecs/test_spellings.py",
         "tests/log/tables/test_topic_samples.py",
     ),
     NOT,
