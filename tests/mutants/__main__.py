@@ -10,10 +10,11 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from codecgen.schema.loader import read_files
+from tests.changes import changed_files
 from tests.mutants import equivalent
 from tests.mutants.edits import Mutant
 from tests.mutants.facts import mutants
@@ -81,6 +82,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         type=int,
         help="of the sample; by default one that changes only with the mutants",
     )
+    parser.add_argument("--changed", action="store_true", help="of the files that differ from the last landed commit, if any do")  # fmt: skip
     parser.add_argument("--jobs", metavar="N", type=int, default=2, help="how many at a time")
     parser.add_argument("--verbose", action="store_true", help="a line for each mutant")
     parser.add_argument("--list", action="store_true", help="name the mutants, try none")
@@ -90,6 +92,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def _chosen(every: Sequence[Mutant], arguments: argparse.Namespace) -> list[Mutant]:
     wanted = (arguments.only or "").removeprefix("schemas/")
     chosen = [m for m in every if wanted in f"{m.kind}: {m.name}"]
+    if arguments.changed:
+        chosen = of_changed_files(chosen, changed_files())
     if arguments.sample is not None and arguments.sample < len(chosen):
         # The order in which they are made changes with hashes: that of their names does not.
         names = sorted(f"{m.kind}: {m.name}" for m in every)
@@ -98,6 +102,11 @@ def _chosen(every: Sequence[Mutant], arguments: argparse.Namespace) -> list[Muta
         print(f"seed {seed}")
         chosen = random.Random(seed).sample(chosen, arguments.sample)
     return chosen
+
+
+def of_changed_files(every: Sequence[Mutant], changed: Collection[str]) -> Sequence[Mutant]:
+    """Return the mutants of the schema files among `changed`; all if there are none."""
+    return [m for m in every if f"{SCHEMAS.name}/{m.file}" in changed] or every
 
 
 def _report(

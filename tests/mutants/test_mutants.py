@@ -14,6 +14,7 @@ import yaml
 
 from codecgen.schema.loader import load, read_files
 from tests.mutants import equivalent
+from tests.mutants.__main__ import of_changed_files
 from tests.mutants.edits import Mutant
 from tests.mutants.expressions import changes
 from tests.mutants.facts import mutants
@@ -23,7 +24,9 @@ from tests.paths import ROOT, SCHEMAS
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The fast one, where PyYAML has it."""
 FILES = read_files(SCHEMAS)
-SAMPLE = 40
+SAMPLE = 15
+LANDED = {name: os.environ[name] for name in ("LANDED", "HOME") if name in os.environ}
+"""What git needs to find the last landed commit."""
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="each mutant has a forked process")
 KINDS = {
     "algorithm", "bit", "code", "condition", "default", "derived value", "example", "freedom", "limit", "name", "order",
@@ -41,7 +44,7 @@ def run(*arguments: str) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.mutants", "--verbose", *arguments],
         cwd=ROOT,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT / 'generator'}:{ROOT}"},
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT / 'generator'}:{ROOT}", **LANDED},
         capture_output=True,
         text=True,
     )
@@ -80,6 +83,13 @@ def _ordered(value: object) -> object:
     return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
+def test_mutants_of_changed_files_come_first() -> None:
+    changed = ["schemas/records/header.yaml", "schemas/README.md", "pipeline/records/batch.yaml"]
+    found = of_changed_files(every_mutant(), changed)
+    assert {m.file for m in found} == {"records/header.yaml"}
+    assert of_changed_files(every_mutant(), changed[1:]) == every_mutant()
+
+
 LAYOUT = """\
 layout: a
 # What is said about x.
@@ -92,7 +102,7 @@ fields:
 
 def made(text: str, kind: str) -> list[str]:
     found = mutants({"a.yaml": text, "codecgen.yaml": "package: p\ntitle: T\n"})
-    return [m.apply(text) for m in found if m.kind == kind]
+    return [m.apply(text) for m in found if m.file == "a.yaml" and m.kind == kind]
 
 
 def test_comments_and_all_else_are_kept() -> None:
@@ -178,6 +188,7 @@ def test_neighbours_of_one_edit_do_not_move() -> None:
 
 @needs_fork
 @pytest.mark.slow
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize(
     ("name", "end"),
     [
@@ -216,7 +227,8 @@ def test_a_mutant_that_no_test_looks_at_survives() -> None:
 @needs_fork
 @pytest.mark.slow
 def test_none_of_a_sample_survives() -> None:
-    """Others whenever a schema changes: the seed is in the output. `python -m tests.mutants` tries all of them."""
-    code, shown = run("--sample", str(SAMPLE))
+    """Mutants of the schema files that differ from the last landed commit, or of all files; always the same for a commit.
+    `make soak PARTS=mutants` tries 400, others each day."""
+    code, shown = run("--sample", str(SAMPLE), "--changed")
     print(shown)
     assert code == 0, shown
