@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.changes import changed_files
+from tests.changes import changed_files, find_landed
 from tests.groups import group, ordered
 from tests.records import records
 from tests.shares import register_profiles
@@ -28,6 +28,13 @@ def pytest_configure(config: pytest.Config) -> None:
         and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ):
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_report_header() -> str:
+    landed = find_landed(landed=os.environ.get("LANDED"))
+    if landed is None:
+        return "tiers: git knows no landed commit"
+    return f"tiers: {len(changed_files())} files differ from the landed commit {landed[:12]}"
 
 
 @pytest.fixture(autouse=True)

@@ -95,7 +95,8 @@ def test_files_stay_in_one_process_and_spark_too(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(CASE.format(count=count, name=name), encoding="utf-8")
-    for name in ("conftest.py", "groups.py", "shares.py", "__init__.py"):
+    modules = ("changes", "conftest", "groups", "paths", "records", "shares", "tiers", "__init__")
+    for name in (f"{module}.py" for module in modules):
         (tmp_path / "tests" / name).write_bytes((ROOT / "tests" / name).read_bytes())
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
     seen = tmp_path / "seen.txt"

@@ -141,6 +141,11 @@ def test_files_that_a_run_does_not_import(text: str, runs: tuple[str, ...]) -> N
     assert not has_no_test(text, "")
 
 
+def test_the_commands_select_by_these_expressions() -> None:
+    assert f'-m "{CI}"' in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert f'QUICK = "{QUICK}"\n' in (ROOT / "demo" / "run.py").read_text(encoding="utf-8")
+
+
 COLLECTED = """
 from pathlib import Path
 import sys
