@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import product
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from codecgen.plan import as_of, make_plan
+from codecgen.plan.as_of import release_key
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.model import Model
 from codecgen.schema.types import BitsType, Since
@@ -81,6 +83,10 @@ FIRST: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 """The release that first had it, and the proposals. A part of something has none of its own when it came with it."""
 
+WITHOUT_A_CHANGE = {"1.0.0", "2.0.0", "2.7.0"}
+"""Releases that `--as-of` takes although no format changed in them: the first ones of lines 1 and 2, and the last one whose page has a
+misprint (test_until_when_the_page_had_varint)."""
+
 WRITTEN_UNTIL = {0: "0.10.0", 1: "0.11.0"}
 """Format 0 was written by 0.8.0 to 0.9, format 1 by 0.10.0 to 0.10.2."""
 
@@ -142,6 +148,17 @@ def test_all_layouts_and_values_are_listed() -> None:
     for enum in ("compression", "control_record_type"):
         values = {f"{enum}.{v.name}" for v in model().enums[enum].values}
         assert values - {"compression.none"} <= listed
+
+
+def test_releases_that_can_be_asked_for() -> None:
+    """They are in the order in which Kafka published them; a release that a schema names without being listed is an error of check."""
+    releases = model().manifest.releases
+    assert list(releases) == sorted(releases, key=release_key)
+    texts = (path.read_text(encoding="utf-8") for path in SCHEMAS.rglob("*.yaml"))
+    lines = [line for text in texts for line in text.splitlines()]
+    facts = "\n".join(line for line in lines if not line.startswith(("releases:", "  as_of:")))
+    named = set(re.findall(r"(?<![\d.])\d+\.\d+\.\d+(?![\d.])", facts))
+    assert set(releases) - named == WITHOUT_A_CHANGE
 
 
 def test_the_draft_is_that_of_kip_98() -> None:

@@ -85,8 +85,9 @@ def _names(documents: Sequence[Node]) -> Names:
 
 
 def _name(document: Node) -> str:
-    """Return what a document declares; empty for one that declares several things."""
-    return word(entries(document)[0].value) or "" if entries(document) else ""
+    """Return the name of the layout, choice, text or view that a document declares; empty for other documents."""
+    keys = ("layout", "choice", "text", "view")
+    return next((name for key in keys if (name := word(child(document, key)))), "")
 
 
 def _texts(editor: Editor, place: str, node: Node) -> Iterator[Mutant]:
