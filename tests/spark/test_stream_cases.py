@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from pathlib import Path
@@ -17,7 +18,7 @@ from kafka_log.tables.splits import Scan, read_splits
 from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.options import OptionError
 from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
-from pyspark_kafka_log.stream.offsets import from_json, to_json
+from pyspark_kafka_log.stream.offsets import from_json, initial_offsets, to_json, with_initial
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
 from tests.paths import SAMPLES
@@ -76,6 +77,48 @@ def test_offsets_are_those_of_the_kafka_source() -> None:
     for wrong in several:
         with pytest.raises(ValueError, match="no offsets of a stream"):
             from_json(wrong)
+
+
+def test_the_end_of_a_first_micro_batch_says_where_the_query_began() -> None:
+    start = to_json({("t", 1): Position(5), ("t", 0): Position(23, 4), ("u", 0): Position(0)})
+    end = to_json({("t", 1): Position(7, 4), ("t", 0): Position(25, 4), ("u", 0): Position(9)})
+    both = with_initial(end, start)
+    assert initial_offsets(both) == {"t": {"0": 23, "1": 5}, "u": {"0": 0}}
+    assert from_json(both) == from_json(end)
+    assert initial_offsets(with_initial(end, {})) == {}
+    assert initial_offsets(end) is None
+    for wrong in ("@initialOffsets t", "@initialOffsets t 0:-1", "@initialOffsets  0:1"):
+        with pytest.raises(ValueError, match="no offsets of a stream"):
+            initial_offsets({"@initialOffsets": {}, wrong: {}})
+    given = {"path": "/", "startingOffsets": json.dumps(both)}
+    assert parse_stream(given).starting == {("t", 1): 7, ("t", 0): 25, ("u", 0): 9}
+
+
+def test_a_first_micro_batch_begins_where_its_end_says(directory: Path) -> None:
+    first = write(directory, "t", 0, 0, numbered(3, 2))
+    write(directory, "t", 0, 6, build(batch(6, [b"6", b"7"])))
+    now = stream(directory)
+    start = now.initial()
+    end = with_initial(now.latest(start, limited=True), start)
+    first.unlink()
+    write(directory, "t", 1, 0, numbered(1, 1))
+    again = stream(directory)
+    with pytest.raises(DataLossError, match="partition t-0: the log begins at offset 6"):
+        again.tasks(again.initial(), end)
+    warned = stream(directory, failOnDataLoss="false")
+    with pytest.warns(UserWarning, match="offsets 0 to 5 are gone"):
+        tasks = warned.tasks(warned.initial(), end)
+    assert len(tasks) == 1
+
+
+def test_a_target_is_told_to_the_next_worker(directory: Path) -> None:
+    path = write(directory, "t", 0, 0, numbered(2, 2))
+    target = stream(directory).prepare()
+    with path.open("ab") as file:
+        file.write(build(batch(4, [b"4"])))
+    other = stream(directory)
+    other.end_at(target)
+    assert other.latest(other.initial(), limited=True)["t"] == {"0": 4}
 
 
 def test_a_partition_that_comes_again_goes_on(directory: Path, tmp_path: Path) -> None:

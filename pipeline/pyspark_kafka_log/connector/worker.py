@@ -307,6 +307,8 @@ class StreamAnswers:
         if self._stream is None:
             options = parse_stream(_given(request), _session(request))
             self._stream = LogStream(options, request["parallelism"])
+            if request["target"] is not None:
+                self._stream.end_at(json.loads(request["target"]))
         stream = self._stream
         start, end = (
             None if text is None else json.loads(text)

@@ -11,6 +11,8 @@ from kafka_log.tables.progress import Key, Position
 
 EPOCHS = "@leaderEpochs"
 """With this begin the names that hold leader epochs: no topic can be called so."""
+INITIAL = "@initialOffsets"
+"""With this begin the names that hold where a query began, in the end of its first micro-batch."""
 
 Positions = Mapping[Key, Position]
 
@@ -36,7 +38,9 @@ def from_json(found: Any) -> dict[Key, Position]:
     try:
         for name, partitions in found.items():
             if name.startswith(EPOCHS):
-                epochs |= _epochs(name)
+                epochs |= _numbers(EPOCHS, name, digits=9)
+                continue
+            if name.startswith(INITIAL):
                 continue
             for partition, number in partitions.items():
                 if type(number) is not int:
@@ -47,13 +51,38 @@ def from_json(found: Any) -> dict[Key, Position]:
     return {key: Position(offset, epochs.get(key, NO_EPOCH)) for key, offset in offsets.items()}
 
 
-def _epochs(name: str) -> dict[Key, int]:
-    """Those of one topic. Raises ValueError."""
-    if not re.fullmatch(rf"{EPOCHS} [^ ]+( [0-9]{{1,9}}:[0-9]{{1,9}})+", name, re.ASCII):
-        raise ValueError
+def with_initial(end: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the end of a first micro-batch with its start in it, for sources that Spark gives no checkpoint.
+
+    ``{"@initialOffsets": {}, "@initialOffsets topic 0:23": {}}`` stands beside the offsets.
+    """
+    out = {**end, INITIAL: {}}
+    for topic, partitions in start.items():
+        if not topic.startswith("@"):
+            pairs = (f"{partition}:{offset}" for partition, offset in partitions.items())
+            out[" ".join((INITIAL, topic, *pairs))] = {}
+    return out
+
+
+def initial_offsets(end: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the start that :func:`with_initial` put into ``end``, None if there is none. Raise ValueError if it is damaged."""
+    if INITIAL not in end:
+        return None
+    out: dict[str, Any] = {}
+    for text in end:
+        if text.startswith(INITIAL + " "):
+            for (topic, partition), offset in _numbers(INITIAL, text, digits=19).items():
+                out.setdefault(topic, {})[str(partition)] = offset
+    return out
+
+
+def _numbers(what: str, name: str, *, digits: int) -> dict[Key, int]:
+    """Return the number of each partition of one topic, of so many ``digits`` at most. Raise ValueError if the name has another form."""
+    if not re.fullmatch(rf"{what} [^ ]+( [0-9]{{1,9}}:[0-9]{{1,{digits}}})+", name, re.ASCII):
+        raise ValueError(f"these are no offsets of a stream: {name!r}")
     _, topic, *some = name.split(" ")
     pairs = (one.split(":") for one in some)
-    return {(topic, int(partition)): int(epoch) for partition, epoch in pairs}
+    return {(topic, int(partition)): int(number) for partition, number in pairs}
 
 
 def name(key: Key) -> str:

@@ -20,13 +20,14 @@ from pyspark_kafka_log.options import (
 )
 from pyspark_kafka_log.options.table import LIMITS, Given
 from pyspark_kafka_log.stream.admission import Limits
-from pyspark_kafka_log.stream.offsets import EPOCHS
+from pyspark_kafka_log.stream.offsets import EPOCHS, INITIAL
 
 _TIMES = (
     "startingTimestamp",
     "startingOffsetsByTimestamp",
     "startingOffsetsByTimestampStrategy",
 )
+ADDED = (EPOCHS, INITIAL)
 ENDS = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 """Options of batch queries that a stream cannot have."""
 
@@ -96,9 +97,9 @@ def _without_epochs(text: str) -> str:
         found = json.loads(text)
     except ValueError:
         return text
-    if not isinstance(found, dict) or not any(name.startswith(EPOCHS) for name in found):
+    if not isinstance(found, dict) or not any(name.startswith(ADDED) for name in found):
         return text
-    return json.dumps({name: inner for name, inner in found.items() if not name.startswith(EPOCHS)})
+    return json.dumps({name: inner for name, inner in found.items() if not name.startswith(ADDED)})
 
 
 def _times(texts: Mapping[str, str]) -> Offsets | int | None:

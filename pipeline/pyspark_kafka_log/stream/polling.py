@@ -19,7 +19,13 @@ from kafka_log.tables.steady import is_gone, steady
 from pyspark_kafka_log.logs import Log, chosen, find_logs, matching, names
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError
 from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
-from pyspark_kafka_log.stream.offsets import Positions, from_json, name, to_json
+from pyspark_kafka_log.stream.offsets import (
+    Positions,
+    from_json,
+    initial_offsets,
+    name,
+    to_json,
+)
 from pyspark_kafka_log.stream.options import StreamOptions
 from pyspark_kafka_log.stream.passed import Passed
 from pyspark_kafka_log.stream.planning import plan_between
@@ -134,9 +140,14 @@ class LogStream:
             return dict(start)
         return to_json(now)
 
-    def prepare(self) -> None:
-        """Settle where a query with the trigger AvailableNow ends: at the end of what is there now."""
+    def prepare(self) -> dict[str, Any]:
+        """Let a query with the trigger AvailableNow end at the end of what is there now. Return that end."""
         self._target = self._listed_anew(lambda: self._ended(self._logs({}), {})[0])
+        return to_json(self._target)
+
+    def end_at(self, target: Any) -> None:
+        """Let a query end where :meth:`prepare` said in a process that has died."""
+        self._target = from_json(target)
 
     def report(self) -> dict[str, Any] | None:
         """Where the logs ended when they were looked at last."""
@@ -150,7 +161,11 @@ class LogStream:
         return behind(there, {key: position.offset for key, position in self._last.items()})
 
     def tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
-        """The splits of each task of a micro-batch. Raises :class:`DataLossError` when not all of it is there any more."""
+        """Return the splits of each task of a micro-batch. Raise :class:`DataLossError` if not all of it is there any more.
+
+        If ``end`` says where the query began, that is the start.
+        """
+        start = initial_offsets(end) or start
         return self._listed_anew(lambda: self._tasks(start, end))
 
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:

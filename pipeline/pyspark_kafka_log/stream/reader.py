@@ -10,8 +10,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.moved_files import there_still
-from pyspark_kafka_log.options import Options
+from pyspark_kafka_log.options import OptionError, Options
 from pyspark_kafka_log.source import KafkaLogReader, Task
+from pyspark_kafka_log.stream.offsets import initial_offsets, with_initial
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import LogStream
 
@@ -38,6 +39,8 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         self._reads = KafkaLogReader(self._options.reading, columns)
         self._made: LogStream | None = None
         self._start: dict[str, Any] | None = None
+        self._initial: dict[str, Any] | None = None
+        self._refusal: OptionError | None = None
 
     @property
     def reading(self) -> Options:
@@ -51,14 +54,26 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return self._made
 
     def initialOffset(self) -> dict[str, Any]:
-        self._start = self._stream.initial()
+        """Return where a new query begins. Spark asks this also when it tries the first micro-batch again: then the end of
+        that, which it has logged, says where the query began, and options that do not fit any more do not matter."""
+        try:
+            self._initial = self._start = self._stream.initial()
+        except OptionError as error:
+            self._refusal = error
+            self._initial = self._start = {}
         return self._start
 
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
+        if self._refusal is not None:
+            raise self._refusal
         limited = limits is None or not isinstance(limit, limits.ReadAllAvailable)
-        return self._stream.latest(self._start if start is None else start, limited=limited)
+        start = self._start if start is None else start
+        end = self._stream.latest(start, limited=limited)
+        if start is None or start != self._initial or end == start:
+            return end
+        return with_initial(end, start)
 
     def getDefaultReadLimit(self) -> Any:
         given = self._options.limits
@@ -75,6 +90,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         self._start = end
+        if self._refusal is not None and initial_offsets(end) is None:
+            raise self._refusal
+        self._refusal = None
         return [Task(splits) for splits in self._stream.tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

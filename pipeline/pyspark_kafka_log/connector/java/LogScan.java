@@ -146,14 +146,15 @@ class LogScan
     }
 
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
-        return new LogStream(this);
+        isToBeRead = false; // a stream has no size: its micro-batches are planned by their offsets
+        return new LogStream(this, checkpoint);
     }
 
     public InputPartition[] planInputPartitions() {
         return planned().tasks;
     }
 
-    /** By the plan of the tasks. Spark asks before it has told filters and columns too, of a scan that it does not read then; and of streams. */
+    /** By the plan of the tasks. Spark asks also of streams, and, before it has told filters and columns, of a scan that it does not read then. */
     public Statistics estimateStatistics() {
         return isToBeRead ? LogSize.of(planned(), schema) : LogSize.UNKNOWN;
     }

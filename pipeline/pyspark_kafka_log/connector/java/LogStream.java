@@ -3,6 +3,8 @@ package pyspark_kafka_log;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -17,13 +19,22 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 
-/** The micro-batches of a query. One Python worker keeps in mind what it has seen of the logs, until the query stops. */
+/**
+ * The micro-batches of a query. One Python worker keeps in mind what it has seen of the logs, until the query stops. Another one takes
+ * its place when it dies: all that decides which rows there are is in the checkpoint, and in the target here.
+ */
 class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
-    private final LogScan scan;
-    private PythonWorker worker;
+    private static final int TRIES = 3;
 
-    LogStream(LogScan scan) {
+    private final LogScan scan;
+    private final InitialOffsets initial;
+    private PythonWorker worker;
+    /** Where a query with the trigger AvailableNow ends; null for others. */
+    private String target;
+
+    LogStream(LogScan scan, String checkpoint) {
         this.scan = scan;
+        this.initial = new InitialOffsets(checkpoint);
     }
 
     /** What the progress of a query calls its source. */
@@ -32,7 +43,12 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
     }
 
     public Offset initialOffset() {
-        return offset(ask("initial", null, null, false));
+        String json = initial.read();
+        if (json == null) {
+            json = ask("initial", null, null, false);
+            initial.write(json);
+        }
+        return offset(json);
     }
 
     public Offset latestOffset() {
@@ -44,11 +60,15 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
     }
 
     public Offset reportLatestOffset() {
-        return offset(ask("report", null, null, false));
+        try {
+            return offset(ask("report", null, null, false));
+        } catch (RuntimeException e) {
+            return null; // what is shown of a query does not end it
+        }
     }
 
     public void prepareForTriggerAvailableNow() {
-        ask("prepare", null, null, false);
+        target = ask("prepare", null, null, false);
     }
 
     public ReadLimit getDefaultReadLimit() {
@@ -64,15 +84,19 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
     }
 
     public Map metrics(Optional consumed) {
-        return (Map) parsed(ask("behind", null, consumed.isPresent() ? (Offset) consumed.get() : null, false));
+        try {
+            return (Map) parsed(ask("behind", null, consumed.isPresent() ? (Offset) consumed.get() : null, false));
+        } catch (RuntimeException e) {
+            return new HashMap(); // what is shown of a query does not end it
+        }
     }
 
     public Offset deserializeOffset(String json) {
         return new LogOffset(json);
     }
 
-    public synchronized InputPartition[] planInputPartitions(Offset start, Offset end) {
-        return LogScan.tasks(worker().bytes(request("tasks", start, end, false), null));
+    public InputPartition[] planInputPartitions(Offset start, Offset end) {
+        return LogScan.tasks(answer("tasks", start, end, false));
     }
 
     public PartitionReaderFactory createReaderFactory() {
@@ -93,13 +117,22 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
         }
     }
 
-    private synchronized String ask(String method, Offset start, Offset end, boolean limited) {
-        return worker().text(request(method, start, end, limited), null);
+    private String ask(String method, Offset start, Offset end, boolean limited) {
+        return java.nio.charset.StandardCharsets.UTF_8.decode(answer(method, start, end, limited)).toString();
     }
 
-    private PythonWorker worker() {
-        if (worker == null) worker = PythonWorker.onDriver();
-        return worker;
+    /** What the worker answers; where it has died, a new one. */
+    private synchronized ByteBuffer answer(String method, Offset start, Offset end, boolean limited) {
+        for (int left = TRIES - 1;; left--) {
+            try {
+                if (worker == null) worker = PythonWorker.onDriver();
+                return worker.bytes(request(method, start, end, limited), null);
+            } catch (UncheckedIOException e) {
+                stop();
+                // A query that is stopped closes the socket of its thread.
+                if (left == 0 || e.getCause() instanceof ClosedChannelException || Thread.currentThread().isInterrupted()) throw e;
+            }
+        }
     }
 
     /** Offsets stay the text that they are: not all names of directories are ones that a JSON of ours could say again. */
@@ -109,6 +142,7 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
         request.put("start", start == null ? null : start.json());
         request.put("end", end == null ? null : end.json());
         request.put("limited", Boolean.valueOf(limited));
+        request.put("target", target);
         return request;
     }
 

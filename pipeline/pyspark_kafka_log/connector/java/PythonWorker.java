@@ -27,6 +27,7 @@ class PythonWorker {
     private static final String DAEMON = "pyspark.daemon";
     private static final String[] STORES = {"fs.s3a.", "fs.azure.", "fs.gs.", "google.cloud.auth."};
     private static final int BUFFER = 1 << 20;
+    private static final int TRIES = 8;
     private static final String GONE = "kafka-log: the Python worker ended in the middle of its work: it was killed, or the machine had no memory for it";
 
     private final String python;
@@ -111,22 +112,28 @@ class PythonWorker {
         }
     }
 
-    /** A worker that has answered once: a Python without our package starts one too, which ends when it looks for it. */
+    /**
+     * A worker that has answered once: a Python without our package starts one too, which ends when it looks for it. The pool may hold
+     * workers that were killed while they waited; each that does not answer is taken out of it.
+     */
     private static PythonWorker taken(Map settings) {
         String python = (String) settings.get("python");
         String path = WorkerSettings.path(settings);
         String memory = (String) settings.get("memory");
-        PythonWorker worker = null;
-        try {
-            worker = new PythonWorker(python, path, memory);
-            worker.stream("{\"ask\": \"hello\"}", null).drain();
-            return worker;
-        } catch (Exception e) {
-            if (worker != null) {
-                worker.broken();
-                worker.release();
+        for (int left = TRIES - 1;; left--) {
+            PythonWorker worker = null;
+            try {
+                worker = new PythonWorker(python, path, memory);
+                worker.stream("{\"ask\": \"hello\"}", null).drain();
+                return worker;
+            } catch (Exception e) {
+                if (worker != null) {
+                    worker.broken();
+                    worker.release();
+                }
+                boolean died = (worker != null || e.getCause() instanceof IOException) && !Thread.currentThread().isInterrupted();
+                if (left == 0 || !died) throw new PythonError(WorkerTrial.whyNot(python, path, memory, MODULE, e));
             }
-            throw new PythonError(WorkerTrial.whyNot(python, path, memory, MODULE, e));
         }
     }
 
@@ -207,11 +214,15 @@ class PythonWorker {
 
     /** Back into the pool, or to its end. */
     void release() {
-        pool(
-            broken ? "destroyPythonWorker" : "releasePythonWorker",
-            void.class,
-            org.apache.spark.api.python.PythonWorker.class,
-            process);
+        try {
+            pool(
+                broken ? "destroyPythonWorker" : "releasePythonWorker",
+                void.class,
+                org.apache.spark.api.python.PythonWorker.class,
+                process);
+        } catch (IllegalStateException e) {
+            if (!broken) throw e; // else its daemon has died with it, and Spark starts another one
+        }
     }
 
     /**
