@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafka_log import Partition, Segment
-from kafka_log.disk.directory import survey
+from kafka_log.disk.directory import Survey, survey
 from kafka_log.disk.files import line_of, of_topics
-from kafka_log.disk.names import CLUSTER_METADATA, State
+from kafka_log.disk.names import CLUSTER_METADATA, META, State
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.disk.tiers import Ends, with_tiers
 from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of
@@ -24,9 +24,6 @@ from kafka_log.tables.own_topics import (
 )
 from pyspark_kafka_log.options import Bound, Files, OptionError, Options
 from pyspark_kafka_log.storage import storage_options
-
-BROKERS_MARK = "meta.properties"
-
 
 INTERNAL = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, CLUSTER_METADATA)
 """Topics that brokers keep for themselves: patterns leave them out, as in Spark's Kafka source."""
@@ -40,21 +37,26 @@ def find_logs(options: Options) -> list[Log]:
 
     Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
     """
-    return [log for partition in find_partitions(options) for log in _logs(partition)]
+    return [log for partition in find_survey(options).found for log in _logs(partition)]
 
 
-def find_partitions(options: Options) -> list[Partition]:
-    """The partitions below the paths, those too that have no segments. Where damage is no error, those that cannot be read say so. Warns of
+def find_survey(options: Options) -> Survey:
+    """What lies below the paths, also partitions without segments. Where damage is no error, those that cannot be read say so. Warns of
     what has the name of a segment and is no file, and of segments that lie in no partition.
 
     Raises as :func:`find_logs`.
     """
     selection = options.selection
-    found = [path for path in find_places(options) if not _is_empty_log_directory(path)]
-    there = survey(found, selection.include, unreadable_raises=selection.raises)
+    places = find_places(options)
+    empty = [path for path in places if _is_empty_log_directory(path)]
+    there = survey(
+        [path for path in places if path not in empty],
+        selection.include,
+        unreadable_raises=selection.raises,
+    )
     if beside := of_topics(there.passed_over, options.subscribe):
         warnings.warn(f"kafka-log: {line_of(beside)}", stacklevel=2)
-    return there.found
+    return there._replace(directories=[*empty, *there.directories])
 
 
 def find_places(options: Options) -> list[Path]:
@@ -122,7 +124,7 @@ def _is_empty_log_directory(path: Path) -> bool:
     inside = list(path.iterdir())
     if any(child.suffix == ".log" or child.is_dir() for child in inside):
         return False
-    return not inside or any(child.name == BROKERS_MARK for child in inside)
+    return not inside or any(child.name == META for child in inside)
 
 
 def _logs(partition: Partition) -> Iterator[Log]:

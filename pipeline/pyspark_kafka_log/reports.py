@@ -15,13 +15,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log import Partition
-from kafka_log.disk.directory import is_partition
+from kafka_log.disk.directory import Survey
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.own_topics import TRANSACTION_STATE
 from pyspark_kafka_log.bounds import offsets_of
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed
-from pyspark_kafka_log.logs import chosen, find_partitions, find_places
+from pyspark_kafka_log.logs import chosen, find_survey
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.plan import packed, task_bytes
@@ -71,7 +71,8 @@ class ReportReader(DataSourceReader):
         self.report = options.report or ""
 
     def partitions(self) -> list[InputPartition]:
-        found = find_partitions(self.options)
+        there = find_survey(self.options)
+        found = there.found
         wanted = [p for p in chosen(found, self.options) if self.query.takes(*p.key)]
         for partition in wanted:
             self._check(partition)
@@ -82,7 +83,7 @@ class ReportReader(DataSourceReader):
         pieces = [Piece(p, self._offsets(p, starts), beside) for p in wanted]
         total = sum(piece.size for piece in pieces)
         tasks = list(packed(pieces, task_bytes(total, self.options, self.parallelism)))
-        directories = self._directories() if self.report == "findings" else ()
+        directories = self._directories(there) if self.report == "findings" else ()
         if directories:
             tasks.insert(0, (Piece(None, directories=directories),))
         return [Task(task) for task in tasks]
@@ -99,13 +100,12 @@ class ReportReader(DataSourceReader):
     def _offsets(self, partition: Partition, starts: LogStarts) -> Range:
         return offsets_of(partition, self.options, starts) if partition.segments else EVERYTHING
 
-    def _directories(self) -> tuple[Path, ...]:
-        """The paths that are log directories of brokers; none where topics are chosen."""
+    def _directories(self, found: Survey) -> tuple[Path, ...]:
+        """The log directories among and below the paths; none where topics are chosen."""
         options = self.options
         if (options.subscribe, options.subscribe_pattern, options.assign) != (None, None, None):
             return ()
-        places = dict.fromkeys(find_places(options))
-        return tuple(path for path in places if path.is_dir() and not is_partition(path))
+        return tuple(found.directories)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         losses = Losses()

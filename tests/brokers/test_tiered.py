@@ -50,7 +50,7 @@ def test_the_tier_and_the_disk_have_what_a_consumer_reads(
 
 def test_the_disk_alone_has_less_and_says_so(running: Running) -> None:
     broker, tier = running
-    partitions, left_out, _ = survey([broker.log_dir, tier])
+    partitions, left_out, *_ = survey([broker.log_dir, tier])
     (live,) = [p for p in partitions if p.topic == TOPIC]
     assert [s.path.name for s in live.segments] == segments(broker)
     remote = [s for s in left_out if s.state == "remote"]

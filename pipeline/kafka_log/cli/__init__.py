@@ -52,7 +52,7 @@ COMMANDS = (
 """The commands in the order of the help. Each is a module of its name with HELP, EXAMPLES, ``arguments`` and ``run``."""
 
 PATHS = """\
-A path is a segment, a partition directory (topic-0), or a broker's log directory. Files are never changed.
+A path is a segment, a partition directory (topic-0), a broker's log directory, or a directory above log directories. Files are never changed.
 """
 
 

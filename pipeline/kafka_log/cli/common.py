@@ -78,12 +78,13 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
 
 def found(options: argparse.Namespace) -> list[Partition]:
     """The partitions that a command reads; says what it does not. Raises NotThere."""
-    there, left_out, passed_over = survey(options.paths, options.include, unreadable_raises=False)
-    there = chosen(there, options.topic, options.partition)
-    there = one_of_each(there, getattr(options, "replicas", None) or "keep")
-    say_left_out([s for s in left_out if options.topic is None or s.topic in options.topic])
-    say_passed_over(of_topics(passed_over, options.topic))
-    return there
+    there = survey(options.paths, options.include, unreadable_raises=False)
+    partitions = chosen(there.found, options.topic, options.partition)
+    partitions = one_of_each(partitions, getattr(options, "replicas", None) or "keep")
+    left_out = [s for s in there.left_out if options.topic is None or s.topic in options.topic]
+    say_left_out(left_out)
+    say_passed_over(of_topics(there.passed_over, options.topic))
+    return partitions
 
 
 def add_common(

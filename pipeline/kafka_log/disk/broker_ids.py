@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES
+from kafka_log.disk.names import META
 from kafka_log.disk.small_files import small_file
 
 if TYPE_CHECKING:
     from kafka_codecs import MetaProperties
 
-NAME = "meta.properties"
-
 
 def broker_ids(directory: Path) -> MetaProperties | None:
     """What the file in a log directory says; None where there is none, or it cannot be read."""
-    path = directory / NAME
+    path = directory / META
     try:
         return META_PROPERTIES.parse(small_file(path), file=os.fspath(path), strict=False)
     except (OSError, CodecError):

@@ -7,11 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from codecgen.runtime.errors import Where
+from kafka_log.disk.files import DirectoryError as DirectoryError
 from kafka_log.disk.files import PassedOver, children, files_of, is_directory, segment_files
+from kafka_log.disk.layout import Layout, find_layout
 from kafka_log.disk.names import (
     BESIDE_PARTITIONS,
     BEYOND,
@@ -38,18 +41,6 @@ NO_LOGS = "no segments (NNN.log) and no partition directories (topic-N) are in i
 
 class NotThere(ValueError):
     """A topic or a partition that was asked for is not there."""
-
-
-class DirectoryError(Exception):
-    """A path that holds no Kafka log. ``path`` is what was asked for."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +137,13 @@ def discover(
 
 
 class Survey(NamedTuple):
-    """What :func:`discover` finds, the segments that are there beside it, and what is no segment or partition in spite of its name, or
-    has segments in spite of it."""
+    """What :func:`discover` finds, the segments that are there beside it, what is no segment or partition in spite of its name, or
+    has segments in spite of it, and the log directories among and below the paths."""
 
     found: list[Partition]
     left_out: list[Segment]
     passed_over: list[PassedOver]
+    directories: list[Path]
 
 
 def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = True) -> Survey:
@@ -160,7 +152,8 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
     places = _listed(paths)
     found: list[Partition] = []
     left_out: list[Segment] = []
-    every, passed_over = _all(places, unreadable_raises)
+    every, layout = _all(places, unreadable_raises)
+    passed_over = layout.passed_over
     for partition in every:
         by_name = partition.directory in places
         kept: list[Segment] = []
@@ -172,43 +165,41 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
             found.append(replace(partition, segments=tuple(kept)))
             passed_over += partition.passed_over
     # A directory that is named like no partition may be one of the paths.
-    known = {partition.directory for partition in found}
+    known = {*places, *(partition.directory for partition in found)}
     passed_over = [one for one in dict.fromkeys(passed_over) if one.path not in known]
-    return Survey(found, left_out, passed_over)
+    return Survey(found, left_out, passed_over, list(dict.fromkeys(layout.directories)))
 
 
 def _listed(paths: Paths) -> list[Path]:
     return list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
 
 
-def _all(
-    places: Sequence[Path], unreadable_raises: bool
-) -> tuple[list[Partition], list[PassedOver]]:
-    """All partitions in whatever state, sorted; and what is passed over beside them."""
+def _all(places: Sequence[Path], unreadable_raises: bool) -> tuple[list[Partition], Layout]:
+    """All partitions in whatever state, sorted; and what lies beside them."""
     found: dict[tuple[Path, str], Partition] = {}
     roots: dict[Path, Path] = {}
-    below: list[tuple[Path, bool]] = []
-    passed_over: list[PassedOver] = []
+
+    def read(directory: Path) -> Partition:
+        return _inner(directory, unreadable_raises)
+
+    every = Layout()
     for path in places:
-        inside, beside = _below(path)
-        below += [(child, child != path) for child in inside]
-        passed_over += beside
-    if places and not below:
+        every.add(_layout(path, read))
+    if places and not (every.partitions or every.tiers):
         raise DirectoryError(places[0], NO_LOGS)
-    # A segment that leaves the disk meanwhile is in a tier before: what is looked at first must not be the tier.
-    for path, is_inner in sorted(below, key=lambda one: _is_of_tier(one[0])):
-        partition = _inner(path, unreadable_raises) if is_inner else _by_name(path)
+    # A segment that leaves the disk meanwhile is in a tier before: the tier is listed last.
+    for partition in chain(every.partitions, map(read, every.tiers)):
         key = (_resolved(partition.directory, roots), partition.topic)
         if key in found:
             both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
             partition = replace(partition, segments=_in_order(both.values()))
         found[key] = partition
-    every = list(found.values())
-    if any(segment.state == "remote" for partition in every for segment in partition.segments):
+    partitions = list(found.values())
+    if any(segment.state == "remote" for p in partitions for segment in p.segments):
         from kafka_log.disk.remote_states import with_unfinished  # layouts that others do not need
 
-        every = with_unfinished(every)
-    return sorted(every, key=_place), passed_over
+        partitions = with_unfinished(partitions)
+    return sorted(partitions, key=_place), every
 
 
 def _resolved(directory: Path, roots: dict[Path, Path]) -> Path:
@@ -272,57 +263,32 @@ def _those(
     return [partition for partition in found if key(partition) in wanted]
 
 
-def _below(path: Path) -> tuple[list[Path], list[PassedOver]]:
-    """The directories of partitions in one, or itself, and what is passed over beside them. Raises DirectoryError, OSError."""
+def _layout(path: Path, read: Callable[[Path], Partition]) -> Layout:
+    """What lies in and below a path. Raises DirectoryError, OSError."""
     if path.is_file():
-        return [path], []
+        return Layout(partitions=[_single(path)])
     if not path.is_dir():
         kind = kind_of(path)
         reason = f"this is {kind}" if kind else "there is no such file or directory"
         raise DirectoryError(path, reason)
-    has_segments = any(segment_files(path))
-    if has_segments and parse_any(path):
-        return [path], []
-    inner: list[Path] = []
-    passed_over: list[PassedOver] = []
-    for child in children(path):
-        named = parse_any(child)
-        if not is_directory(child):
-            if named is not None and (kind := kind_of(child)) is not None:
-                passed_over.append(PassedOver(child, kind, named[0]))
-        elif named is not None:
-            inner.append(child)
-        elif (why := _without_a_name(child)) is not None:
-            passed_over.append(PassedOver(child, why))
-    if has_segments:
-        return [path, *inner], passed_over
-    if not any(parse_name(child) for child in inner) and not any(map(segment_files, inner)):
-        if parse_any(path):
-            return [path], passed_over
-        if _has_no_logs_yet(path):
-            return [], passed_over
-        beside = "; ".join(f"{one.path.name}: {one.reason}" for one in passed_over[:_SAID])
-        raise DirectoryError(path, f"{NO_LOGS} ({beside})" if beside else NO_LOGS)
-    return inner, passed_over
+    named = parse_any(path)
+    if named is not None and any(segment_files(path)):
+        is_remote = named[2] == "remote"
+        return Layout(tiers=[path]) if is_remote else Layout(partitions=[_partition(path)])
+    found = find_layout(path, read)
+    if any(p.segments or p.error or p.state == "live" for p in found.partitions):
+        return found
+    if any(map(segment_files, found.tiers)):
+        return found
+    if named is not None and not found.is_log:
+        return Layout(partitions=[_partition(path)], passed_over=found.passed_over)
+    if _has_no_logs_yet(path):
+        return Layout(passed_over=found.passed_over, directories=found.directories or [path])
+    beside = "; ".join(f"{one.path.name}: {one.reason}" for one in found.passed_over[:_SAID])
+    raise DirectoryError(path, f"{NO_LOGS} ({beside})" if beside else NO_LOGS)
 
 
 _SAID = 5
-
-
-def _without_a_name(directory: Path) -> str | None:
-    """Why a directory is passed over whose name is no partition's, though there may be logs in it."""
-    if directory.name in BESIDE_PARTITIONS or directory.name == TIER:
-        return None
-    try:
-        if any(segment_files(directory)):
-            return "its name is no partition's, and it has segments"
-        if any(parse_any(child) and is_directory(child) for child in directory.iterdir()):
-            return "its name is no partition's, and it has partitions"
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        return f"it cannot be read: {error.strerror}"
-    return None
 
 
 def _has_no_logs_yet(path: Path) -> bool:
@@ -333,15 +299,6 @@ def _has_no_logs_yet(path: Path) -> bool:
         or (parse_any(child) and is_directory(child))
         for child in children(path)
     )
-
-
-def _is_of_tier(path: Path) -> bool:
-    named = parse_any(path)
-    return named is not None and named[2] == "remote"
-
-
-def _by_name(path: Path) -> Partition:
-    return _single(path) if path.is_file() else _partition(path)
 
 
 def _inner(child: Path, unreadable_raises: bool) -> Partition:
@@ -356,11 +313,6 @@ def _inner(child: Path, unreadable_raises: bool) -> Partition:
     if made.error is not None and unreadable_raises:
         raise made.error
     return made
-
-
-def is_partition(directory: Path) -> bool:
-    """Whether a directory is one of a partition: it has segments, or is named like one. Raises OSError."""
-    return parse_name(directory.resolve()) is not None or any(segment_files(directory))
 
 
 def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:

@@ -21,6 +21,18 @@ _ENDING = ".log"
 _SAID = 5
 
 
+class DirectoryError(Exception):
+    """A path that holds no Kafka log. ``path`` is what was asked for."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
 def children(path: Path) -> list[Path]:
     """What is in a directory, and in the one that LocalTieredStorage makes in it."""
     tier = path / TIER

@@ -29,12 +29,13 @@ RECOVERY_POINT = "recovery-point-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
 CLEANER = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+META = "meta.properties"
 CHECKPOINTS = (LOG_START, RECOVERY_POINT, HIGH_WATERMARK, CLEANER)
 
 BESIDE_PARTITIONS = _NO_LOGS | {
     ".lock",
     CLEAN_SHUTDOWN,
-    "meta.properties",
+    META,
     "bootstrap.checkpoint",
     ".kafka-log-batches.json",
     *CHECKPOINTS,
@@ -97,7 +98,7 @@ OTHERS = {
     "leader-epoch-checkpoint": "a leader epoch checkpoint",
     "leader_epoch_checkpoint": "a leader epoch checkpoint",
     "-offset-checkpoint": "an offset checkpoint",
-    "meta.properties": "the properties of a log directory",
+    META: "the properties of a log directory",
     "partition.metadata": "the metadata of a partition",
     "quorum-state": "the state of a quorum",
 }

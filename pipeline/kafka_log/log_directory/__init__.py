@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class LogDirectory(Writing, BrokerState, Contents):
-    """The partitions below a path: a segment, a partition's directory, a broker's log directory, or several of these.
+    """The partitions below a path: a segment, a partition's directory, a broker's log directory, a directory above log directories, or
+    several of these.
 
     ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live: states (see
     :data:`~kafka_log.disk.directory.State`), one text with commas between, or ``all``. Of partitions that lie in several of the directories all ``replicas`` are read (``keep``), the one

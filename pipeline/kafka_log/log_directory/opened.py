@@ -18,7 +18,6 @@ from kafka_log.disk.directory import (
     Segment,
     Survey,
     chosen,
-    is_partition,
     survey,
 )
 from kafka_log.disk.files import PassedOver, of_topics
@@ -128,11 +127,10 @@ class Opened:
         )
 
     def _broker_directories(self) -> list[Path]:
-        """The paths that are brokers' log directories; none when partitions were chosen."""
+        """The log directories among and below the paths; none when partitions were chosen."""
         if self._topics is not None or self._numbers is not None:
             return []
-        paths = dict.fromkeys(self._paths)
-        return [path for path in paths if path.is_dir() and not is_partition(path)]
+        return self._there.directories
 
 
 def readable(found: Sequence[Partition], on_damage: OnDamage | None, topic: str) -> list[Partition]:

@@ -85,8 +85,8 @@ def scan(
 ) -> pa.RecordBatchReader:
     """The records of logs as a stream of Arrow record batches, in bounded memory, partition by partition.
 
-    A path is a segment file, a partition's directory, or a directory of these (a broker's log directory); or a partition that
-    :func:`kafka_log.discover` has found.
+    A path is a segment file, a partition's directory, a broker's log directory, or a directory above log directories; or a partition
+    that :func:`kafka_log.discover` has found.
 
     ``columns`` are those of the view records, ``topic``, ``partition``, ``segment`` and ``state``, and what is wrong with a row:
     ``crc_ok`` (None: the checksum is over bytes that are not there) and ``damage`` (text, None: nothing). None stands for all that need

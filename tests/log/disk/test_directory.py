@@ -92,7 +92,7 @@ def found_in(root: Path, *include: State) -> list[tuple[str, int, State, list[tu
 def test_what_is_not_live_is_left_out(tmp_path: Path) -> None:
     special(tmp_path)
     assert found_in(tmp_path) == [("t", 0, "live", [(0, "live")])]
-    partitions, left_out, _ = survey(tmp_path)
+    partitions, left_out, *_ = survey(tmp_path)
     everything = {p for p in tmp_path.rglob("*") if p.is_file()}
     assert {s.path for p in partitions for s in p.segments} | {
         s.path for s in left_out
@@ -144,16 +144,16 @@ def test_remote_segments(tmp_path: Path) -> None:
         f"kafka-tiered-storage/t-1-{REMOTE_ID}/00000000000000000000-{other}.log",
         f"kafka-tiered-storage/t-1-{REMOTE_ID}/00000000000000000000-{other}.leader_epoch_checkpoint",
         f"kafka-tiered-storage/t-1-{REMOTE_ID}/00000000000000000000-{REMOTE_ID[:-1]}3.log",
-        "logs/t-1-AAAAAAAAAAAAAAAAAAA-12/00000000000000000000.log",
     )
+    make(tmp_path, "logs/t-1-AAAAAAAAAAAAAAAAAAA-12/00000000000000000000.log")
     remote = ("t", 1, "remote", [(0, "remote"), (9, "remote"), (9, "remote")])
     directory = tier / "kafka-tiered-storage" / f"t-1-{REMOTE_ID}"
     live = ("t-1-AAAAAAAAAAAAAAAAAAA", 12, "live", [(0, "live")])
     assert found_in(directory) == [remote]
     assert found_in(tier, "remote") == found_in(directory.parent, "remote") == [remote]
     assert found_in(tier) == []
-    assert [s.state for s in survey([tier / "logs", tier])[1]] == ["remote"] * 3
-    assert found_in(tier / "logs", "remote") == [live]
+    assert [s.state for s in survey([tmp_path / "logs", tier])[1]] == ["remote"] * 3
+    assert found_in(tmp_path / "logs", "remote") == [live]
     (partition,) = discover(directory / f"00000000000000000009-{other}.log")
     assert [(s.base_offset, s.state, s.rolled) for s in partition.segments] == [(9, "remote", True)]
     with pytest.raises(DirectoryError, match="this is a leader epoch checkpoint, not a segment"):

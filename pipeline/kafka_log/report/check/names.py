@@ -10,11 +10,10 @@ from pathlib import Path
 from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
-from kafka_log.disk.broker_ids import NAME as META
 from kafka_log.disk.broker_ids import broker_ids, node_of
 from kafka_log.disk.directory import MAX_OFFSET, parse_name
 from kafka_log.disk.files import PassedOver, is_directory
-from kafka_log.disk.names import BESIDE_PARTITIONS, stops_brokers
+from kafka_log.disk.names import BESIDE_PARTITIONS, META, stops_brokers
 from kafka_log.disk.remote_names import remote_partition
 from kafka_log.disk.small_files import small_file
 from kafka_log.disk.topic_ids import topic_id
@@ -133,7 +132,7 @@ def _no_segment(one: PassedOver) -> tuple[str, Path, str, str]:
 def check_broker_directory(directory: Path) -> Iterator[Finding]:
     """What lies in a broker's log directory beside its partitions; meta.properties. Raises OSError."""
     there = sorted(directory.iterdir())
-    is_tier = not any(path.name == "meta.properties" or parse_name(path) for path in there)
+    is_tier = not any(path.name == META or parse_name(path) for path in there)
     for path in there:
         found = _DIRECTORY.match(path.name)
         if is_directory(path) and stops_brokers(path.name):

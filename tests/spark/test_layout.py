@@ -1,0 +1,42 @@
+"""Directories above log directories, and partitions in several of them, through Spark."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.spark.logs import numbered, write
+
+
+@pytest.fixture
+def disks(directory: Path) -> Path:
+    """Two log directories, as Strimzi lays them out."""
+    for number in (0, 1):
+        (directory / f"data-{number}" / "kafka-log0").mkdir(parents=True)
+        log = directory / f"data-{number}" / "kafka-log0"
+        write(log, "orders", number, 0, numbered(3, 2))
+    return directory
+
+
+def load(spark: SparkSession, path: Path, **options: Any) -> DataFrame:
+    source = str(spark.conf.get("spark.tests.format"))
+    return spark.read.format(source).options(**options).load(str(path))
+
+
+def test_a_directory_above_log_directories_means_all_of_them(
+    spark: SparkSession, disks: Path
+) -> None:
+    rows = load(spark, disks).select("topic", "partition", "offset").collect()
+    assert sorted(rows) == [("orders", p, o) for p in (0, 1) for o in range(6)]
+    assert load(spark, disks / "data-0").count() == 6
+    (disks / "data-0" / "kafka-log0" / "meta.properties").write_bytes(b"version=x\n")
+    found = load(spark, disks, view="findings").where("code = 'meta_properties'").collect()
+    assert [Path(row["file"]).parent for row in found] == [disks / "data-0" / "kafka-log0"]
+    # Nothing is read, and segments lie below.
+    shutil.move(disks / "data-1" / "kafka-log0" / "orders-1", disks / "empty-0" / "monday")
+    with pytest.raises(Exception, match=r"segments lie in .*empty-0/monday .*pass these paths"):
+        load(spark, disks / "empty-0").count()
