@@ -1,4 +1,4 @@
-"""Directories above log directories, and partitions in several of them, through Spark."""
+"""Directories above log directories, and the same partition in several of them, through Spark."""
 
 from __future__ import annotations
 
@@ -40,3 +40,15 @@ def test_a_directory_above_log_directories_means_all_of_them(
     shutil.move(disks / "data-1" / "kafka-log0" / "orders-1", disks / "empty-0" / "monday")
     with pytest.raises(Exception, match=r"segments lie in .*empty-0/monday .*pass these paths"):
         load(spark, disks / "empty-0").count()
+
+
+def test_the_same_partition_in_two_directories_is_refused(spark: SparkSession, disks: Path) -> None:
+    """In every view; as batches are read, too."""
+    shutil.copytree(
+        disks / "data-0" / "kafka-log0" / "orders-0", disks / "data-1" / "copy" / "orders-0"
+    )
+    for view in (None, "batches", "stat", "segments", "keys", "producers", "findings"):
+        options = {} if view is None else {"view": view}
+        with pytest.raises(Exception, match="set replicas to newest or keep"):
+            load(spark, disks, **options).count()
+    assert load(spark, disks, replicas="newest").count() == 12

@@ -80,7 +80,7 @@ def found(options: argparse.Namespace) -> list[Partition]:
     """The partitions that a command reads; says what it does not. Raises NotThere."""
     there = survey(options.paths, options.include, unreadable_raises=False)
     partitions = chosen(there.found, options.topic, options.partition)
-    partitions = one_of_each(partitions, getattr(options, "replicas", None) or "keep")
+    partitions = one_of_each(partitions, options.replicas or "error")
     left_out = [s for s in there.left_out if options.topic is None or s.topic in options.topic]
     say_left_out(left_out)
     say_passed_over(of_topics(there.passed_over, options.topic))

@@ -31,7 +31,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("b", metavar="B", help="the same of another replica, or a copy")
     text = "segments that are not live, too, for what lies before the live ones: "
     helps = {"include": text + ", ".join(STATES[1:]) + ", or all of them"}
-    add_table_arguments(command, PLACES[:3], helps, paths=False)
+    add_table_arguments(command, PLACES, helps, paths=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -55,7 +55,7 @@ def _compared(
     from kafka_log.log_directory import LogDirectory
     from kafka_log.report.diff.answer import PROBLEMS as DIFFERENCES
 
-    other = LogDirectory(options.b, include=options.include)
+    other = LogDirectory(options.b, include=options.include, replicas=options.replicas)
     say_left_out_of(options, other)
     say_passed_over(of_topics(other.passed_over, options.topic))
     total = size_of(log) + size_of(other)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafka_log.cli.common import progress_of
 from kafka_log.cli.damage import say_damage
 from kafka_log.cli.selection import BATCHES
-from kafka_log.cli.tables import add_table_arguments, show, size_of
+from kafka_log.cli.tables import add_table_arguments, show, size_of, with_directory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
                 on_damage=damage.append,
                 advance=advance,
             )
-        return table.select(OF_TEXT) if is_narrow else table
+        return table.select(with_directory(log, OF_TEXT)) if is_narrow else table
 
     code = show(options, answer, "no producers", has_bar=True)
     return say_damage(damage) or code

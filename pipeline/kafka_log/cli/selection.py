@@ -7,11 +7,12 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument, offset_range, time_range
 from kafka_log.disk.names import STATES, states_of
+from kafka_log.disk.replicas import Replicas
 from kafka_log.segment.row_selection import Header
 from kafka_log.segment.times import TIMES
 from kafka_log.tables.selection import ISOLATIONS, MAX_PARTITION, Selection
@@ -254,7 +255,8 @@ _OPTIONS: Mapping[str, _Option] = {
     ),
     "replicas": _Option(
         "replicas",
-        "of partitions that lie in several directories: newest reads the one whose log goes furthest, error refuses them",
-        {"choices": ("newest", "error")},
+        "if several directories hold a partition: newest reads the one whose log goes furthest, keep all of them, error none"
+        " (default: keep where rows name the directory, else error)",
+        {"choices": get_args(Replicas)},
     ),
 }

@@ -14,6 +14,7 @@ from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.disk.directory import NotThere
+from kafka_log.disk.replicas import two_copies
 from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
         return COULD_NOT_RUN
     problems = 0
     total: pa.Table | None = None
+    has_total = True  # of what lies in two directories it would count each record twice
 
     def told(line: str) -> None:
         nonlocal problems
@@ -81,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         print_message(line)
 
     def answer(log: LogDirectory) -> pa.Table:
-        nonlocal total
+        nonlocal total, has_total
         from kafka_log.report.stat import Stat, checked_by
         from kafka_log.report.stat_largest import largest_table
 
@@ -94,17 +96,20 @@ def run(options: argparse.Namespace) -> int:
         with progress_of("reading", size) as advance:
             asked = _asked(options, told, advance)
             if options.largest is not None:
-                return largest_table(log.found, options.largest, of_whom, asked)
-            stat = Stat(log.found, by, asked=asked)
+                found = log.refuse_copies(log.found)
+                return largest_table(found, options.largest, of_whom, asked)
+            found = log.found if "partition" in by else log.refuse_copies(log.found)
+            stat = Stat(found, by, asked=asked)
         total = stat.total()
         if not sum(total.column("batches").to_pylist()):
             say_unmatched(options)
+        has_total = log.replicas is not None or two_copies(found) is None
         return stat.table(options.top)
 
     def text(table: pa.Table, width: int | None) -> str:
         from kafka_log.report.stat_text import stat_text
 
-        return stat_text(table, total, width)
+        return stat_text(table, total, width, has_total=has_total)
 
     filtered = () if options.largest is not None else None
     code = show(options, answer, "no batches", text, has_bar=True, filtered=filtered)

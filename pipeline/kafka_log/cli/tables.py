@@ -16,6 +16,7 @@ from kafka_log.cli.common import (
 )
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import PLACES, add_selection, say_unmatched
+from kafka_log.disk.replicas import two_copies
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,7 +96,7 @@ def show(
         topics=getattr(options, "topic", None),
         partitions=getattr(options, "partition", None),
         include=getattr(options, "include", ()),
-        replicas=getattr(options, "replicas", None) or "keep",
+        replicas=getattr(options, "replicas", None),
     )
     if hasattr(options, "include"):
         say_left_out_of(options, directory)
@@ -117,6 +118,11 @@ def show(
     write(table, options.output, sys.stdout.buffer, screen_width())
     sys.stdout.buffer.flush()
     return GOOD
+
+
+def with_directory(log: LogDirectory, names: Sequence[str]) -> list[str]:
+    """Return the columns to print as text: ``names``, and ``directory`` if several directories hold one partition."""
+    return [*names, "directory"] if two_copies(log.found) is not None else list(names)
 
 
 def size_of(log: LogDirectory) -> int:

@@ -9,7 +9,7 @@ from kafka_log.cli.common import PROBLEMS, progress_of, screen_width
 from kafka_log.cli.damage import say_damage
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES
-from kafka_log.cli.tables import add_table_arguments, show, size_of
+from kafka_log.cli.tables import add_table_arguments, show, size_of, with_directory
 from kafka_log.report.printing import fold
 from kafka_log.segment.times import TIMES, milliseconds
 
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
         if not is_text or options.wide:
             return table
         notes.extend(_reasons(table))
-        return table.select(OF_TEXT)
+        return table.select(with_directory(log, OF_TEXT))
 
     code = show(
         options,

@@ -95,18 +95,32 @@ def one_of_each(partitions: Sequence[Partition], replicas: Replicas) -> list[Par
     directory is not named like a partition's. Raises DirectoryError where that is an error, OSError."""
     if replicas == "keep":
         return list(partitions)
-    named = [p for p in partitions if parse_name(p.directory.resolve()) is not None]
     if replicas == "newest":
-        live = [p for p in named if p.state == "live"]
+        live = [p for p in _named(partitions) if p.state == "live"]
         left_out = {id(p) for p in live} - {id(p) for p in furthest(live)}
         return [p for p in partitions if id(p) not in left_out]
-    seen: dict[tuple[str, int, State], Partition] = {}
-    for p in named:
-        other = seen.setdefault((p.topic, p.partition, p.state), p)
-        if other is not p:
-            reason = f"the same partition lies in {other.directory}: its records would come twice"
-            raise DirectoryError(p.directory, reason)
+    if (both := two_copies(partitions)) is not None:
+        first, other = both
+        reason = (
+            f"the same partition lies in {first.directory}: its records would come twice. Read one of the two, or choose by"
+            " --replicas (replicas=): newest reads the one whose log goes furthest, keep reads both"
+        )
+        raise DirectoryError(other.directory, reason)
     return list(partitions)
+
+
+def two_copies(partitions: Iterable[Partition]) -> tuple[Partition, Partition] | None:
+    """Return the first two directories that hold the same partition in the same state, None if there are none."""
+    seen: dict[tuple[str, int, State], Partition] = {}
+    for p in _named(partitions):
+        first = seen.setdefault((p.topic, p.partition, p.state), p)
+        if first is not p:
+            return first, p
+    return None
+
+
+def _named(partitions: Iterable[Partition]) -> list[Partition]:
+    return [p for p in partitions if parse_name(p.directory.resolve()) is not None]
 
 
 def _rank(segments: Sequence[Segment]) -> tuple[int, int]:

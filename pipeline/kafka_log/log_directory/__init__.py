@@ -23,8 +23,10 @@ class LogDirectory(Writing, BrokerState, Contents):
     several of these.
 
     ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live: states (see
-    :data:`~kafka_log.disk.directory.State`), one text with commas between, or ``all``. Of partitions that lie in several of the directories all ``replicas`` are read (``keep``), the one
-    whose log goes furthest (``newest``), or (``error``) that is a DirectoryError. Each method answers one question with an Arrow table, and reads the
+    :data:`~kafka_log.disk.directory.State`), one text with commas between, or ``all``. ``replicas`` says what is read if several directories hold a partition: all of them
+    (``keep``), the one whose log goes furthest (``newest``), or none (``error``, a DirectoryError). Without it an answer whose rows name the directory
+    or the file has rows of each (:meth:`ls`, :meth:`stat` by partition, :meth:`check`, :meth:`keys`, :meth:`txn`, :meth:`producers`); any other that would
+    count a record twice is a DirectoryError. Each method answers one question with an Arrow table, and reads the
     files anew. Raises :class:`~kafka_log.disk.directory.DirectoryError` when there is no log, NotThere (a ValueError) for a topic or a
     partition that is not there, ValueError for arguments that mean nothing. A time is in milliseconds since 1970, a datetime, or a text as the
     command line takes it (``2026-11-22T10:15``, ``-2h``).
@@ -84,9 +86,10 @@ class LogDirectory(Writing, BrokerState, Contents):
 
         there = other
         if not isinstance(there, LogDirectory):
-            there = LogDirectory(there, include=self.include)
+            there = LogDirectory(there, include=self.include, replicas=self.replicas)
         by_path = not self._broker_directories() and not there._broker_directories()
-        sides = (self.found, [p for p in there.found if self._chooses(p)])
+        theirs = [p for p in there.found if self._chooses(p)]
+        sides = (self.refuse_copies(self.found), there.refuse_copies(theirs))
         tell((p for side in sides for p in side), on_damage)
         closed = {p.key for side in sides for p in side if p.error and p.state == "live" and not p.segments}  # fmt: skip
         a, b = (logs_of(p for p in side if p.key not in closed) for side in sides)

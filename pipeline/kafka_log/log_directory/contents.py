@@ -59,11 +59,14 @@ class Contents(Opened):
         ``kafka``); ``engine`` and ``limits`` are as of :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is told of
         each problem in a line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
         """
-        from kafka_log.report.stat import stat_table
+        from kafka_log.report.stat import checked_by, stat_table
         from kafka_log.report.stat_asked import Asked
 
         most = optional_number("top", top, 0)
-        return stat_table(self.found, by, top=most, asked=Asked.of(time_of(now), **options))
+        asked = Asked.of(time_of(now), **options)
+        rows = checked_by(by)
+        found = self.found if "partition" in rows else self.refuse_copies(self.found)
+        return stat_table(found, rows, top=most, asked=asked)
 
     def largest(
         self,
@@ -82,7 +85,8 @@ class Contents(Opened):
 
         wanted = () if by is None else checked_by(by)
         rows = number(0, OFFSET_BITS, "numbers of rows")("count", count)
-        return largest_table(self.found, rows, wanted, Asked.of(time_of(None), **options))
+        found = self.refuse_copies(self.found)
+        return largest_table(found, rows, wanted, Asked.of(time_of(None), **options))
 
     def export(
         self,
@@ -108,7 +112,7 @@ class Contents(Opened):
         refuse_inside(place, [path for path in self._paths if isinstance(path, Path)])
         wanted = changed(selection, policy, filters)
         return export(
-            _chosen(self.found, wanted),
+            self.refuse_copies(_chosen(self.found, wanted)),
             place,
             kind,
             columns=names,
@@ -151,7 +155,8 @@ class Contents(Opened):
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})
-        return records_of_keys(_chosen(self._logs, wanted), _of_rows(wanted), note, advance)
+        logs = self.refuse_copies(_chosen(self._logs, wanted))
+        return records_of_keys(logs, _of_rows(wanted), note, advance)
 
 
 def _chosen(partitions: Sequence[Partition], selection: Selection) -> list[Partition]:

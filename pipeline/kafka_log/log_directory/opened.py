@@ -45,14 +45,16 @@ class Opened:
         topics: str | Iterable[str] | None = None,
         partitions: int | Iterable[int] | None = None,
         include: Include = (),
-        replicas: Replicas = "keep",
+        replicas: Replicas | None = None,
     ) -> None:
         from kafka_log.tables.selection import Selection
 
         self.path = places("path", path)
-        wanted = Selection(topics=topics, partitions=partitions, include=include, replicas=replicas)
+        wanted = Selection(
+            topics=topics, partitions=partitions, include=include, replicas=replicas or "error"
+        )
         self.include = wanted.include
-        self.replicas = wanted.replicas
+        self.replicas = None if replicas is None else wanted.replicas
         self._topics = wanted.topics
         self._numbers = wanted.partitions
 
@@ -63,7 +65,12 @@ class Opened:
     @cached_property
     def found(self) -> list[Partition]:
         """The partitions, by topic and number, also those that cannot be read: these say so."""
-        return one_of_each(chosen(self._there.found, self._topics, self._numbers), self.replicas)
+        wanted = chosen(self._there.found, self._topics, self._numbers)
+        return one_of_each(wanted, self.replicas or "keep")
+
+    def refuse_copies(self, found: Sequence[Partition]) -> list[Partition]:
+        """Return ``found``. Raises DirectoryError if two directories hold one partition and ``replicas`` does not say which are read."""
+        return one_of_each(found, "error") if self.replicas is None else list(found)
 
     def _in_numbers(self) -> dict[str, str]:
         """What there is, by names and sizes: no file is read. Of places that cannot be listed what is wrong. Nobody asks a store for it."""

@@ -48,7 +48,7 @@ class Writing(Opened):
             "keep_damaged": bool(keep_damaged),
             "advance": advance,
         }
-        return jobs.salvage(self.found, local_path(out), self._paths, **options)
+        return jobs.salvage(self.refuse_copies(self.found), local_path(out), self._paths, **options)
 
     def cut(
         self,
@@ -67,7 +67,9 @@ class Writing(Opened):
         from kafka_log.write.choice import Wanted
 
         wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
-        return jobs.cut(self.found, local_path(out), self._paths, wanted, advance)
+        return jobs.cut(
+            self.refuse_copies(self.found), local_path(out), self._paths, wanted, advance
+        )
 
     def convert(
         self,
@@ -94,7 +96,11 @@ class Writing(Opened):
         from kafka_log.write.recompression import target
 
         return jobs.convert(
-            self.found, local_path(out), self._paths, target(codec, level, magic), advance
+            self.refuse_copies(self.found),
+            local_path(out),
+            self._paths,
+            target(codec, level, magic),
+            advance,
         )
 
     def reindex(
@@ -111,4 +117,4 @@ class Writing(Opened):
 
         interval = number(0, MAX_INTERVAL, "numbers of bytes")("interval_bytes", interval_bytes)
         options: dict[str, Any] = {"interval_bytes": interval, "advance": advance}
-        return jobs.reindex(self.found, local_path(out), self._paths, **options)
+        return jobs.reindex(self.refuse_copies(self.found), local_path(out), self._paths, **options)

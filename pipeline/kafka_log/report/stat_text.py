@@ -34,10 +34,12 @@ _JOINED = (
 """Columns that are one for people."""
 
 
-def stat_text(table: pa.Table, total: pa.Table | None, width: int | None) -> str:
-    """A table in columns; where there are several rows that are summed up, with a last one for ``total``. Columns in which there is
+def stat_text(
+    table: pa.Table, total: pa.Table | None, width: int | None, *, has_total: bool = True
+) -> str:
+    """A table in columns; where there are several rows that are summed up, with a last one for ``total`` if it ``has_total``. Columns in which there is
     nothing are left out. Problems have lines of their own."""
-    if total is not None and table.num_rows > 1:
+    if total is not None and has_total and table.num_rows > 1:
         table = _with_total(table, total)
     shown = [name for name in table.column_names if _says_something(table, name)]
     if "ratio" in shown:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_log import LogDirectory, Partition, discover
+from kafka_log import DirectoryError, LogDirectory, Partition, discover
 from kafka_log.cli import main
 from kafka_log.report import header_pass, stat_sums
 from kafka_log.report.stat import Stat
@@ -323,7 +323,10 @@ def test_the_same_partition_of_two_brokers(tmp_path: Path) -> None:
         (tmp_path / broker / "orders-0" / source.name).write_bytes(source.read_bytes())
     log = LogDirectory([tmp_path / "one", tmp_path / "two"])
     assert log.stat().column("records").to_pylist() == [67, 67]
-    assert log.stat(by="topic").column("records").to_pylist() == [134]
+    with pytest.raises(DirectoryError, match="--replicas"):
+        log.stat(by="topic")
+    kept = LogDirectory(log.path, replicas="keep")
+    assert kept.stat(by="topic").column("records").to_pylist() == [134]
 
 
 def test_small_segments_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

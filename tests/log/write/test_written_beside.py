@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log import LogDirectory, discover
+from kafka_log import DirectoryError, LogDirectory, discover
 from kafka_log.cli import main
 from kafka_log.write.beside import OutError, manifest_name
 from tests.log.segment.test_reader import batch
@@ -219,8 +219,11 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
 def test_the_same_partition_twice(tmp_path: Path) -> None:
     for broker in ("1", "2"):
         put(tmp_path / broker / "t-0", (0, batch(0)))
+    both = [tmp_path / "1", tmp_path / "2"]
+    with pytest.raises(DirectoryError, match=r"the same partition .* --replicas"):
+        LogDirectory(both).salvage(tmp_path / "out")
     with pytest.raises(OutError, match="the same partition"):
-        LogDirectory([tmp_path / "1", tmp_path / "2"]).salvage(tmp_path / "out")
+        LogDirectory(both, replicas="keep").salvage(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -1,0 +1,131 @@
+"""The same partition in several directories: no answer adds it up in silence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_log import DirectoryError, LogDirectory, read_table, scan_batches
+from kafka_log.cli import main
+from tests.paths import SAMPLES
+
+SAMPLE = SAMPLES / "kafka-4.x"
+TOPICS = ("codecs-0", "compacted-0", "transactions-0", "__transaction_state-0")
+
+LABELED = ["ls", "stat", "stat --by partition,codec", "check --deep", "txn", "producers", "keys"]
+"""Rows name the directory or the file."""
+
+REFUSING = [
+    *("stat --by topic", "stat --by codec", "stat --by hour,producer", "stat --largest 3"),
+    *("dump", "dump --batches", "keys --key k0"),
+]
+
+WRITING = ["export", "salvage", "cut --offsets 0:2", "reindex", "convert --codec zstd"]
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two brokers with the same partitions."""
+    places = [tmp_path_factory.mktemp(name) for name in "ab"]
+    for place in places:
+        for name in TOPICS:
+            shutil.copytree(SAMPLE / name, place / name)
+    return places
+
+
+def run(capsys: pytest.CaptureFixture[str], verb: str, *more: object) -> tuple[int, str, str]:
+    """Run a command. Return its exit code, and what it prints."""
+    command, *words = verb.split()
+    code = main([command, *map(str, more), *words])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("verb", LABELED)
+def test_rows_name_the_directory(
+    copies: list[Path], verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows of each copy are those of its directory alone; text shows which are which."""
+    output = "--output", "jsonl"
+    alone = [run(capsys, verb, place, *output)[1].splitlines() for place in copies]
+    code, out, _ = run(capsys, verb, *copies, *output)
+    assert code == 0
+    assert sorted(out.splitlines()) == sorted([line for lines in alone for line in lines])
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert all("directory" in row or "file" in row for row in rows)
+    text = run(capsys, verb, *copies)[1]
+    if rows:
+        assert all(str(place) in text for place in copies)
+        assert "total" not in text
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("verb", REFUSING)
+def test_what_does_not_is_refused(
+    copies: list[Path], verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, verb, *copies)
+    assert (code, out) == (2, "")
+    assert f"{copies[1]}/__transaction_state-0: the same partition lies in {copies[0]}" in err
+    assert "--replicas" in err
+    output = ("--output", "jsonl")
+    alone = run(capsys, verb, copies[0], *output)
+    assert run(capsys, verb, *copies, "--replicas", "newest", *output) == alone
+    code, kept, _ = run(capsys, verb, *copies, "--replicas", "keep", *output)
+    assert code == 0 and kept != alone[1]
+    # Of a topic that lies in one of them nothing is refused.
+    topic = ("--topic", "compacted")
+    there = [copies[0], copies[1] / "codecs-0"]
+    assert run(capsys, verb, *there, *topic, *output) == run(
+        capsys, verb, copies[0], *topic, *output
+    )
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("verb", WRITING)
+def test_nothing_is_written_of_two(
+    copies: list[Path], tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, verb, *copies, "--out", tmp_path / "out")
+    assert code == 2 and "--replicas" in err
+    assert not (tmp_path / "out").exists()
+    assert run(capsys, verb, *copies, "--replicas", "newest", "--out", tmp_path / "out")[0] == 0
+    assert len([p for p in (tmp_path / "out").iterdir() if "-0" in p.name]) == len(TOPICS)
+
+
+def test_a_side_of_a_comparison(copies: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """Which of the two is compared would be a guess."""
+    above = copies[0].parent
+    shutil.copytree(copies[0], above / "both" / "a")
+    shutil.copytree(copies[1], above / "both" / "b")
+    for sides in ((above / "both", copies[0]), (copies[0], above / "both")):
+        code, out, err = run(capsys, "diff", *sides)
+        assert (code, out) == (2, "") and "--replicas" in err
+        assert run(capsys, "diff", *sides, "--replicas", "newest")[:2] == (
+            0,
+            "4 partitions: 4 same\n",
+        )
+
+
+API: dict[str, Callable[[list[Path]], Any]] = {
+    "scan": lambda paths: read_table(paths),
+    "scan_batches": lambda paths: scan_batches(paths).read_all(),
+    "stat": lambda paths: LogDirectory(paths).stat(by="topic"),
+    "largest": lambda paths: LogDirectory(paths).largest(3),
+    "records_of_key": lambda paths: LogDirectory(paths).records_of_key(b"k0"),
+    "export": lambda paths: list(LogDirectory(paths).export("/nowhere/at/all")),
+    "diff": lambda paths: LogDirectory(paths).diff(paths[0]),
+    "diff, the other side": lambda paths: LogDirectory(paths[0]).diff(LogDirectory(paths)),
+}
+
+
+@pytest.mark.parametrize("name", API)
+def test_the_api_refuses_it(copies: list[Path], name: str) -> None:
+    with pytest.raises(DirectoryError, match="--replicas"):
+        API[name](copies)
