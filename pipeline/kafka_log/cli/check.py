@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kafka_log.cli.common import PROBLEMS, progress_of
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show, size_of
+from kafka_log.disk.directory import NotThere
 from kafka_log.segment.kernels import ENGINES
 from kafka_log.segment.times import TIMES
 
@@ -30,7 +31,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "time": f"the same of batches from time A up to, but not with, B; each is {TIMES}",
         "producer": "the same of batches of this producer id (-1: of none); may be repeated",
     }
-    add_table_arguments(command, (*CHOICE, *helps), helps)
+    add_table_arguments(command, (*CHOICE, "include", *helps), helps)
     command.add_argument(
         "--deep", action="store_true", help="decode every record too, not headers and checksums"
     )
@@ -43,17 +44,30 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when there is an error or a warning."""
+    """Run the command. Returns the exit code: 1 when there is an error or a warning, 2 when there are segments, and none of them was checked."""
     bad = 0
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
+        skipped = any(segment.state != "snapshot" for segment in log.left_out)
+        if skipped and not any(partition.segments for partition in log.found):
+            raise NotThere("no segment was checked: none of those that are there is live")
         table = _with_progress(log, options)
         bad = sum(severity != "note" for severity in table.column("severity").to_pylist())
         return table
 
-    code = show(options, answer, "nothing is wrong", _text, has_bar=True, filtered=None)
+    code = show(options, answer, _said_of_nothing, _text, has_bar=True, filtered=None)
     return PROBLEMS if bad else code
+
+
+def _said_of_nothing(log: LogDirectory) -> str:
+    """Say what was checked when there is no finding."""
+    count = sum(len(partition.segments) for partition in log.found)
+    return (
+        "nothing is wrong"
+        if count
+        else "there is no segment yet: nothing was checked but files beside segments"
+    )
 
 
 def _text(table: pa.Table, width: int | None) -> str:

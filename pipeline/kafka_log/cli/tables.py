@@ -53,8 +53,9 @@ def add_output(command: argparse.ArgumentParser) -> None:
 
 
 _WRITING = ("cut", "convert", "reindex")
-_OF_LOGS = (*_WRITING, "diff", "salvage")
-"""Commands to which snapshots of the metadata are never a part of the log. ``salvage`` copies them, and says so in rows."""
+_OF_LOGS = (*_WRITING, "check", "diff", "salvage")
+"""Commands to which snapshots of the metadata are never a part of the log. ``salvage`` copies them, and says so in rows; ``check`` has a check of
+their own."""
 
 
 def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
@@ -66,7 +67,7 @@ def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
     say_left_out([segment for segment in log.left_out if segment.state != "snapshot"])
     read = (segment for partition in log.found for segment in partition.segments)
     paths = {s.path.parent for s in (*log.left_out, *read) if s.state == "snapshot"}
-    for path in sorted(paths) if options.command != "salvage" else ():
+    for path in sorted(paths) if options.command not in ("check", "salvage") else ():
         is_writing = options.command in _WRITING
         why = (
             f"no part of what {options.command} writes: salvage copies them"
@@ -79,13 +80,13 @@ def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
 def show(
     options: argparse.Namespace,
     answer: Callable[[LogDirectory], pa.Table],
-    empty: str,
+    empty: str | Callable[[LogDirectory], str],
     text: Callable[[pa.Table, int | None], str] | None = None,
     *,
     has_bar: bool = False,
     filtered: Sequence[str] | None = (),
 ) -> int:
-    """Ask, and print the table. ``empty`` is what text says where there is no row; ``text`` makes the text of a table for a
+    """Ask, and print the table. ``empty`` is what text says where there is no row, or makes it; ``text`` makes the text of a table for a
     width, where it is not to be in columns. ``answer`` may have a bar of its own (``has_bar``). ``filtered`` are filters beside those of
     all commands that were given; None: it is no filter's doing where there is no row."""
     from kafka_log.log_directory import LogDirectory
@@ -107,7 +108,7 @@ def show(
     if not table.num_rows and filtered is not None:
         say_unmatched(options, *filtered)
     if options.output == "text" and not table.num_rows:
-        print(empty)
+        print(empty if isinstance(empty, str) else empty(directory))
         return GOOD
     sys.stdout.flush()
     if options.output == "text" and text is not None:

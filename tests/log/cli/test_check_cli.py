@@ -45,7 +45,7 @@ def test_errors_are_1(damaged: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert f"{FIRST}.log, byte 383, offsets 6 to 11, at most 6 records at risk" in first
     assert second.startswith("note: deleted_files in features-0\n")
     assert total == "1 error, 0 warnings, 1 note"
-    assert err == ""
+    assert err.startswith("kafka-log: segments left out: 1 deleted ")
 
 
 def test_warnings_are_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,3 +130,71 @@ def test_offsets_choose_findings(tmp_path: Path) -> None:
             and (high is None or row["first_offset"] is None or row["first_offset"] < high)
         ]
         assert found != every
+
+
+REMOTE = f"{FIRST}-WTscIl6vTOe-sFdJ50q0_w.log"
+
+
+@pytest.fixture
+def tier(tmp_path: Path) -> Path:
+    """What tiered storage has of a partition, as LocalTieredStorage keeps it."""
+    directory = tmp_path / "tier" / f"{PLAIN}-WTscIl6vTOe-sFdJ50q7_w"
+    directory.mkdir(parents=True)
+    shutil.copy(SAMPLES / "kafka-4.x" / PLAIN / f"{FIRST}.log", directory / REMOTE)
+    return directory.parent
+
+
+def test_a_tier_is_not_good_before_it_is_read(
+    tier: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(tier)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "segments left out: 1 remote (2.7 kB); --include remote takes them in" in err
+    assert "no segment was checked: none of those that are there is live" in err
+    assert main(["check", str(tier), "--include", "remote"]) == 0
+    assert capsys.readouterr() == ("nothing is wrong\n", "")
+
+
+@pytest.mark.parametrize("cut", [0, 5, 400])
+def test_damage_in_a_tier(tier: Path, cut: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was copied is whole: its end is no end of a segment that is written to."""
+    path = next(tier.rglob("*.log"))
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) - cut])
+    flip(path, 700)
+    assert main(["check", str(tier), "--include", "remote", "--output", "jsonl"]) == 1
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["file"] for row in rows} == {str(path)}
+    codes = sorted((row["severity"], row["code"]) for row in rows)
+    assert codes == [("error", "batch_checksum"), *[("error", "torn_tail")] * (cut > 0)]
+
+
+def test_what_is_left_out_of_a_log_is_said_and_taken_in(
+    damaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(
+        SAMPLES / "kafka-4.x" / PLAIN / f"{FIRST}.log",
+        damaged / "features-0" / f"{FIRST}.log.deleted",
+    )
+    command = ["check", str(damaged), "--topic", "features", "--output", "jsonl"]
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert "not checked" in json.loads(out)["meaning"]
+    assert err.startswith("kafka-log: segments left out: 1 deleted (2.7 kB)")
+    flip(damaged / "features-0" / f"{FIRST}.log.deleted", 60)
+    assert main([*command, "--include", "deleted"]) == 1
+    out, err = capsys.readouterr()
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [row["code"] for row in rows] == ["batch_checksum", "deleted_files"]
+    assert "not checked" not in rows[1]["meaning"]
+    assert err == ""
+
+
+def test_a_log_directory_without_segments_is_not_said_to_be_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "orders-0").mkdir()
+    assert main(["check", str(tmp_path)]) == 0
+    said = "there is no segment yet: nothing was checked but files beside segments\n"
+    assert capsys.readouterr() == (said, "")

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.disk.broker_files import BrokerFiles, read_broker_files
-from kafka_log.disk.directory import Partition, Segment, next_bases
+from kafka_log.disk.directory import Partition, Segment, State, by_state, next_bases
 from kafka_log.disk.files import segment_bases
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
@@ -72,6 +72,11 @@ CHECKS: Mapping[str, type[Check]] = {
 }
 """The checks of one partition, by their names."""
 
+_APART = ("deleted", "cleaned", "swap", "remote", "unfinished")
+"""States of segments that are no part of a log with its files beside it."""
+_OF_BYTES = ("batches", "tails", "order")
+"""The checks of such segments."""
+
 
 def check_table(
     partitions: Sequence[Partition],
@@ -102,7 +107,8 @@ def findings(
 ) -> Iterator[Finding]:
     """The same one by one, partition by partition, and in the end what keys say of several."""
     clusters: Clusters = cache(Cluster)  # the metadata is read once
-    beside = _of_directories(directories, clusters)
+    included = frozenset(segment.state for p in partitions for segment in p.segments)
+    beside = _of_directories(directories, clusters, included)
     for finding in chain(beside, check_together(partitions)):
         if is_meant(finding, wanted):
             yield finding
@@ -110,19 +116,25 @@ def findings(
     parents = {partition.directory: _parent(partition.directory) for partition in partitions}
     brokers = {path: (read_broker_files(path), clusters(path)) for path in {*parents.values()}}
     reading = Reading(deep, engine, advance, wanted.timestamps != EVERYTHING)
-    following = dict(pair for partition in partitions for pair in next_bases(partition.segments))
-    pieces = reading.pieces(
-        [segment for partition in partitions for segment in partition.segments], following
-    )
-    for partition in partitions:
+    parts = [part for partition in partitions for part in _parts(partition)]
+    following = dict(pair for part in parts for pair in next_bases(part.segments))
+    pieces = reading.pieces([segment for part in parts for segment in part.segments], following)
+    for partition in parts:
         if partition.error is not None and not partition.segments:
             yield _io_error(partition.directory, partition.error, *partition.key)
             continue
         broker = brokers[parents[partition.directory]]
-        yield from _of_partition(partition, *broker, pieces, reading, wanted)
+        yield from _of_partition(partition, *broker, included, pieces, reading, wanted)
     for finding in check_exchanged(partitions, clusters, engine):
         if is_meant(finding, wanted):
             yield finding
+
+
+def _parts(partition: Partition) -> Iterator[Partition]:
+    """Split a partition into its segments in each state. Snapshots of the metadata have a check of their own."""
+    for _, state, segments in by_state([partition]):
+        if state == partition.state or state != "snapshot":
+            yield replace(partition, segments=segments)
 
 
 def _parent(directory: Path) -> Path:
@@ -130,32 +142,36 @@ def _parent(directory: Path) -> Path:
     return directory.parent if has_name else directory.resolve().parent
 
 
-def _of_directories(directories: Sequence[Path], clusters: Clusters) -> Iterator[Finding]:
+def _of_directories(
+    directories: Sequence[Path], clusters: Clusters, included: frozenset[State]
+) -> Iterator[Finding]:
     for directory in directories:
         beside = read_broker_files(directory), clusters(directory)
         yield from _readable(directory, partial(check_checkpoints, *beside))
-        yield from _readable(directory, partial(check_broker_directory, directory))
+        yield from _readable(directory, partial(check_broker_directory, directory, included))
 
 
 def _of_partition(
     partition: Partition,
     broker: BrokerFiles,
     cluster: Cluster,
+    included: frozenset[State],
     pieces: Iterator[Piece],
     reading: Reading,
     wanted: Selection,
 ) -> Iterator[Finding]:
+    is_log = not any(segment.state in _APART for segment in partition.segments)
     try:
-        bases = segment_bases(partition.directory)
+        bases = segment_bases(partition.directory) if is_log else ()
     except OSError as error:
         yield _io_error(partition.directory, error, *partition.key)
         for segment in partition.segments:
             with suppress(OSError):
                 walk(segment, None, pieces, reading)
         return
-    is_whole = len(bases) == len(partition.segments)
-    context = Context(partition, bases, is_whole, broker, cluster)
-    checks = [kind(context) for kind in CHECKS.values()]
+    is_whole = is_log and len(bases) == len(partition.segments)
+    context = Context(partition, bases, is_whole, broker, cluster, included)
+    checks = [kind(context) for name, kind in CHECKS.items() if is_log or name in _OF_BYTES]
     following = dict(pairwise(bases))
     for segment in partition.segments:
         before = [check.saved() for check in checks]
@@ -202,6 +218,8 @@ def _once_more(
     for check in checks:
         check.renew()
     quiet = replace(reading, advance=lambda _: None)
+    if segment.is_named:
+        segment = replace(segment, rolled=next_base is not None)
     pieces = quiet.pieces([segment], {segment: next_base})
     yield from _of_segment(checks, segment, next_base, pieces, quiet, wanted)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from kafka_log.disk.broker_files import BrokerFiles
-from kafka_log.disk.directory import Partition, Segment
+from kafka_log.disk.directory import Partition, Segment, State
 from kafka_log.report.check.cluster import Cluster
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked
@@ -18,13 +18,14 @@ from kafka_log.report.check.walk import Walked
 @dataclass(frozen=True, slots=True)
 class Context:
     """What is known of a partition before it is read. ``bases`` are the base offsets of all segments in its directory, in
-    their order; ``is_whole`` is False when only some of them were asked for."""
+    their order; ``is_whole`` is False when only some of them were asked for; ``included`` are the states of all segments that are read."""
 
     partition: Partition
     bases: tuple[int, ...]
     is_whole: bool
     broker: BrokerFiles
     cluster: Cluster
+    included: frozenset[State]
 
     def may_grow(self, walked: Walked) -> bool:
         """Return whether a broker may have appended to a segment after it was read. A broker that was stopped in order does not."""

@@ -19,7 +19,7 @@ from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, versio
 OF_ONE_RUN = 100
 """Batches of a run of damaged bytes that are named one by one."""
 
-_RESTORE = "Copy the partition from another replica; if there is none, read the rest with: kafka-log dump --policy salvage."
+_RESTORE = "Copy the partition from another replica; if there is none, write what can be read with: kafka-log salvage."
 
 
 class BatchCheck(Check):

@@ -13,7 +13,7 @@ from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
 from kafka_log.disk.broker_ids import broker_ids, node_of
 from kafka_log.disk.directory import MAX_OFFSET, parse_name
 from kafka_log.disk.files import PassedOver, is_directory
-from kafka_log.disk.names import BESIDE_PARTITIONS, META, stops_brokers
+from kafka_log.disk.names import BESIDE_PARTITIONS, META, State, stops_brokers
 from kafka_log.disk.remote_names import remote_partition
 from kafka_log.disk.small_files import small_file
 from kafka_log.disk.topic_ids import topic_id
@@ -73,7 +73,7 @@ class NameCheck(Check):
                 "note",
                 code,
                 paths[0],
-                f"{why.format(what)}: not checked.",
+                f"{why.format(what)}{_unless(suffix in self.context.included)}.",
                 "Nothing: the broker deals with them when it starts. Keep them if records are missing.",
             )
         yield from self._metadata(directory / "partition.metadata")
@@ -129,7 +129,11 @@ def _no_segment(one: PassedOver) -> tuple[str, Path, str, str]:
     return "no_segment", one.path, meaning, remedy
 
 
-def check_broker_directory(directory: Path) -> Iterator[Finding]:
+def _unless(is_checked: bool) -> str:
+    return "" if is_checked else ", not checked: --include checks them"
+
+
+def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:
     """What lies in a broker's log directory beside its partitions; meta.properties. Raises OSError."""
     there = sorted(directory.iterdir())
     is_tier = not any(path.name == META or parse_name(path) for path in there)
@@ -144,8 +148,8 @@ def check_broker_directory(directory: Path) -> Iterator[Finding]:
                 "note",
                 code,
                 path,
-                f"{why}: {are(size_below(path), 'byte')}, not checked.",
-                "Nothing if that is what you expect; else check the directory by a copy with a plain name.",
+                f"{why}: {are(size_below(path), 'byte')}{_unless(found['suffix'] in included)}.",
+                "Nothing if that is what you expect.",
             )
         elif path.name.endswith(".tmp"):
             yield Finding(

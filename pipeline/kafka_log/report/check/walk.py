@@ -60,7 +60,7 @@ class Walked:
     @property
     def is_active(self) -> bool:
         """Whether it is the last segment, to which a broker appends."""
-        return self.next_base is None
+        return self.next_base is None and not self.segment.rolled
 
 
 @dataclass(frozen=True, slots=True)
