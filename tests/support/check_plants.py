@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import crc32c
+
 from kafka_log import SegmentReader
 
 PLAIN = "segments.small-0"
@@ -45,6 +47,31 @@ def change(path: Path, start: int, stop: int, data: bytes) -> None:
 def put(file: str, start: int, stop: int, data: bytes) -> Callable[[Path], None]:
     """Other bytes in the place of some."""
     return lambda root: change(root / file, start, stop, data)
+
+
+HEADER = {
+    "attributes": (21, ">h"),
+    "last_offset_delta": (23, ">i"),
+    "base_timestamp": (27, ">q"),
+    "max_timestamp": (35, ">q"),
+    "producer_id": (43, ">q"),
+    "producer_epoch": (51, ">h"),
+    "base_sequence": (53, ">i"),
+    "record_count": (57, ">i"),
+}
+"""Fields of the header of a record batch under its checksum: where they lie, and their form."""
+
+
+def restamp(path: Path, position: int, **fields: int) -> None:
+    """Other values in the header of a record batch, and the checksum that fits them."""
+    data = bytearray(path.read_bytes())
+    for name, value in fields.items():
+        at, form = HEADER[name]
+        struct.pack_into(form, data, position + at, value)
+    (length,) = struct.unpack_from(">i", data, position + 8)
+    checksum = crc32c.crc32c(bytes(data[position + 21 : position + 12 + length]))
+    struct.pack_into(">I", data, position + 17, checksum)
+    path.write_bytes(bytes(data))
 
 
 def exchange(path: Path, at: int, size: int) -> None:

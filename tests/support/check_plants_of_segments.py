@@ -21,6 +21,7 @@ from tests.support.check_plants import (
     remove_segment,
     rename_segment,
     renumbered,
+    restamp,
 )
 
 SIZE = 383
@@ -42,6 +43,13 @@ OF_SEGMENTS = [
     Plant("bit in a checksum", lambda r: flip(r / LOG, SIZE + 18), "batch_checksum", LOG, SIZE),
     Plant("bit in the attributes", lambda r: flip(r / LOG_2, 22), "batch_checksum", LOG_2, 0),
     Plant("version 3", lambda r: flip(r / LOG, SIZE + 16), "batch_magic", LOG, SIZE),
+    Plant(
+        "count of -1",
+        lambda r: restamp(r / LOG, SIZE, record_count=-1),
+        "batch_count",
+        LOG,
+        SIZE,
+    ),
     Plant("length too large", lambda r: flip(r / LOG, SIZE + 10), "unreadable_bytes", LOG, SIZE),
     Plant("length too small", lambda r: flip(r / LOG, SIZE + 11, 6), "unreadable_bytes", LOG, SIZE),
     Plant("zeroed batch", put(LOG, SIZE, 2 * SIZE, bytes(SIZE)), "zeroed_bytes", LOG, SIZE),

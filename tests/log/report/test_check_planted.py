@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log import LogDirectory
+from codecgen.runtime.errors import CodecError
+from kafka_log import LogDirectory, SegmentReader
+from kafka_log.segment.kernels import Engine
 from tests.paths import SAMPLES
-from tests.support.check_plants import Plant
+from tests.support.check_plants import FIRST, PLAIN, Plant, restamp
 from tests.support.check_plants_of_files import OF_FILES
 from tests.support.check_plants_of_segments import OF_SEGMENTS
 
@@ -44,6 +46,25 @@ def test_damage_is_found_where_it_is(planted: Plant, tmp_path: Path) -> None:
     assert others == set(planted.also)
     for row in rows:
         assert row["meaning"].endswith(".") and row["remedy"].endswith(".")
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+@pytest.mark.parametrize("count", [-1, -(1 << 31)])
+def test_a_negative_count_of_records(
+    tmp_path: Path, count: int, engine: Engine, *, deep: bool
+) -> None:
+    """Readers stop at it, and its checksum is right."""
+    directory = tmp_path / PLAIN
+    shutil.copytree(BROKER / PLAIN, directory)
+    path = directory / f"{FIRST}.log"
+    restamp(path, 383, record_count=count)
+    (row,) = LogDirectory(directory).check(deep=deep, engine=engine).to_pylist()
+    found = row["severity"], row["code"], row["file"], row["byte"]
+    assert found == ("error", "batch_count", str(path), 383)
+    assert (row["first_offset"], row["last_offset"], row["records"]) == (6, 11, 6)
+    with pytest.raises(CodecError):
+        list(SegmentReader(path, policy="strict"))
 
 
 def test_each_kind_has_a_name() -> None:

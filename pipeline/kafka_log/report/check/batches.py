@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
@@ -14,7 +14,7 @@ from kafka_log.report.check.walk import Walked
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.model import Lost
-from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, version_of
+from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, have, version_of
 
 OF_ONE_RUN = 100
 """Batches of a run of damaged bytes that are named one by one."""
@@ -29,7 +29,10 @@ class BatchCheck(Check):
         for run in walked.lost:
             if tail_kind(walked, run) is None:
                 yield from self._run(walked, run)
-        yield from self._records(walked)
+        is_counted = have(walked.headers.magic, "record_count")
+        negative = is_counted & (walked.headers.count < 0)
+        yield from self._negative(walked, negative)
+        yield from self._records(walked, {*walked.headers.position[negative].tolist()})
         yield from self._magic(walked)
 
     def _run(self, walked: Walked, run: Lost) -> Iterator[Finding]:
@@ -78,8 +81,28 @@ class BatchCheck(Check):
             records=last - first + 1 if known and last is not None and first is not None else None,
         )
 
-    def _records(self, walked: Walked) -> Iterator[Finding]:
+    def _negative(self, walked: Walked, those: Any) -> Iterator[Finding]:
+        """Name the batches that say they have fewer than no records."""
+        headers = walked.headers
+        for i in those.nonzero()[0].tolist()[:OF_ONE_RUN]:
+            first, last = int(headers.first[i]), int(headers.last[i])
+            yield self.context.finding(
+                "error",
+                "batch_count",
+                walked.segment.path,
+                f"A batch says that it has {headers.count[i]} records, though its checksum is right: readers stop there.",
+                "Copy the partition from another replica, or skip the batch when you read.",
+                byte=int(headers.position[i]),
+                first_offset=first,
+                last_offset=last,
+                records=max(last - first + 1, 0),
+            )
+
+    def _records(self, walked: Walked, but: Container[int]) -> Iterator[Finding]:
+        """Name the batches whose records cannot all be read, but those at some positions."""
         for batch in walked.refused:
+            if batch.position in but:
+                continue
             inner = batch.problem.at == "crc"
             lost = max((batch.last - batch.first + 1) - batch.read, 0)
             reason = batch.problem.error.reason
