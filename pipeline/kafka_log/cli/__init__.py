@@ -56,10 +56,6 @@ A path is a segment, a partition directory (topic-0), a broker's log directory, 
 """
 
 
-WRITE_FILES = ("export", "salvage", "cut", "reindex", "convert")
-"""Commands that write more than their output."""
-
-
 def _module(name: str) -> Any:
     return import_module(f"kafka_log.cli.{name}")
 
@@ -149,8 +145,8 @@ def _run(argv: Sequence[str] | None) -> int:
         print_message(advice)
         return COULD_NOT_RUN
     except (DirectoryError, EngineError, NotThere, OSError) as error:
-        # All other files that verbs write have their name in the error.
+        # All other files that commands write have their names in errors.
         nameless = isinstance(error, OSError) and error.strerror and error.filename is None
-        where = "standard output: " if nameless and options.command not in WRITE_FILES else ""
+        where = "standard output: " if nameless else ""
         print_message(f"{where}{error}")
         return COULD_NOT_RUN

@@ -158,6 +158,9 @@ def _export(options: argparse.Namespace) -> int:
     ):
         task = progress.add_task("")
 
+        def left() -> str:
+            return f"{done} of {len(partitions)} files are whole, with {rows:,} rows; the same command goes on"
+
         def told(partition: Partition, count: int) -> None:
             asked.note_begun()
             name = printable(f"{partition.topic}-{partition.partition}")
@@ -194,9 +197,7 @@ def _export(options: argparse.Namespace) -> int:
                     markup=False,
                 )
         except KeyboardInterrupt:
-            raise Interrupted(
-                f"{done} of {len(partitions)} files are whole, with {rows:,} rows; the same command goes on"
-            ) from None
+            raise Interrupted(left()) from None
         except (ExportError, ValueError) as error:
             print_message(error)
             return COULD_NOT_RUN
@@ -207,6 +208,14 @@ def _export(options: argparse.Namespace) -> int:
                 " into another directory or with --overwrite"
             )
             return PROBLEMS
+        except OSError as error:
+            if (
+                error.filename is None or not options.out.is_dir()
+            ):  # of the standard output, or nothing is begun
+                raise
+            print_message(error)
+            print_message(left())
+            return COULD_NOT_RUN
     asked.note_finished()
     if not rows:
         say_unmatched(options)

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS, progress_of
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import PLACES, say_unmatched
 from kafka_log.cli.tables import add_table_arguments, show, size_of
@@ -66,5 +67,14 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
         done = sum((options.out / name).exists() for name in names)
         return f"{done} of {len(names)} partitions in {options.out} are whole, the same command goes on"
 
-    code = show(options, answer, "no partitions", text, has_bar=True)
+    try:
+        code = show(options, answer, "no partitions", text, has_bar=True)
+    except OSError as error:
+        if (
+            error.filename is None or not options.out.is_dir()
+        ):  # of the standard output, or nothing is begun
+            raise
+        print_message(error)
+        print_message(whole())
+        return COULD_NOT_RUN
     return PROBLEMS if bad else code

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, Unpack
@@ -114,8 +115,11 @@ def export(
             if is_there:
                 # If the process dies before the new line, the file is of unknown origin, never taken for the old one.
                 manifest.add(path.name, {"rows": 0, "lost": [], "damaged": 0, "made_of": None})
-            with whole_file(path) as file:
-                for counts in _written(partition, file, kind, columns, view, selection, lost):
+            with (
+                whole_file(path) as file,
+                closing(_written(partition, file, kind, columns, view, selection, lost)) as written,
+            ):
+                for counts in written:
                     progress(partition, counts[0])
             rows, damaged = counts
             try:
@@ -160,7 +164,7 @@ def _written(
     view: str | None,
     selection: Selection,
     lost: list[str],
-) -> Iterator[tuple[int, int]]:
+) -> Generator[tuple[int, int], None, None]:
     """The rows that are in the file, and those of them that are damaged, after each batch. What is passed over is added to ``lost``."""
 
     def on_lost(path: Path, of: Lost) -> None:
@@ -169,10 +173,13 @@ def _written(
     paths = [s.path for s in partition.segments]
     if not columns and view is None:
         columns = ["topic", "partition", *_columns(selection)]
-    with scan(paths, columns, selection=selection, view=view, on_lost=on_lost) as batches:
+    with (
+        scan(paths, columns, selection=selection, view=view, on_lost=on_lost) as batches,
+        closing(_WRITERS[kind](batches, file)) as written,
+    ):
         done = damaged = 0
         yield done, damaged
-        for batch in _WRITERS[kind](batches, file):
+        for batch in written:
             done += batch.num_rows
             if "damage" in batch.schema.names:
                 damaged += batch.num_rows - batch.column("damage").null_count
@@ -188,7 +195,11 @@ def _columns(selection: Selection) -> list[str]:
     return columns
 
 
-def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
+Written = Generator[pa.RecordBatch, None, None]
+"""The batches that are in a file, each after it was written."""
+
+
+def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
     from kafka_log.tables.parquet import GroupedWriter
 
     writer = GroupedWriter(file, batches.schema)
@@ -202,27 +213,28 @@ def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.Recor
         raise
 
 
-def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
-    with pa.ipc.new_file(file, batches.schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            yield batch
+def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
+    writer = pa.ipc.new_file(file, batches.schema)
+    for batch in batches:
+        writer.write_batch(batch)
+        yield batch
+    writer.close()  # not after an error: it would write the end of a whole file
 
 
-def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
+def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
     for batch in batches:
         file.writelines(line_blocks(batch))
         yield batch
 
 
-def _csv(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
+def _csv(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
     file.write(csv_line(batches.schema.names))
     for batch in batches:
         file.writelines(csv_lines(pa.Table.from_batches([batch])))
         yield batch
 
 
-_WRITERS: Mapping[str, Callable[[pa.RecordBatchReader, BinaryIO], Iterator[pa.RecordBatch]]] = {
+_WRITERS: Mapping[str, Callable[[pa.RecordBatchReader, BinaryIO], Written]] = {
     "parquet": _parquet,
     "arrow": _arrow,
     "jsonl": _jsonl,

@@ -6,15 +6,16 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from kafka_log.disk.directory import DirectoryError, Partition, Segment, parse_name
 from kafka_log.disk.log_identity import log_of, resolved, segment_of
 from kafka_log.disk.names import LOG_START
 from kafka_log.write.log_starts import checkpoint, kept
 from kafka_log.write.manifest import Manifest
+from kafka_log.write.output_files import OutputFile, open_output, sync
 from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged, staged_path
 
 
@@ -23,18 +24,27 @@ class OutError(DirectoryError):
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path) -> Iterator[OutputFile]:
     """A file that takes its name when it is whole, and is gone when it does not become so."""
     partial = staged_path(path)
     try:
-        with partial.open("wb") as file:
+        with open_output(partial) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            file.sync()
         partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        _name_target(error, partial, path)
         raise
+
+
+def _name_target(error: BaseException, staged: Path, target: Path) -> None:
+    """Make an OSError of a file at or below ``staged`` name the file that it was to become."""
+    if isinstance(error, OSError) and error.filename and error.filename2 is None:
+        path = Path(error.filename)
+        if path.is_relative_to(staged):
+            error.filename = os.fspath(target / path.relative_to(staged))
 
 
 class OutDirectory:
@@ -105,8 +115,9 @@ class OutDirectory:
                     file.write(checkpoint(self._log_starts()))
             partial.rename(self.path / name)
             sync(self.path)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(partial, ignore_errors=True)
+            _name_target(error, partial, self.path / name)
             raise
 
     def _log_starts(self) -> dict[tuple[str, int], int]:
@@ -210,12 +221,3 @@ def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
                 continue  # a file by itself: it may lie anywhere
         if place == path or path in place.parents:
             raise OutError(out, f"it is inside of {given}, which is read: choose another directory")
-
-
-def sync(path: Path) -> None:
-    """Have a file, or the names in a directory, on the disk. Raises OSError."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

@@ -14,6 +14,7 @@ from kafka_log.disk.small_files import small_file
 from kafka_log.disk.snapshots import flaw, snapshots
 from kafka_log.disk.topic_ids import topic_id
 from kafka_log.segment.arrow_text import utf8
+from kafka_log.write.output_files import write_file
 from kafka_log.write.said import Said
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
@@ -27,7 +28,7 @@ def copy_partition_metadata(source: Path, out: Path) -> None:
     """Copy the file that says which topic a partition belongs to, if it is there and can be read. Raises OSError."""
     if topic_id(source) is not None:
         data = (source / PARTITION_METADATA).read_bytes()
-        (out / PARTITION_METADATA).write_bytes(data)
+        write_file(out / PARTITION_METADATA, data)
 
 
 QUORUM_STATE = "quorum-state"
@@ -70,7 +71,7 @@ def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, en
     kept = _cut(epochs, first, end) or _cut(batches, first, end)
     entries = [{"epoch": epoch, "start_offset": start} for epoch, start in kept]
     built = LEADER_EPOCH_CHECKPOINT.build({"epochs": entries})
-    (out / LEADER_EPOCHS).write_bytes(bytes(built))
+    write_file(out / LEADER_EPOCHS, bytes(built))
 
 
 def _cut(epochs: Epochs, first: int, end: int) -> list[tuple[int, int]]:

@@ -18,12 +18,13 @@ from kafka_log.disk.directory import DirectoryError, parse_name
 from kafka_log.disk.files import segment_bases
 from kafka_log.disk.topic_ids import topic_id
 from kafka_log.segment.versions import has
-from kafka_log.write.beside import sync, whole_file
+from kafka_log.write.beside import whole_file
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
 from kafka_log.write.checkpoints import write_leader_epochs
 from kafka_log.write.log_ends import LogEnd, log_end, log_starts
 from kafka_log.write.log_format import FormatError, LogFormat, WriteJob
 from kafka_log.write.moves import DECIDED, Move, decide, finish, locked, recover, remove
+from kafka_log.write.output_files import sync, write_file
 from kafka_log.write.producer_states import ProducerStates
 from kafka_log.write.rebase import rebase
 from kafka_log.write.sink_rows import SinkError
@@ -198,11 +199,11 @@ class _Commit:
                 (directory / f"{at.offset:020d}{name}").touch()
         for base in (*bases[1:], *([end] if staged else [])):
             assert at.producers is not None
-            (directory / f"{base:020d}.snapshot").write_bytes(at.producers)
+            write_file(directory / f"{base:020d}.snapshot", at.producers)
         if has(self._job.format.magic, "leader_epoch") and staged:
             write_leader_epochs(directory, directory, [(0, bases[0])], bases[0], end)
         built = PARTITION_METADATA.build({"topic_id": self._id(topic)})
-        (directory / METADATA_FILE).write_bytes(bytes(built))
+        write_file(directory / METADATA_FILE, bytes(built))
         self.made += [*directory.iterdir(), directory]
         return [Move(_below(self._target, directory), directory.name)]
 
@@ -222,7 +223,7 @@ class _Commit:
         if at.producers is not None:
             for base in (*bases, end):
                 if base > at.offset:
-                    (directory / f"{base:020d}.snapshot").write_bytes(at.producers)
+                    write_file(directory / f"{base:020d}.snapshot", at.producers)
                     names.insert(0, f"{base:020d}.snapshot")
         self.made += [*directory.iterdir(), directory]
         return [Move(_below(self._target, directory / n), f"{old.name}/{n}") for n in names]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_codecs import Compression
 from kafka_log.segment.versions import NEWEST, VERSIONS
+from kafka_log.write.output_files import open_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -184,11 +185,10 @@ def write_segment(
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     size = 0
     try:
-        with beside.open("xb") as file:
+        with open_output(beside, "x") as file:
             for piece in pieces:
                 size += file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
+            file.sync()
         _refuse_existing(target, overwrite)
         beside.replace(target)
     finally:

@@ -22,6 +22,7 @@ from kafka_log.segment.model import Lost
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.batch_rows import BatchRows
+from kafka_log.write.output_files import write_file
 from kafka_log.write.producer_states import ProducerBatch, ProducerStates
 
 INTERVAL_BYTES = 4096
@@ -117,9 +118,9 @@ def write_indexes(
     for i, segment in enumerate(segments):
         name = f"{segment.base_offset:020d}"
         if i == 0 and at_start is not None:
-            _write(out / f"{name}.snapshot", at_start)
+            write_file(out / f"{name}.snapshot", at_start)
         if i:
-            _write(out / f"{name}.snapshot", producers.snapshot())
+            write_file(out / f"{name}.snapshot", producers.snapshot())
         rule = EntryRule(segment.base_offset, interval_bytes)
         aborted: list[bytes] = []
         rows = BatchRows(segment, _COLUMNS)
@@ -143,15 +144,15 @@ def write_indexes(
                     aborted.append(producers.end(batch, marker))
         rule.close()
         for end, data in rule.files().items():
-            _write(out / f"{name}{end}", data)
+            write_file(out / f"{name}{end}", data)
         if any(aborted):
-            _write(out / f"{name}.txnindex", b"".join(aborted))
+            write_file(out / f"{name}.txnindex", b"".join(aborted))
         if rows.lost or rows.unfinished is not None:
             rest[segment.path] = Rest(rows.lost, rows.unfinished)
         advance(segment.size)
         next_offset = max(next_offset, segment.base_offset)
     if segments:
-        _write(out / f"{next_offset:020d}.snapshot", producers.snapshot())
+        write_file(out / f"{next_offset:020d}.snapshot", producers.snapshot())
     return rest
 
 
@@ -163,9 +164,3 @@ def _at_start(segments: Sequence[Segment]) -> tuple[ProducerStates, bytes | None
         if entries is not None:
             return ProducerStates(entries), path.read_bytes()
     return ProducerStates(), None
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()

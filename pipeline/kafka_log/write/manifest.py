@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kafka_log.write.output_files import open_output
+
 _NAME = "name"
 
 
@@ -33,13 +35,23 @@ class Manifest:
     def add(self, name: str, said: Mapping[str, Any]) -> None:
         """Say something of a thing. It is on the disk then. Raises OSError."""
         line = json.dumps({_NAME: name, **said}, sort_keys=True).encode("ascii")
-        with self.path.open("a+b") as file:
-            file.seek(0, os.SEEK_END)
-            cut = file.tell() > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
-            file.write((b"\n" if cut else b"") + line + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        is_cut_off = self._is_cut_off()
+        with open_output(self.path, "a") as file:
+            file.write((b"\n" if is_cut_off else b"") + line + b"\n")
+            file.sync()
         self._update()
+
+    def _is_cut_off(self) -> bool:
+        """Return whether the file ends in the middle of a line, as after a write that failed. Raises OSError."""
+        try:
+            with self.path.open("rb") as file:
+                return (
+                    file.seek(0, os.SEEK_END) > 0
+                    and file.seek(-1, os.SEEK_END) >= 0
+                    and file.read(1) != b"\n"
+                )
+        except FileNotFoundError:
+            return False
 
     def _update(self) -> None:
         """Read the lines that have been added, as far as they are whole."""

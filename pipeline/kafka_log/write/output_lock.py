@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kafka_log.disk.directory import DirectoryError
+from kafka_log.write.output_files import named_errors
 
 if sys.platform == "win32":
     import msvcrt
@@ -125,8 +126,9 @@ def _write_holder(file: BinaryIO) -> None:
         "command": shlex.join(sys.orig_argv),
         "since": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
     }
-    file.truncate(0)
-    file.write(json.dumps(holder).encode("ascii")[:_MAX_HOLDER_BYTES])
+    with named_errors(file.name):
+        file.truncate(0)
+        file.write(json.dumps(holder).encode("ascii")[:_MAX_HOLDER_BYTES])
 
 
 def _describe_holder(file: BinaryIO) -> str:

@@ -19,6 +19,7 @@ from kafka_log.segment.versions import field_of, has
 from kafka_log.write.encoding import encode
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_format import LogFormat
+from kafka_log.write.output_files import named_errors, open_output
 from kafka_log.write.verification import WrittenError
 
 _OFFSETS = ("base_offset", "last_offset", "next_offset")
@@ -41,7 +42,7 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
     offset = field_of(written.magic, "base_offset" if is_batch else "last_offset")
     columns = Columns(_SAID, os.fspath(path))
     session = Session(strict=False, file=os.fspath(path))
-    with path.open("r+b", buffering=0) as file:
+    with named_errors(path), path.open("r+b", buffering=0) as file:
         for entry in entries(path):
             before = dict(zip(_SAID, columns.of(entry), strict=True))
             changes: dict[str, int] = {}
@@ -74,7 +75,7 @@ def _rewrite(path: Path, shift: int, written: LogFormat) -> None:
 
     stream = pa.RecordBatchReader.from_batches(schema, map(moved, scanner))
     beside = path.with_suffix(".moved")
-    with beside.open("wb") as file:
+    with open_output(beside) as file:
         for piece in encode(stream, level=written.level, batch_bytes=written.batch_bytes):
             file.write(piece)
     beside.replace(path)

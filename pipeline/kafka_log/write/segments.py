@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +26,7 @@ from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.versions import version_of
 from kafka_log.write.contents import Contents
 from kafka_log.write.encoding import encode
+from kafka_log.write.output_files import OutputFile, open_output
 from kafka_log.write.verification import (
     Written,
     WrittenError,
@@ -59,7 +59,7 @@ class LogWriter:
         """Paths and base offsets."""
         self.size = 0
         """Bytes of the last segment."""
-        self._file: BinaryIO | None = None
+        self._file: OutputFile | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -81,7 +81,7 @@ class LogWriter:
         """End the segment before, and begin one."""
         self._close(whole=True)
         path = self.directory / f"{base_offset:020d}.log"
-        self._file = path.open("xb")
+        self._file = open_output(path, "x")
         self.segments.append((path, base_offset))
         self.size = 0
 
@@ -90,7 +90,7 @@ class LogWriter:
         if self._file is None:
             if not self.segments:
                 raise ValueError("no segment was begun")
-            self._file = self.segments[-1][0].open("ab")
+            self._file = open_output(self.segments[-1][0], "a")
         self.size += len(data)
         self._file.write(data)
 
@@ -125,17 +125,19 @@ class LogWriter:
 
     def release(self) -> None:
         """Close the file of a segment to which more may be written: it is opened again then. It need not be on the disk before."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def _close(self, whole: bool) -> None:
-        if self._file is not None:
-            with self._file as file:
-                if whole:
-                    file.flush()
-                    os.fsync(file.fileno())
-            self._file = None
+        file, self._file = self._file, None
+        if file is None:
+            return
+        if not whole:
+            file.abandon()
+            return
+        with file:
+            file.sync()
 
 
 class Rows:

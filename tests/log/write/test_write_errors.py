@@ -1,0 +1,207 @@
+"""Disks that fail while files are written: the first error is told, with its file and with what is left; and the same command goes on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import re
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from kafka_log import DirectoryError, LogDirectory, write_log
+from kafka_log.cli import main
+from kafka_log.write import output_files
+from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged
+from tests.log.write.test_output_lock import COMMANDS
+
+pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two partitions, of which no codec makes less than 100 KiB."""
+    root = tmp_path_factory.mktemp("source") / "logs"
+    noise = random.Random(1)
+    for topic in ("a", "b"):
+        rows = pa.table({"value": [noise.randbytes(1000) for _ in range(60)]})
+        write_log(root, rows, topic=topic, batch_bytes=20_000, segment_bytes=40_000)
+    return root
+
+
+def content(out: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()
+    }
+
+
+class Failing:
+    """A call that fails the ``nth`` time, after it has done its work."""
+
+    def __init__(self, plain: Callable[..., object], nth: int) -> None:
+        self.plain, self.left = plain, nth
+
+    def __call__(self, *arguments: object) -> object:
+        done = self.plain(*arguments)
+        self.left -= 1
+        if self.left == 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return done
+
+
+@contextmanager
+def failing_fsync(nth: int) -> Iterator[Failing]:
+    with pytest.MonkeyPatch.context() as patch:
+        failing = Failing(os.fsync, nth)
+        patch.setattr(os, "fsync", failing)
+        yield failing
+
+
+@contextmanager
+def failing_close(nth: int) -> Iterator[Failing]:
+    class File(output_files._NamedFile):
+        def close(self) -> None:
+            was_open = not self.closed
+            super().close()
+            if was_open:
+                with output_files.named_errors(self.name):
+                    failing()
+
+    with pytest.MonkeyPatch.context() as patch:
+        failing = Failing(lambda: None, nth)
+        patch.setattr(output_files, "_NamedFile", File)
+        yield failing
+
+
+Fault = Callable[[int], AbstractContextManager[Failing]]
+ERROR = re.compile(r"kafka-log: \[Errno (\d+)\] [\w /]+: '([^']+)'\n(?:kafka-log: (.*)\n)")
+LEFT = re.compile(
+    r"(\d) of 2 (files are whole, with [\d,]+ rows|partitions in \S+ are whole(, the same command goes on)?)"
+)
+
+
+def run(name: str, source: Path, out: Path) -> int:
+    command, *more = COMMANDS[name]
+    return main([command, str(source), "--out", str(out), *more])
+
+
+def judge(said: str, out: Path, code: int) -> None:
+    """Check what was told of a failure against what lies there."""
+    found = ERROR.search(said)
+    assert found is not None, said
+    assert int(found[1]) == code
+    named = Path(found[2])
+    assert named == out or out in named.parents or named == out.parent
+    assert not any(map(is_staged, named.parts))
+    left = LEFT.match(found[3])
+    assert left is not None, said
+    there = [p for p in out.iterdir() if re.fullmatch(r"[ab]-0(\.\w+)?", p.name)]
+    assert int(left[1]) == len(there)
+    assert "Traceback" not in said and "closed file" not in said
+    assert not [p for p in out.rglob("*") if is_staged(p.name) or p.name == OUTPUT_LOCK]
+
+
+def fails(name: str, source: Path, out: Path, failing: Fault, nth: int) -> bool:
+    """Run a command of which the ``nth`` call fails, then the same without. Return False if there are fewer calls."""
+    with failing(nth) as made:
+        code = run(name, source, out)
+    if made.left > 0:
+        return False
+    assert code == 2
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("failing", [failing_fsync, failing_close])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_call_fails(
+    name: str,
+    failing: Fault,
+    source: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(name, source, tmp_path / "whole") == 0
+    whole = content(tmp_path / "whole")
+    capsys.readouterr()
+    nth = 1
+    while fails(name, source, out := tmp_path / f"out-{nth}", failing, nth):
+        judge(capsys.readouterr().err, out, errno.EIO)
+        assert run(name, source, out) == 0
+        assert content(out).keys() == whole.keys()
+        assert all(content(out)[k] == whole[k] for k in whole if not k.startswith("kafka-log-"))
+        capsys.readouterr()
+        nth += 1
+    assert nth > 3
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("failing", [failing_fsync, failing_close])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_first_error_wins(
+    name: str,
+    failing: Fault,
+    source: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert fails(name, source, tmp_path / "out", failing, 2)
+    judge(capsys.readouterr().err, tmp_path / "out", errno.EIO)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_disk_that_is_full(
+    name: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No file may have more bytes than this: a write fails in the middle, and so does each try to write the rest of it."""
+    out = tmp_path / "out"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    size = 5 if name == "reindex" else 30_000
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        code = run(name, source, out)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert code == 2
+    said = capsys.readouterr().err
+    judge(said, out, errno.EFBIG)
+    assert run(name, source, out) == 0
+
+
+def test_logs_that_are_written(source: Path, tmp_path: Path) -> None:
+    """An error of write_log names the file, leaves what was there, and nothing else."""
+    rows = pa.table({"value": [b"x" * 100] * 50})
+    write_log(tmp_path, rows, topic="a")
+    before = content(tmp_path / "a-0")
+    outcomes = set()
+    for failing in (failing_fsync, failing_close):
+        for nth in range(1, 40, 3):
+            count = len(LogDirectory(tmp_path).found[0].segments)
+            with failing(nth) as made:
+                try:
+                    write_log(tmp_path, rows, topic="a")
+                except OSError as error:
+                    assert error.errno == errno.EIO and str(error.filename).startswith(
+                        str(tmp_path)
+                    )
+                    outcomes.add("error")
+            if made.left > 0:
+                break
+            after = len(LogDirectory(tmp_path).found[0].segments)
+            assert after - count in (0, 1)
+            assert not [p for p in tmp_path.iterdir() if p.name.startswith(".kafka-log")]
+    assert outcomes == {"error"}
+    assert content(tmp_path / "a-0").items() >= before.items()
+    assert LogDirectory(tmp_path).check().num_rows == 0
+
+
+def test_a_lock_that_cannot_be_written(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "out" / OUTPUT_LOCK).mkdir(parents=True)
+    with pytest.raises((OSError, DirectoryError), match=re.escape(OUTPUT_LOCK)):
+        list(LogDirectory(source).export(tmp_path / "out"))
