@@ -1,30 +1,40 @@
-"""Reads and writes batches of a third format, next to those of the others, with everything that there is.
+"""Reads and writes batches of a version that was drawn, next to those of the others, with everything that there is.
 
-    python -m tests.codecs.use_third_format DIRECTORY [spark]
-    python -m tests.codecs.use_third_format old         what is read of the files that there are
+    python -m tests.codecs.use_random_format DIRECTORY [spark]
+    python -m tests.codecs.use_random_format old         what is read of the files that there are
 
-Runs in a process of its own, with the codecs of the tree in ``tests.codecs.third_format``.
+Runs in a process of its own, with the codecs of a tree to which ``tests.codecs.random_format`` has added a version.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from hashlib import sha256
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from crc32c import crc32c
+import pyarrow.parquet as pq
 
 from codecgen.runtime.arrow.decoder import load_numpy_reader
-from codecgen.runtime.errors import ChecksumError
+from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log import SegmentReader, discover, encode, read_table, scan_batches, write_segment
+from kafka_log import (
+    SegmentReader,
+    discover,
+    encode,
+    read_table,
+    scan,
+    scan_batches,
+    write_log,
+    write_segment,
+)
 from kafka_log.cli import main as kafka_log
 from kafka_log.disk.transactions import Transaction, transactions
 from kafka_log.report.json_dump import objects
@@ -33,7 +43,7 @@ from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.tables.splits import record_batches
 from tests.arrow.rows import unpacked
-from tests.codecs.third_format import MAGIC
+from tests.codecs.random_format import MAGIC
 from tests.paths import SAMPLES, VECTORS
 
 TIME = 1_700_000_000_000
@@ -137,7 +147,6 @@ def writes(path: Path, directory: Path) -> None:
     entry = next(b for b in SegmentReader(copy) if b.magic == MAGIC)
     parsed = LOG_ENTRY.parse(copy.read_bytes()[entry.position : entry.position + entry.size])
     assert parsed.topic_epoch == -1
-    assert all(record.sum > 0 for record in parsed.records)
 
 
 def prints(path: Path) -> None:
@@ -183,22 +192,31 @@ def survives(path: Path, directory: Path) -> None:
 
 def verifies_records(path: Path, directory: Path) -> None:
     """The checksum of a record is compared, whoever reads."""
+    layout = LOG_ENTRY.cases[MAGIC]
     batch = next(b for b in SegmentReader(path) if b.magic == MAGIC and b.codec == 0)
     data = bytearray(path.read_bytes()[batch.position : batch.position + batch.size])
-    layout = LOG_ENTRY.cases[MAGIC]
-    data[-3] ^= 1  # a record's value or header
-    stored, covered = layout.offset_of("crc"), layout.offset_of("attributes")
-    data[stored : stored + 4] = crc32c(bytes(data[covered:])).to_bytes(4, "big")
+    trace = LOG_ENTRY.parse(bytes(data)).records[-1]
+    if "sum" not in trace:
+        return
+    data[-1] ^= 1  # of the last record
+    crc = layout.by_name["crc"]
+    assert crc.checksum is not None
+    at, covered = layout.offset_of("crc"), layout.offset_of(crc.covers[0][0])
+    data[at : at + 4] = crc.checksum(bytes(data[covered:])).to_bytes(4, "big")
     damaged = directory / "record.log"
     damaged.write_bytes(data)
     [found] = SegmentReader(damaged)
     assert found.is_valid
+    last = f"records[{batch.record_count - 1}]"
     wrong = [record.crc_error for record in found.records if record.crc_error is not None]
-    assert [error.where.path for error in wrong] == [f"records[{len(found.records) - 1}].sum"]
+    told = [error.where.path or "" for error in wrong] + [
+        p.error.where.path or "" for p in found.problems
+    ]
+    assert told and all(one.startswith(last) for one in told)
     for engine in ENGINES:
         try:
             unpack(Scanner(damaged, engine=engine))
-        except ChecksumError:
+        except CodecError:
             continue
         raise AssertionError(f"{engine}: a wrong checksum passed")
 
@@ -239,27 +257,199 @@ def knows_transactions(path: Path) -> None:
     assert found.last_stable_offset is None
 
 
-def spark_reads(mixed: Path, orders: Path, count: int) -> None:
+def said(*command: str, code: int = 0) -> str:
+    """What a command prints."""
+    out, err = (TextIOWrapper(BytesIO(), "utf-8") for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            found = kafka_log(list(command))
+        except SystemExit as stopped:  # arguments that there are not
+            found = -1 if stopped.code is None else int(stopped.code)
+    for stream in (out, err):
+        stream.seek(0)
+    text = out.read()
+    assert found == code, f"{command}: {found}\n{text[-2000:]}{err.read()[-2000:]}"
+    return text
+
+
+def rows_of(*command: str, code: int = 0) -> list[dict[str, Any]]:
+    """The rows that a command prints, without what says where and how large something is."""
+    rows = map(json.loads, said(*command, "--output", "jsonl", code=code).splitlines())
+    return [{n: v for n, v in row.items() if n not in PLACES and "bytes" not in n} for row in rows]
+
+
+PLACES = {
+    *("directory", "path", "position", "size", "ratio", "magic", "magics", "crc", "duration_ms"),
+    *("smallest_batch", "mean_batch", "largest_batch", "attributes", "topic_epoch"),
+}
+"""What is said of where and how something is written; of columns with ``bytes`` in their names all."""
+
+
+QUESTIONS = (
+    *(
+        ["ls"],
+        ["stat"],
+        ["stat", "--deep"],
+        ["stat", "--by", "hour"],
+        ["txn"],
+        ["producers"],
+        ["keys"],
+    ),
+    *(["groups"], ["groups", "--states"], ["dump", "--control-records"], ["dump", "--batches"]),
+)
+
+
+def is_converted(directory: Path) -> Path:
+    """The sample of a broker in the new version says what the broker's says, and so does a mix of both. The mix."""
+    sample, converted, mixed = SAMPLES / "kafka-4.x", directory / "converted", directory / "mix"
+    done = rows_of("convert", str(sample), "--magic", str(MAGIC), "--out", str(converted))
+    assert {row["what"] for row in done} <= {"converted", "kept", "left out"}
+    for partition in discover(converted):
+        for segment in partition.segments:
+            assert {b.magic for b in SegmentReader(segment.path)} <= {MAGIC}
+    shutil.copytree(sample, mixed)
+    for path in sorted(mixed.glob("*/*.log")):
+        other = converted / path.parent.name / path.name
+        if path.stat().st_size and other.exists():
+            path.write_bytes(_mixed(path, other))
+            for end in (".index", ".timeindex"):  # positions are other ones
+                path.with_suffix(end).unlink(missing_ok=True)
+    for question in QUESTIONS:
+        wanted = rows_of(question[0], str(sample), *question[1:])
+        assert wanted, question
+        for place in (converted, mixed):
+            found = rows_of(question[0], str(place), *question[1:])
+            other = [pair for pair in zip(wanted, found, strict=False) if pair[0] != pair[1]]
+            assert found == wanted, (question, place, other[:1])
+    for place in (converted, mixed):
+        found = said("check", str(place), "--deep", "--output", "jsonl").splitlines()
+        serious = [f for f in map(json.loads, found) if f["severity"] != "note"]
+        assert serious == [f for f in map(json.loads, said("check", str(sample), "--deep", "--output", "jsonl").splitlines()) if f["severity"] != "note"]  # fmt: skip
+        verdicts = {row["verdict"] for row in rows_of("diff", str(sample), str(place))}
+        assert verdicts <= {"same", "batches"}, verdicts
+    return mixed
+
+
+def _mixed(path: Path, other: Path) -> bytes:
+    """Batches of two files in turn. They have the same offsets."""
+    pairs = zip(*([(b, p) for b in SegmentReader(p)] for p in (path, other)), strict=True)
+    out = b""
+    for i, pair in enumerate(pairs):
+        batch, place = pair[i % 2]
+        out += place.read_bytes()[batch.position : batch.position + batch.size]
+    return out
+
+
+def is_written_again(mixed: Path, directory: Path) -> None:
+    """Whatever writes logs writes the mix, and leaves no record out."""
+    rows = {p.name: _rows(p) for p in sorted(mixed.iterdir()) if p.is_dir()}
+
+    def compare(out: Path) -> None:
+        for name, wanted in rows.items():
+            if name != "__cluster_metadata-0":
+                assert _rows(out / name).equals(wanted), (out, name)
+
+    jobs = {
+        "salvaged": ["salvage"],
+        "kept": ["convert"],
+        "gzip": ["convert", "--codec", "gzip"],
+        "newest": ["convert", "--codec", "zstd", "--level", "3", "--magic", str(MAGIC)],
+        "cut": ["cut", "--offsets", "0:1000000"],
+    }
+    for name, (job, *options) in jobs.items():
+        said(job, str(mixed), *options, "--out", str(directory / name))
+        compare(directory / name)
+    for path in mixed.glob("*/*.log"):
+        for name in ("salvaged", "kept"):
+            assert (
+                directory / name / path.parent.name / path.name
+            ).read_bytes() == path.read_bytes()
+    refused = said("convert", str(mixed), "--magic", "2", "--out", str(directory / "two"), code=1)
+    assert "refused" in refused
+    said("salvage", str(mixed), "--flatten", "--out", str(directory / "flat"))
+    assert rows_of("txn", str(directory / "flat")) == []
+    said("reindex", str(mixed), "--out", str(directory / "indexes"))
+    for name in rows:
+        shutil.copytree(
+            directory / "indexes" / name, directory / "indexed" / name, dirs_exist_ok=True
+        )
+        for path in (mixed / name).glob("*.log"):
+            shutil.copyfile(path, directory / "indexed" / name / path.name)
+    found = map(
+        json.loads, said("check", str(directory / "indexed"), "--output", "jsonl").splitlines()
+    )
+    assert [f for f in found if f["severity"] == "error"] == []
+    said(
+        "export",
+        str(mixed),
+        "--topic",
+        "codecs",
+        "--format",
+        "parquet",
+        "--out",
+        str(directory / "export"),
+    )
+    count = sum(pq.read_metadata(p).num_rows for p in (directory / "export").rglob("*.parquet"))
+    assert count == sum(t.num_rows for n, t in rows.items() if n.startswith("codecs-"))
+    (first, *_) = sorted((mixed / "codecs-0").glob("*.log"))
+    shown = [said("hexdump", str(first), "--at", str(b.position)) for b in SegmentReader(first)]
+    assert any("topic_epoch" in one for one in shown) and not all(
+        "topic_epoch" in one for one in shown
+    )
+    again = directory / "again"
+    table = rows["codecs-0"].select(["key", "value", "timestamp", "headers"])
+    for _ in range(2):  # the second one is moved to other offsets
+        write_log(again, table, topic="t", magic=MAGIC, codec="lz4")
+    assert read_table(again / "t-0", ["value"]).column("value").to_pylist() == 2 * table.column("value").to_pylist()  # fmt: skip
+    assert {b.magic for p in (again / "t-0").glob("*.log") for b in SegmentReader(p)} == {MAGIC}
+
+
+def _rows(path: Path) -> pa.Table:
+    names = [n for n in ALL if n not in ("position", "magic", "codec", "timestamp_delta")]
+    return scan(path, names, control_records=True, deleted_records=True).read_all()
+
+
+def spark_reads(mixed: Path, orders: Path, count: int, directory: Path) -> None:
+    """Both sources read the same by all engines, and read again what they write in the new version."""
     from pyspark.sql import SparkSession
+
+    from pyspark_kafka_log import DefaultSource
+    from pyspark_kafka_log.connector import enable
+
+    class PythonSource(DefaultSource):
+        @classmethod
+        def name(cls) -> str:
+            return "kafka-log-python"
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     for name in ("bindAddress", "host"):
         builder = builder.config(f"spark.driver.{name}", "127.0.0.1")
     spark = builder.getOrCreate()
     try:
-        for engine in ("construct", "arrow"):
-            read = spark.read.format("kafka-log").option("engine", engine)
-            assert read.load(str(mixed.parent)).count() == count
-            committed = read.option("isolationLevel", "read_committed")
-            values = committed.load(str(orders.parent)).toArrow().column("value").to_pylist()
-            assert values == [b"1"] * 20
-            small = committed.option("splitBytes", 300).load(str(orders.parent))
-            assert small.count() == 20
-            for broker in sorted(SAMPLES.glob("kafka-*")):
-                sample = broker / "transactions-0"
-                if sample.exists():
-                    whole = committed.option("splitBytes", 32 << 20).load(str(sample))
-                    assert whole.count() == SAMPLE_ROWS
+        spark.dataSource.register(PythonSource)
+        enable(spark)
+        for source in ("kafka-log", "kafka-log-python"):
+            for engine in ENGINES:
+                read = spark.read.format(source).option("engine", engine)
+                assert read.load(str(mixed.parent)).count() == count
+                committed = read.option("isolationLevel", "read_committed")
+                values = committed.load(str(orders.parent)).toArrow().column("value").to_pylist()
+                assert values == [b"1"] * 20
+                small = committed.option("splitBytes", 300).load(str(orders.parent))
+                assert small.count() == 20
+            rows = spark.read.format(source).load(str(orders.parent))
+            out = directory / source
+            for _ in range(2):
+                write = rows.select("key", "value", "timestamp").write.format(source)
+                write = write.option("topic", "t").option("formatVersion", str(MAGIC))
+                write.option("compression", "zstd").mode("append").save(str(out))
+            assert spark.read.format(source).load(str(out)).count() == 2 * rows.count() > 0
+            assert {b.magic for p in out.rglob("*.log") for b in SegmentReader(p)} == {MAGIC}
+        for broker in sorted(SAMPLES.glob("kafka-*")):
+            sample = broker / "transactions-0"
+            if sample.exists():
+                whole = spark.read.format("kafka-log").option("isolationLevel", "read_committed")
+                assert whole.load(str(sample)).count() == SAMPLE_ROWS
     finally:
         spark.stop()
 
@@ -284,16 +474,18 @@ def main() -> None:
         return
     directory = Path(sys.argv[1])
     mixed, expected = written(directory)
-    reads(mixed, expected)
-    shows_columns(mixed)
-    writes(mixed, directory)
-    prints(mixed)
-    survives(mixed, directory)
-    verifies_records(mixed, directory)
     orders = transactional(directory)
-    knows_transactions(orders)
     if "spark" in sys.argv[2:]:
-        spark_reads(mixed, orders, len(expected))
+        spark_reads(mixed, orders, len(expected), directory)
+    else:
+        reads(mixed, expected)
+        shows_columns(mixed)
+        writes(mixed, directory)
+        prints(mixed)
+        survives(mixed, directory)
+        verifies_records(mixed, directory)
+        knows_transactions(orders)
+        is_written_again(is_converted(directory), directory)
     print("all of it")
 
 

@@ -1,4 +1,4 @@
-"""A third format of batches, by YAML alone: everything reads it and writes it, next to the others."""
+"""A version of batches that nobody knows, by YAML alone: everything reads it and writes it, next to the others."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ pytest.importorskip("numba")
 pytest.importorskip("pyspark")
 
 from pyspark_kafka_log.java import JavaNotFound, find_java
-from tests.codecs import third_format
+from tests.codecs.random_format import add_columns, add_version, drawn
 from tests.codecs.tree import Tree
-from tests.codecs.use_third_format import read_before
+from tests.codecs.use_random_format import read_before
 
 pytestmark = pytest.mark.slow
 
 
-def layout(schemas: Path) -> None:
-    """As a layout of its own, with columns of its own."""
-    third_format.add_layout(schemas)
-    third_format.add_columns(schemas)
+SEEDS = os.environ.get("RANDOM_FORMATS", "1,2").split(",")
+"""Seeds of the versions that are drawn. RANDOM_FORMATS=3,4,5 draws others."""
 
 
-ADDED = {"layout": layout, "version": third_format.add_version}
-
-
-@pytest.fixture(scope="module", params=ADDED)
+@pytest.fixture(scope="module", params=[*SEEDS, None])
 def tree(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Tree:
-    """The codecs with the format as a layout of its own, or as a second version."""
-    tree = Tree(tmp_path_factory.mktemp(request.param))
-    ADDED[request.param](tree.root / "schemas")
+    """The codecs with a version that was drawn, or (None) with a second version of today's layouts."""
+    tree = Tree(tmp_path_factory.mktemp("tree"))
+    schemas = tree.root / "schemas"
+    if request.param is None:
+        add_version(schemas)
+    else:
+        drawn(int(request.param)).add_to(schemas)
+        add_columns(schemas)
     tree.run("codecgen", "generate", "schemas", "--out", "generated")
     return tree
 
@@ -54,11 +54,11 @@ def test_spark_reads_it(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_every_old_file_reads_as_before(tree: Tree) -> None:
-    found = json.loads(tree.run("python", "-m", "tests.codecs.use_third_format", "old"))
+    found = json.loads(tree.run("python", "-m", "tests.codecs.use_random_format", "old"))
     assert found == read_before()
     assert len(found) > 500
 
 
 def use(tree: Tree, *arguments: str) -> None:
-    out = tree.run("python", "-m", "tests.codecs.use_third_format", *arguments)
+    out = tree.run("python", "-m", "tests.codecs.use_random_format", *arguments)
     assert out.splitlines()[-1] == "all of it"
