@@ -42,7 +42,34 @@ def row(batch: Batch) -> dict[str, Any]:
         "next_offset": batch.next_offset,
         "last_sequence": batch.last_sequence,
         "attributes": batch.attributes,
+        "offset_bound": None if contradicts_count(batch) else batch.last_offset,
+        "timestamp_bound": None
+        if (wraps and batch.timestamp_type == 0) or contradicts_times(batch)
+        else batch.max_timestamp,
+        "first_timestamp": first_timestamp(batch, wraps),
     }
+
+
+def contradicts_count(batch: Batch) -> bool:
+    if batch.count is None:
+        is_relative = batch.magic == 1 and batch.compression != "none"
+        return is_relative and batch.last_offset == 0
+    assert batch.base_offset is not None
+    span = batch.last_offset - batch.base_offset + 1
+    return batch.count < 0 or span < max(batch.count, 1)
+
+
+def contradicts_times(batch: Batch) -> bool:
+    if batch.timestamp_type != 0 or batch.magic < 2:
+        return False
+    base = batch.base_timestamp if batch.delete_horizon is None else None
+    return batch.max_timestamp == -1 or (base is not None and batch.max_timestamp < base)
+
+
+def first_timestamp(batch: Batch, wraps: bool) -> int | None:
+    if batch.magic == 2 and batch.timestamp_type == 0:
+        return None if batch.delete_horizon is not None else batch.base_timestamp
+    return None if wraps and batch.timestamp_type == 0 else batch.max_timestamp
 
 
 def ended(end: End | None) -> tuple[int, int, str]:

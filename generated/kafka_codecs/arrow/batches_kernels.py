@@ -58,12 +58,12 @@ MAGIC_DATA = 48
 CODEC_DATA = 72
 BASE_OFFSET_DATA = 96
 BASE_OFFSET_VALIDITY = 104
-BASE_OFFSET_NULLS = 232
+BASE_OFFSET_NULLS = 256
 LAST_OFFSET_DATA = 120
 TIMESTAMP_TYPE_DATA = 144
 BASE_TIMESTAMP_DATA = 168
 BASE_TIMESTAMP_VALIDITY = 176
-BASE_TIMESTAMP_NULLS = 256
+BASE_TIMESTAMP_NULLS = 280
 MAX_TIMESTAMP_DATA = 192
 PRODUCER_ID_DATA = 216
 PRODUCER_EPOCH_DATA = 240
@@ -73,14 +73,23 @@ IS_TRANSACTIONAL_DATA = 312
 IS_CONTROL_DATA = 336
 DELETE_HORIZON_DATA = 360
 DELETE_HORIZON_VALIDITY = 368
-DELETE_HORIZON_NULLS = 320
+DELETE_HORIZON_NULLS = 344
 RECORD_COUNT_DATA = 384
 RECORD_COUNT_VALIDITY = 392
-RECORD_COUNT_NULLS = 328
+RECORD_COUNT_NULLS = 352
 CRC_DATA = 408
 NEXT_OFFSET_DATA = 432
 LAST_SEQUENCE_DATA = 456
 ATTRIBUTES_DATA = 480
+OFFSET_BOUND_DATA = 504
+OFFSET_BOUND_VALIDITY = 512
+OFFSET_BOUND_NULLS = 392
+TIMESTAMP_BOUND_DATA = 528
+TIMESTAMP_BOUND_VALIDITY = 536
+TIMESTAMP_BOUND_NULLS = 400
+FIRST_TIMESTAMP_DATA = 552
+FIRST_TIMESTAMP_VALIDITY = 560
+FIRST_TIMESTAMP_NULLS = 408
 
 
 @inner
@@ -177,6 +186,7 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
     crc_data = load_i64_le(out + CRC_DATA)
     next_offset_data = load_i64_le(out + NEXT_OFFSET_DATA)
     attributes_data = load_i64_le(out + ATTRIBUTES_DATA)
+    offset_bound_data = load_i64_le(out + OFFSET_BOUND_DATA)
     full_check = load_i64_le(row + CHECKED)
     while True:
         after = frame_message_v0(p, end)
@@ -217,6 +227,8 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
             store_64(next_offset_data + 8 * at, wrap_64(item_offset + 1))
         if attributes_data:
             store_16(attributes_data + 2 * at, item_attributes)
+        if offset_bound_data:
+            store_64(offset_bound_data + 8 * at, item_offset)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
@@ -243,6 +255,8 @@ def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> No
     delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
     record_count_validity = load_i64_le(out + RECORD_COUNT_VALIDITY)
     last_sequence_data = load_i64_le(out + LAST_SEQUENCE_DATA)
+    timestamp_bound_data = load_i64_le(out + TIMESTAMP_BOUND_DATA)
+    first_timestamp_data = load_i64_le(out + FIRST_TIMESTAMP_DATA)
     store_64(state + BASE_TIMESTAMP_NULLS, load_i64_le(state + BASE_TIMESTAMP_NULLS) + count)
     if base_timestamp_validity:
         fill_false(base_timestamp_validity, first, count)
@@ -272,6 +286,10 @@ def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> No
         fill_false(is_control_data, first, count)
     if last_sequence_data:
         fill_32(last_sequence_data, first, count, -1)
+    if timestamp_bound_data:
+        fill_64(timestamp_bound_data, first, count, -1)
+    if first_timestamp_data:
+        fill_64(first_timestamp_data, first, count, -1)
 
 
 @jit
@@ -392,6 +410,15 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
     crc_data = load_i64_le(out + CRC_DATA)
     next_offset_data = load_i64_le(out + NEXT_OFFSET_DATA)
     attributes_data = load_i64_le(out + ATTRIBUTES_DATA)
+    offset_bound_data = load_i64_le(out + OFFSET_BOUND_DATA)
+    offset_bound_validity = load_i64_le(out + OFFSET_BOUND_VALIDITY)
+    offset_bound_nulls = load_i64_le(state + OFFSET_BOUND_NULLS)
+    timestamp_bound_data = load_i64_le(out + TIMESTAMP_BOUND_DATA)
+    timestamp_bound_validity = load_i64_le(out + TIMESTAMP_BOUND_VALIDITY)
+    timestamp_bound_nulls = load_i64_le(state + TIMESTAMP_BOUND_NULLS)
+    first_timestamp_data = load_i64_le(out + FIRST_TIMESTAMP_DATA)
+    first_timestamp_validity = load_i64_le(out + FIRST_TIMESTAMP_VALIDITY)
+    first_timestamp_nulls = load_i64_le(state + FIRST_TIMESTAMP_NULLS)
     full_check = load_i64_le(row + CHECKED)
     while True:
         after = frame_message_v1(p, end)
@@ -437,10 +464,50 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
             store_64(next_offset_data + 8 * at, wrap_64(item_offset + 1))
         if attributes_data:
             store_16(attributes_data + 2 * at, item_attributes)
+        if offset_bound_data:
+            if (item_attributes & 7) != 0 and item_offset == 0:
+                value_2 = 0
+            else:
+                value_2 = item_offset
+        if offset_bound_data:
+            store_64(offset_bound_data + 8 * at, value_2)
+        if (item_attributes & 7) != 0 and item_offset == 0:
+            offset_bound_nulls += 1
+            if offset_bound_validity:
+                clear_bit(offset_bound_validity, at)
+        if timestamp_bound_data:
+            if (item_attributes & 7) == 0:
+                value_3 = item_timestamp
+            elif (item_attributes >> 3 & 1) == 1:
+                value_3 = item_timestamp
+            else:
+                value_3 = 0
+        if timestamp_bound_data:
+            store_64(timestamp_bound_data + 8 * at, value_3)
+        if False if (item_attributes & 7) == 0 else (item_attributes >> 3 & 1) != 1:
+            timestamp_bound_nulls += 1
+            if timestamp_bound_validity:
+                clear_bit(timestamp_bound_validity, at)
+        if first_timestamp_data:
+            if (item_attributes & 7) == 0:
+                value_4 = item_timestamp
+            elif (item_attributes >> 3 & 1) == 1:
+                value_4 = item_timestamp
+            else:
+                value_4 = 0
+        if first_timestamp_data:
+            store_64(first_timestamp_data + 8 * at, value_4)
+        if False if (item_attributes & 7) == 0 else (item_attributes >> 3 & 1) != 1:
+            first_timestamp_nulls += 1
+            if first_timestamp_validity:
+                clear_bit(first_timestamp_validity, at)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
         store_64(state + BASE_OFFSET_NULLS, base_offset_nulls)
+        store_64(state + OFFSET_BOUND_NULLS, offset_bound_nulls)
+        store_64(state + TIMESTAMP_BOUND_NULLS, timestamp_bound_nulls)
+        store_64(state + FIRST_TIMESTAMP_NULLS, first_timestamp_nulls)
         store_64(state + LAST, start)
         store_64(row + SECTION, p)
         store_64(state + NEXT, p)
@@ -617,6 +684,15 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
     next_offset_data = load_i64_le(out + NEXT_OFFSET_DATA)
     last_sequence_data = load_i64_le(out + LAST_SEQUENCE_DATA)
     attributes_data = load_i64_le(out + ATTRIBUTES_DATA)
+    offset_bound_data = load_i64_le(out + OFFSET_BOUND_DATA)
+    offset_bound_validity = load_i64_le(out + OFFSET_BOUND_VALIDITY)
+    offset_bound_nulls = load_i64_le(state + OFFSET_BOUND_NULLS)
+    timestamp_bound_data = load_i64_le(out + TIMESTAMP_BOUND_DATA)
+    timestamp_bound_validity = load_i64_le(out + TIMESTAMP_BOUND_VALIDITY)
+    timestamp_bound_nulls = load_i64_le(state + TIMESTAMP_BOUND_NULLS)
+    first_timestamp_data = load_i64_le(out + FIRST_TIMESTAMP_DATA)
+    first_timestamp_validity = load_i64_le(out + FIRST_TIMESTAMP_VALIDITY)
+    first_timestamp_nulls = load_i64_le(state + FIRST_TIMESTAMP_NULLS)
     full_check = load_i64_le(row + CHECKED)
     while True:
         after = frame_record_batch(p, end)
@@ -701,10 +777,60 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
             store_32(last_sequence_data + 4 * at, value_2)
         if attributes_data:
             store_16(attributes_data + 2 * at, item_attributes)
+        if offset_bound_data:
+            if item_record_count < 0 or item_last_offset_delta < wrap_64(item_record_count - 1):
+                value_3 = 0
+            elif wrap_64(item_base_offset + item_last_offset_delta) < item_base_offset:
+                value_3 = 0
+            else:
+                value_3 = wrap_64(item_base_offset + item_last_offset_delta)
+        if offset_bound_data:
+            store_64(offset_bound_data + 8 * at, value_3)
+        if (
+            True if item_record_count < 0 or item_last_offset_delta < wrap_64(item_record_count - 1) else wrap_64(item_base_offset + item_last_offset_delta) < item_base_offset
+        ):
+            offset_bound_nulls += 1
+            if offset_bound_validity:
+                clear_bit(offset_bound_validity, at)
+        if timestamp_bound_data:
+            if (item_attributes >> 3 & 1) == 1:
+                value_4 = item_max_timestamp
+            elif item_max_timestamp == -1:
+                value_4 = 0
+            elif item_attributes >> 6 & 1:
+                value_4 = item_max_timestamp
+            elif item_max_timestamp < item_base_timestamp:
+                value_4 = 0
+            else:
+                value_4 = item_max_timestamp
+        if timestamp_bound_data:
+            store_64(timestamp_bound_data + 8 * at, value_4)
+        if (
+            False if (item_attributes >> 3 & 1) == 1 else (True if item_max_timestamp == -1 else (False if item_attributes >> 6 & 1 else item_max_timestamp < item_base_timestamp))
+        ):
+            timestamp_bound_nulls += 1
+            if timestamp_bound_validity:
+                clear_bit(timestamp_bound_validity, at)
+        if first_timestamp_data:
+            if (item_attributes >> 3 & 1) == 1:
+                value_5 = item_max_timestamp
+            elif item_attributes >> 6 & 1:
+                value_5 = 0
+            else:
+                value_5 = item_base_timestamp
+        if first_timestamp_data:
+            store_64(first_timestamp_data + 8 * at, value_5)
+        if False if (item_attributes >> 3 & 1) == 1 else item_attributes >> 6 & 1:
+            first_timestamp_nulls += 1
+            if first_timestamp_validity:
+                clear_bit(first_timestamp_validity, at)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
         store_64(state + DELETE_HORIZON_NULLS, delete_horizon_nulls)
+        store_64(state + OFFSET_BOUND_NULLS, offset_bound_nulls)
+        store_64(state + TIMESTAMP_BOUND_NULLS, timestamp_bound_nulls)
+        store_64(state + FIRST_TIMESTAMP_NULLS, first_timestamp_nulls)
         store_64(state + LAST, start)
         store_64(row + SECTION, p)
         store_64(state + NEXT, p)

@@ -47,6 +47,9 @@ ROWS_MESSAGE_V0 = Case(
         "next_offset": lambda row: row.item.offset + 1,
         "last_sequence": lambda _: -1,
         "attributes": lambda row: row.item.attributes,
+        "offset_bound": lambda row: row.item.offset,
+        "timestamp_bound": lambda _: -1,
+        "first_timestamp": lambda _: -1,
     },
 )
 
@@ -99,6 +102,26 @@ ROWS_MESSAGE_V1 = Case(
         "next_offset": lambda row: row.item.offset + 1,
         "last_sequence": lambda _: -1,
         "attributes": lambda row: row.item.attributes,
+        "offset_bound": lambda row: Nullable(
+            np.where(((row.item.attributes & 7) != 0) & (row.item.offset == 0), 0, row.item.offset),
+            ((row.item.attributes & 7) != 0) & (row.item.offset == 0),
+        ),
+        "timestamp_bound": lambda row: Nullable(
+            np.where(
+                (row.item.attributes & 7) == 0,
+                row.item.timestamp,
+                np.where((row.item.attributes >> 3 & 1) == 1, row.item.timestamp, 0),
+            ),
+            np.where((row.item.attributes & 7) == 0, False, (row.item.attributes >> 3 & 1) != 1),
+        ),
+        "first_timestamp": lambda row: Nullable(
+            np.where(
+                (row.item.attributes & 7) == 0,
+                row.item.timestamp,
+                np.where((row.item.attributes >> 3 & 1) == 1, row.item.timestamp, 0),
+            ),
+            np.where((row.item.attributes & 7) == 0, False, (row.item.attributes >> 3 & 1) != 1),
+        ),
     },
 )
 
@@ -183,6 +206,66 @@ ROWS_RECORD_BATCH = Case(
             ),
         ),
         "attributes": lambda row: row.item.attributes,
+        "offset_bound": lambda row: Nullable(
+            np.where(
+                (row.item.record_count < 0) | (row.item.last_offset_delta < row.item.record_count - 1),
+                0,
+                np.where(
+                    row.item.base_offset + row.item.last_offset_delta < row.item.base_offset,
+                    0,
+                    row.item.base_offset + row.item.last_offset_delta,
+                ),
+            ),
+            np.where(
+                (row.item.record_count < 0) | (row.item.last_offset_delta < row.item.record_count - 1),
+                True,
+                row.item.base_offset + row.item.last_offset_delta < row.item.base_offset,
+            ),
+        ),
+        "timestamp_bound": lambda row: Nullable(
+            np.where(
+                (row.item.attributes >> 3 & 1) == 1,
+                row.item.max_timestamp,
+                np.where(
+                    row.item.max_timestamp == -1,
+                    0,
+                    np.where(
+                        (row.item.attributes >> 6 & 1) != 0,
+                        row.item.max_timestamp,
+                        np.where(
+                            row.item.max_timestamp < row.item.base_timestamp,
+                            0,
+                            row.item.max_timestamp,
+                        ),
+                    ),
+                ),
+            ),
+            np.where(
+                (row.item.attributes >> 3 & 1) == 1,
+                False,
+                np.where(
+                    row.item.max_timestamp == -1,
+                    True,
+                    np.where(
+                        (row.item.attributes >> 6 & 1) != 0,
+                        False,
+                        row.item.max_timestamp < row.item.base_timestamp,
+                    ),
+                ),
+            ),
+        ),
+        "first_timestamp": lambda row: Nullable(
+            np.where(
+                (row.item.attributes >> 3 & 1) == 1,
+                row.item.max_timestamp,
+                np.where((row.item.attributes >> 6 & 1) != 0, 0, row.item.base_timestamp),
+            ),
+            np.where(
+                (row.item.attributes >> 3 & 1) == 1,
+                False,
+                (row.item.attributes >> 6 & 1) != 0,
+            ),
+        ),
     },
 )
 

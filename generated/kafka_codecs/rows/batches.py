@@ -14,22 +14,90 @@ from kafka_codecs.records import enums, log_entry, message, record_batch
 
 
 def message_v0_base_offset(entry: Any, item: Any, place: Place) -> Any:
-    """First offset, null for a compressed message: what is in it says. From views/batches.yaml:54."""
+    """First offset, null for a compressed message: what is in it says. From views/batches.yaml:83."""
     if entry.attributes.compression == enums.Compression.NONE:
         return entry.offset
     return None
 
 
 def message_v1_base_offset(entry: Any, item: Any, place: Place) -> Any:
-    """First offset, null for a compressed message: what is in it says. From views/batches.yaml:54."""
+    """First offset, null for a compressed message: what is in it says. From views/batches.yaml:83."""
     if entry.attributes.compression == enums.Compression.NONE:
         return entry.offset
     return None
 
 
+def message_v1_offset_bound(entry: Any, item: Any, place: Place) -> Any:
+    """Offset that no record exceeds, null if the header contradicts its number of records. From
+    views/batches.yaml:83.
+    """
+    if entry.magic > 0 and entry.attributes.compression != enums.Compression.NONE and entry.offset == 0:
+        return None
+    return entry.offset
+
+
+def message_v1_timestamp_bound(entry: Any, item: Any, place: Place) -> Any:
+    """Timestamp that no record exceeds, null if the header has none or one before that of the
+    first record. From views/batches.yaml:83.
+    """
+    if entry.attributes.compression == enums.Compression.NONE:
+        return entry.timestamp
+    if entry.attributes.timestamp_type == enums.TimestampType.LOG_APPEND_TIME:
+        return entry.timestamp
+    return None
+
+
+def message_v1_first_timestamp(entry: Any, item: Any, place: Place) -> Any:
+    """Timestamp of the first record, null if the header does not say it. From
+    views/batches.yaml:83.
+    """
+    if entry.attributes.compression == enums.Compression.NONE:
+        return entry.timestamp
+    if entry.attributes.timestamp_type == enums.TimestampType.LOG_APPEND_TIME:
+        return entry.timestamp
+    return None
+
+
 def record_batch_attributes(entry: Any, item: Any, place: Place) -> Any:
-    """All bits of its attributes as one number. From views/batches.yaml:29."""
+    """All bits of its attributes as one number. From views/batches.yaml:44."""
     return bits_of(record_batch.RECORD_BATCH, entry, "attributes")
+
+
+def record_batch_offset_bound(entry: Any, item: Any, place: Place) -> Any:
+    """Offset that no record exceeds, null if the header contradicts its number of records. From
+    views/batches.yaml:44.
+    """
+    if entry.record_count < 0 or entry.last_offset_delta < (entry.record_count - 1):
+        return None
+    if record_batch.last_offset(entry) < entry.base_offset:
+        return None
+    return record_batch.last_offset(entry)
+
+
+def record_batch_timestamp_bound(entry: Any, item: Any, place: Place) -> Any:
+    """Timestamp that no record exceeds, null if the header has none or one before that of the
+    first record. From views/batches.yaml:44.
+    """
+    if entry.attributes.timestamp_type == enums.TimestampType.LOG_APPEND_TIME:
+        return entry.max_timestamp
+    if entry.max_timestamp == -1:
+        return None
+    if entry.attributes.has_delete_horizon:
+        return entry.max_timestamp
+    if entry.max_timestamp < entry.base_timestamp:
+        return None
+    return entry.max_timestamp
+
+
+def record_batch_first_timestamp(entry: Any, item: Any, place: Place) -> Any:
+    """Timestamp of the first record, null if the header does not say it. From
+    views/batches.yaml:44.
+    """
+    if entry.attributes.timestamp_type == enums.TimestampType.LOG_APPEND_TIME:
+        return entry.max_timestamp
+    if entry.attributes.has_delete_horizon:
+        return None
+    return entry.base_timestamp
 
 
 BATCHES = RowView(
@@ -57,6 +125,9 @@ BATCHES = RowView(
         "next_offset",
         "last_sequence",
         "attributes",
+        "offset_bound",
+        "timestamp_bound",
+        "first_timestamp",
     ),
     cases=(
         Case(
@@ -92,6 +163,9 @@ BATCHES = RowView(
                     lambda entry, item, place: bits_of(message.MESSAGE_V0, entry, "attributes"),
                     ("attributes",),
                 ),
+                "offset_bound": Column(lambda entry, item, place: entry.offset, ("offset",)),
+                "timestamp_bound": Column(lambda entry, item, place: -1),
+                "first_timestamp": Column(lambda entry, item, place: -1),
             },
             header_only=True,
         ),
@@ -130,6 +204,18 @@ BATCHES = RowView(
                 "attributes": Column(
                     lambda entry, item, place: bits_of(message.MESSAGE_V1, entry, "attributes"),
                     ("attributes",),
+                ),
+                "offset_bound": Column(
+                    message_v1_offset_bound,
+                    ("attributes.compression", "magic", "offset"),
+                ),
+                "timestamp_bound": Column(
+                    message_v1_timestamp_bound,
+                    ("attributes.compression", "attributes.timestamp_type", "timestamp"),
+                ),
+                "first_timestamp": Column(
+                    message_v1_first_timestamp,
+                    ("attributes.compression", "attributes.timestamp_type", "timestamp"),
                 ),
             },
             header_only=True,
@@ -206,6 +292,28 @@ BATCHES = RowView(
                     ("base_sequence", "last_offset_delta"),
                 ),
                 "attributes": Column(record_batch_attributes, ("attributes",)),
+                "offset_bound": Column(
+                    record_batch_offset_bound,
+                    ("base_offset", "last_offset_delta", "record_count"),
+                ),
+                "timestamp_bound": Column(
+                    record_batch_timestamp_bound,
+                    (
+                        "attributes.has_delete_horizon",
+                        "attributes.timestamp_type",
+                        "base_timestamp",
+                        "max_timestamp",
+                    ),
+                ),
+                "first_timestamp": Column(
+                    record_batch_first_timestamp,
+                    (
+                        "attributes.has_delete_horizon",
+                        "attributes.timestamp_type",
+                        "base_timestamp",
+                        "max_timestamp",
+                    ),
+                ),
             },
             header_only=True,
         ),
