@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -15,7 +15,7 @@ from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.cli.told import Told, on_stderr, say
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.report.batch_text import batch_line
-from kafka_log.segment.model import Batch
+from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ FEW = 50_000
 
 
 class _Sink(Protocol):
-    """Where batches go: blocks of them, or those that the reference codecs read. False: no more are wanted of the segment.
-    ``rows`` says how many were written."""
+    """Writes batches: blocks of them, or lists of those that the reference codecs read. ``put`` returns whether one of them lies after
+    the offset range. ``rows`` says how many were written."""
 
     rows: int
 
@@ -77,14 +77,16 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
                     continue
                 reader = open_segment(segment)
                 sink.open(partition, segment)
-                more = True
+                is_over = _range_end(segment, wanted, options.policy)
+                ended = False
                 with suppress(CodecError):  # of a strict reader, which is in its end too
                     for part in _parts(reader, told):
-                        more = sink.put(part)
+                        is_after = sink.put(part)
                         count += len(part) if isinstance(part, list) else part.entries
-                        if not more:
+                        ended = is_after and is_over(_end_of(part))
+                        if ended:
                             break
-                told.end(segment, reader.end if more else None)
+                told.end(segment, None if ended else reader.end)
         sink.close()
     if not sink.rows:
         say_unmatched(options)
@@ -162,35 +164,44 @@ class _Lines:
         say(self.out, f"Dumping {_shown(segment.path)}")
 
     def put(self, part: Any) -> bool:
-        more = True
         if isinstance(part, list):
-            chosen = []
-            for batch in part:
-                is_in, more = (True, True) if self.wanted is None else _chosen([batch], self.wanted)
-                chosen += [batch] if is_in else []
-                if not more:
-                    break
+            found = [_chosen([b], self.wanted) if self.wanted else ((b,), False) for b in part]
+            chosen = [batch for batch, (rows, _) in zip(part, found, strict=True) if len(rows)]
             self.rows += len(chosen)
             self.out.write("".join(batch_line(b) + "\n" for b in chosen).encode("utf-8"))
-            return more
+            return any(is_after for _, is_after in found)
         from kafka_log.report.batch_rows import batch_lines
 
-        rows, more = _chosen(part, self.wanted)
+        rows, is_after = _chosen(part, self.wanted)
         self.rows += rows.num_rows
         self.out.writelines(batch_lines(rows))
-        return more
+        return is_after
 
     def close(self) -> None:
         self.out.flush()
 
 
 def _chosen(part: Any, wanted: HeaderMasks | None) -> tuple[pa.RecordBatch, bool]:
-    """The rows that are wanted of a part, and whether more may be."""
+    """Return the selected rows of a part, and whether one of its batches lies after the offset range."""
     from kafka_log.report.batch_rows import batch_rows, block_rows
-    from kafka_log.segment.model import Policy
 
     rows = batch_rows(part) if isinstance(part, list) else block_rows(part)
-    return (rows, True) if wanted is None else wanted.of(rows, Policy.KAFKA)
+    return (rows, False) if wanted is None else (wanted.of(rows), wanted.is_after(rows))
+
+
+def _range_end(segment: Segment, wanted: HeaderMasks | None, policy: str) -> Callable[[int], bool]:
+    """Return what says whether the batches from a position on lie after the offset range, as far as that may end the reading."""
+    high = None if wanted is None else wanted.selection.offsets[1]
+    if high is None or policy != Policy.KAFKA:
+        return lambda position: False
+    from kafka_log.segment.batch_search import RangeEnd
+
+    return RangeEnd(segment.path, high, size=segment.size).is_at
+
+
+def _end_of(part: Any) -> int:
+    """Return the position after a block, or after the last of several batches."""
+    return int(part[-1].position + part[-1].size if isinstance(part, list) else part.end)
 
 
 def _rows(options: argparse.Namespace, wanted: HeaderMasks | None, out: BinaryIO) -> _Sink:
@@ -218,11 +229,11 @@ def _rows(options: argparse.Namespace, wanted: HeaderMasks | None, out: BinaryIO
             self.partition = partition
 
         def put(self, part: Any) -> bool:
-            rows, more = _chosen(part, wanted)
+            rows, is_after = _chosen(part, wanted)
             if rows.num_rows:
                 self.rows += rows.num_rows
                 output.write(table.rows(rows, self.partition))
-            return more
+            return is_after
 
         def close(self) -> None:
             output.close()

@@ -21,11 +21,14 @@ import pyarrow as pa
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.disk.directory import Segment
+from kafka_log.disk.header_rows import are_columnar
 from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.batch_headers import entries as batches
+from kafka_log.segment.batch_search import first_batch
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.regular_files import open_regular
+from kafka_log.segment.row_selection import RowSelection
 
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)
@@ -79,6 +82,24 @@ def first_position(
     if timestamp is not None:
         found = max(found, _by_time(segment, timestamp, engine))
     return found
+
+
+def start_of(
+    segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
+) -> int:
+    """Return the position of the first batch that may hold a record with this offset or a later one and with this timestamp or a later one.
+
+    All batch headers before it are read: an index does not say that a header which it was made of contradicts itself. Of a file in a store
+    the indexes are believed, where each header would be a request. Without such a batch it is the position where the headers end.
+    """
+    if getattr(segment.path, "is_remote", False):
+        return first_position(segment, offset, timestamp, engine)
+    return first_batch(
+        segment.path,
+        RowSelection(offsets=(offset, None), timestamps=(timestamp, None)),
+        size=segment.size,
+        engine=engine if are_columnar(segment.size, engine) else "construct",
+    ).position
 
 
 class IndexedBatches:

@@ -40,7 +40,7 @@ class LogEnd(NamedTuple):
 
 
 def log_end(segments: Sequence[Segment]) -> LogEnd | None:
-    """Where the log of a partition ends, from the header of its last batch. A batch that is cut off at the end is not there, as
+    """Where the log of a partition ends, from the header of its last batch, or from its records if that contradicts itself. A batch that is cut off at the end is not there, as
     for a broker that starts. None where there is no segment, or a file does not say: what it holds is no batches, or it has no
     batch and no name that says an offset. Raises OSError."""
     if not segments:
@@ -64,13 +64,16 @@ def end_of(segment: Segment) -> LogEnd | None:
         return None
     from kafka_log.disk.index_files import first_position  # layouts of indexes
     from kafka_log.segment.columnar import BatchScanner  # numpy
+    from kafka_log.segment.reader import last_offset_at
 
     start = first_position(segment, LAST_OFFSET, None)
-    columns = ("last_offset", "leader_epoch")
+    columns = ("last_offset", "leader_epoch", "offset_bound", "position")
     found: LogEnd | None = None
     for batch in BatchScanner(segment.path, columns, start=start):
         if batch.num_rows:
-            offset, epoch = (batch.column(name)[-1].as_py() for name in columns)
+            offset, epoch, bound, position = (batch.column(name)[-1].as_py() for name in columns)
+            if bound is None:
+                offset = last_offset_at(segment.path, position, offset)
             if offset >= LAST_OFFSET:
                 where = Where(path="last_offset", file=os.fspath(segment.path))
                 raise ValueRefused(f"{offset} has none after it", where)

@@ -37,6 +37,7 @@ from kafka_log.segment.skipping import SkippingDecoder, SkippingReader
 
 # What a first record does not need is imported where it is: the codecs take 50 ms, Arrow's functions 30.
 if TYPE_CHECKING:
+    from kafka_log.segment.batch_search import RangeEnd
     from kafka_log.segment.passes import Run
     from kafka_log.segment.row_values import Values
 
@@ -82,10 +83,11 @@ class Unread:
 class Scanner:
     """One pass over a file. Iterate to get record batches; then ``end`` says how the file ended.
 
-    ``selection`` says which records come: all, also those that brokers write for themselves. Under ``kafka`` reading ends at the first
-    record whose offset is not below the end of its range, or damaged batch that begins there, as offsets rise in a log; then
-    ``end`` is None. ``strict`` and ``salvage`` read on. Batches that no record can come from, as their headers say, are verified and
-    not decompressed, but under ``strict``.
+    ``selection`` says which records come: all, also those that brokers write for themselves. Under ``kafka`` reading ends before the first
+    batch that begins at or after the end of the offset range, if no header after it says or leaves open that its batch holds offsets
+    of the range; then ``end`` is None. Headers of a file in a store are not asked. ``strict`` and ``salvage`` read on. Batches that no
+    record can come from, as their headers say, are verified and not decompressed, but under ``strict``. A header that contradicts
+    itself says nothing.
 
     ``fallbacks`` counts the batches that the reference codecs read. Memory holds one chunk (``chunk_bytes``, or one batch of
     the file if that is larger), one decompressed section of at most 8 MiB (or one batch, within the limit of the schema),
@@ -148,6 +150,7 @@ class Scanner:
         self._skipping: SkippingDecoder | None = None
         self._plain_bytes = 0
         self._run: Run | None = None
+        self._range_end: RangeEnd | None = None
         self.on_batch: OnBatch | None = None
         """Is told of each batch of which there is something to say, before its rows come and after those before it."""
 
@@ -196,12 +199,12 @@ class Scanner:
                 if isinstance(part, Unread):
                     yield part
                     continue
-                rows, more = self.masks.of(part, self.policy)
+                rows = self.masks.of(part)
                 if rows.num_rows:
                     if self.odd is not None:
                         rows = self.odd.tell(rows)
                     yield rows.select(self.schema.names)
-                if not more:
+                if self._is_after(part) and self._is_over():
                     self.reader.end = None  # also when all was read already
                     return
 
@@ -335,12 +338,32 @@ class Scanner:
     def _load(self, file: FileIO, size: int) -> Loader:
         return WholeBytes(file, self.chunk_bytes)
 
+    def _is_after(self, part: pa.RecordBatch) -> bool:
+        """Return whether a batch was met that lies after the offset range, as its header says."""
+        return self._skipping is not None and self._skipping.is_after
+
     def _past(self, batch: Batch) -> bool:
-        """Whether a damaged batch lies after the range, so that its damage matters to nobody."""
+        """Return whether a batch and all that follow it lie after the offset range, so that their damage matters to nobody."""
+        return self.selection.is_after(batch) and self._is_over()
+
+    def _is_over(self) -> bool:
+        """Return whether no header after the current position leaves open that its batch holds offsets of the range."""
         high = self.selection.offsets[1]
-        if high is None or self.policy is not Policy.KAFKA or batch.base_offset is None:
+        if self.policy is not Policy.KAFKA or high is None:
             return False
-        return batch.base_offset >= high and bool(damage(batch))
+        if self._run is None:
+            return True
+        if self._range_end is None:
+            from kafka_log.segment.batch_search import RangeEnd
+
+            self._range_end = RangeEnd(
+                self.reader.path,
+                high,
+                stop=self.reader.stop,
+                size=self.reader.size,
+                engine="construct" if self.kernels is None else "auto",
+            )
+        return self._range_end.is_at(self._run.position)
 
     def _is_told(self, batch: Batch) -> bool:
         return self.on_batch is not None and bool(batch.findings or damage(batch))
@@ -418,6 +441,9 @@ class BatchScanner(Scanner):
         if self.mmap and isinstance(file, FileIO):
             return MappedHeaders(file, size)
         return ReadHeaders(file, self.chunk_bytes, getattr(self.kernels, "JIT", False))
+
+    def _is_after(self, part: pa.RecordBatch) -> bool:
+        return self.selection.skips and self.masks.is_after(part)
 
     def _verified(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         super()._verified(batch)

@@ -189,6 +189,16 @@ def _size_of(path: Path) -> int:
         return 0
 
 
+def last_offset_at(path: Path, position: int, stated: int) -> int:
+    """Return the largest offset of the batch at a position, by its records: for a header that contradicts itself.
+
+    ``stated``, the last offset by the header, is returned if no record can be read.
+    """
+    batch = next(iter(SegmentReader(path, start=position)), None)
+    records = [] if batch is None else batch.records
+    return max((record.offset for record in records), default=stated)
+
+
 def damage(batch: Batch) -> list[CodecError]:
     """Why a consumer refuses a batch: checksums that are wrong, and what cannot be read."""
     inner = (

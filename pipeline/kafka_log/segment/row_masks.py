@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.row_selection import Aborted, Header, RowSelection
 
@@ -15,9 +14,9 @@ HEADERS = (
     "position",
     "size",
     "base_offset",
-    "last_offset",
-    "base_timestamp",
-    "max_timestamp",
+    "offset_bound",
+    "timestamp_bound",
+    "first_timestamp",
     "producer_id",
     "is_transactional",
     "is_control",
@@ -41,10 +40,8 @@ class RowMasks:
         """The columns that decide."""
         return self.selection.columns()
 
-    def of(self, batch: pa.RecordBatch, policy: Policy) -> tuple[pa.RecordBatch, bool]:
-        """The rows that are wanted, and whether more may follow: under ``kafka`` none does once an offset lies after the
-        range, as offsets rise in a log."""
-        more = True
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the selected rows."""
         ranges = ("offset", self.selection.offsets), ("timestamp", self.selection.timestamps)
         for name, (low, high) in ranges:
             if (low, high) == EVERYTHING or not batch.num_rows:
@@ -53,41 +50,40 @@ class RowMasks:
             mask = None
             if high is not None and values.max() >= high:
                 mask = values < high
-                if name == "offset" and policy is Policy.KAFKA:
-                    more = False
-                    batch = batch.slice(0, int(mask.argmin()))
-                    values, mask = values[: batch.num_rows], None
-            if low is not None and len(values) and values.min() < low:
+            if low is not None and values.min() < low:
                 mask = values >= low if mask is None else mask & (values >= low)
             if mask is not None:
                 batch = batch.filter(pa.array(mask))
-        return self._said(self._seen(batch)), more
+        return self._said(self._seen(batch))
 
     def may_have(self, headers: pa.RecordBatch) -> Any:
-        """Which batches may hold a record that is wanted, as a mask, by HEADERS of the view batches. Of those after the range of
-        offsets it is the first, whose records say that it ends."""
-        keep = np.ones(headers.num_rows, bool)
+        """Return which batches may hold a selected record, as a mask, by HEADERS of the view batches."""
         (low, high), (begin, _) = self.selection.offsets, self.selection.timestamps
-        producers, last = (numbers(headers, name) for name in ("producer_id", "last_offset"))
-        bases = headers.column("base_offset")
-        says_little = numbers_of(bases.is_null())
-        first = numbers_of(bases.fill_null(0))
+        bases, bounds = headers.column("base_offset"), headers.column("offset_bound")
+        says_all = numbers_of(bases.is_valid()) & numbers_of(bounds.is_valid())
+        first, last = (numbers_of(column.fill_null(0)) for column in (bases, bounds))
+        producers = numbers(headers, "producer_id")
+        out = np.zeros(headers.num_rows, bool)
         if low is not None:
-            keep &= last >= low
-        if begin is not None:
-            keep &= numbers(headers, "max_timestamp") >= begin
-        if self._producers is not None:
-            keep &= np.isin(producers, self._producers)
+            out |= last < low
+        if high is not None:
+            out |= first >= high
         if self._aborted is not None:
             data = numbers(headers, "is_transactional") & ~numbers(headers, "is_control")
-            gone = self._aborted.mask(producers, first) & self._aborted.mask(producers, last)
-            keep &= ~(data & gone)
-        keep |= says_little
-        if high is not None:
-            after = np.flatnonzero((first >= high) & ~says_little)
-            keep[after] = False
-            keep[after[:1]] = True
-        return keep
+            out |= data & self._aborted.mask(producers, first) & self._aborted.mask(producers, last)
+        out &= says_all
+        if begin is not None:
+            out |= is_below(headers.column("timestamp_bound"), begin)
+        if self._producers is not None:
+            out |= ~np.isin(producers, self._producers)
+        return ~(out & numbers_of(bases.is_valid()))
+
+    def is_after(self, headers: pa.RecordBatch) -> bool:
+        """Return whether the header of a batch says that its offsets lie at or after the end of the offset range."""
+        high = self.selection.offsets[1]
+        return high is not None and bool(
+            (~is_below(headers.column("base_offset"), high, True)).any()
+        )
 
     def _seen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows without those that a consumer does not get, or others have written."""
@@ -125,37 +121,34 @@ class HeaderMasks(RowMasks):
     def columns(self) -> tuple[str, ...]:
         return HEADERS if self.selection.skips else ()
 
-    def of(self, batch: pa.RecordBatch, policy: Policy) -> tuple[pa.RecordBatch, bool]:
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if not self.selection.skips or not batch.num_rows:
-            return batch, True
+            return batch
         (low, high), (begin, end) = self.selection.offsets, self.selection.timestamps
-        keep = np.ones(batch.num_rows, bool)
-        more = True
+        last, latest = (batch.column(name) for name in ("offset_bound", "timestamp_bound"))
+        out = np.zeros(batch.num_rows, bool)
         if low is not None:
-            keep &= numbers(batch, "last_offset") >= low
+            out |= is_below(last, low)
         if begin is not None:
-            keep &= numbers(batch, "max_timestamp") >= begin
+            out |= is_below(latest, begin)
         if high is not None:
-            after = _is_from(batch.column("base_offset"), high)
-            keep &= ~after
-            if policy is Policy.KAFKA and after.any():
-                more = False
-                keep[int(after.argmax()) :] = False
+            out |= ~is_below(batch.column("base_offset"), high, True) & numbers_of(last.is_valid())
         if end is not None:
             # No record of it is known to be earlier than the first one.
-            keep &= ~_is_from(batch.column("base_timestamp"), end)
+            late = ~is_below(batch.column("first_timestamp"), end, True)
+            out |= late & numbers_of(latest.is_valid())
         if self._producers is not None:
-            keep &= np.isin(numbers(batch, "producer_id"), self._producers)
-        return batch.filter(pa.array(keep)), more
+            out |= ~np.isin(numbers(batch, "producer_id"), self._producers)
+        return batch.filter(pa.array(~out))
 
 
-def _is_from(column: pa.Array, bound: int) -> Any:
-    """Which numbers are not below a bound. Null, which headers of compressed messages have, is not known to be."""
+def is_below(column: pa.Array, bound: int, unknown: bool = False) -> Any:
+    """Return which numbers are below a bound, as a mask. Null, which headers have for what they do not say, counts as ``unknown``."""
     import pyarrow.compute as pc
 
     if pa.types.is_timestamp(column.type):
         column = column.view(pa.int64())
-    return numbers_of(pc.fill_null(pc.greater_equal(column, bound), False))
+    return numbers_of(pc.fill_null(pc.less(column, bound), unknown))
 
 
 class AbortedSpans:

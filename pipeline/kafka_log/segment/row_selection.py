@@ -84,20 +84,36 @@ class RowSelection:
         return by_range or self.producers is not None or bool(self.aborted)
 
     def may_have(self, header: Batch) -> bool:
-        """Whether a batch may hold a record that is wanted, or one after the range of offsets, by its header alone."""
+        """Return whether a batch may hold a selected record, by its header alone.
+
+        A header that contradicts itself rules nothing out: its bounds are None.
+        """
+        from kafka_log.segment.row_values import bounds_of  # not for other scans
+
         if header.base_offset is None:
-            return True  # a compressed message, of which it says little
-        low, begin = self.offsets[0], self.timestamps[0]
+            return True  # a compressed message, of which the header says little
+        if self.producers is not None and header.producer_id not in self.producers:
+            return False
+        last, latest = bounds_of(header)
+        (low, high), begin = self.offsets, self.timestamps[0]
+        if begin is not None and latest is not None and latest < begin:
+            return False
+        if last is None:
+            return True
         return not (
-            (low is not None and header.last_offset < low)
-            or (begin is not None and header.max_timestamp < begin)
-            or (self.producers is not None and header.producer_id not in self.producers)
+            (low is not None and last < low)
+            or (high is not None and header.base_offset >= high)
             or (
                 bool(self.aborted)
                 and self._is_aborted(header, header.base_offset)
-                and self._is_aborted(header, header.last_offset)
+                and self._is_aborted(header, last)
             )
         )
+
+    def is_after(self, header: Batch) -> bool:
+        """Return whether the header of a batch says that its offsets lie at or after the end of the offset range."""
+        high = self.offsets[1]
+        return high is not None and header.base_offset is not None and header.base_offset >= high
 
     def _is_aborted(self, batch: Batch, offset: int) -> bool:
         is_data = batch.is_transactional and not batch.is_control

@@ -48,6 +48,15 @@ def _of_batch(name: str) -> Value:
 OF_RECORDS: Values = {name: _of_record(name) for name in _RECORDS}
 """The columns of the view records, from a record and its batch."""
 
+_BOUNDS = tuple(MORE_OF_BATCH.index(name) for name in ("offset_bound", "timestamp_bound"))
+
+
+def bounds_of(batch: Batch) -> tuple[int | None, int | None]:
+    """Return the offset and the timestamp that no record of a batch exceeds, as its header says; None for what it does not say."""
+    last, latest = (batch.more[at] for at in _BOUNDS)
+    return last, latest
+
+
 OF_BATCHES: Values = {
     **{name: _of_batch(name) for name in _BATCHES},
     "base_offset": lambda batch, _: batch.base_offset if batch.says_base_offset else None,

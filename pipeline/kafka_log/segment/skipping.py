@@ -61,6 +61,8 @@ class SkippingDecoder:
 
     def __init__(self, decoder: Decoder, masks: RowMasks) -> None:
         self.skipped = 0
+        self.is_after = False
+        """Whether a batch was met whose header says that it lies after the offset range."""
         self.decoder = decoder
         self.masks = masks
         load = load_kernels if decoder.numpy is None else load_numpy_reader
@@ -84,6 +86,7 @@ class SkippingDecoder:
             starts = numbers(item.batch, "position")
             ends = starts + numbers(item.batch, "size")
             may_have = self.masks.may_have(item.batch)
+            self.is_after = self.is_after or self.masks.is_after(item.batch)
             for first, after, wanted in sections_of(_with_few(may_have, starts, ends)):
                 # A header may say less than its records: others look at headers alone, and give no row of such a batch.
                 here = may_have[first:after]

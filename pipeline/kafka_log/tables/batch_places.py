@@ -11,7 +11,8 @@ from kafka_log.disk.directory import MAX_OFFSET, Segment
 from kafka_log.disk.index_files import first_position
 from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.segment.batch_headers import Columns, entries
-from kafka_log.segment.reader import SegmentReader, batch_damage
+from kafka_log.segment.reader import SegmentReader, batch_damage, last_offset_at
+from kafka_log.segment.row_values import bounds_of
 from kafka_log.tables.selection import Selection
 from kafka_log.tables.steady import steady
 
@@ -19,6 +20,8 @@ SMALL = 1 << 18
 """Bytes of a segment up to which its headers are read without its index."""
 
 NO_EPOCH = -1
+
+_COLUMNS = ("base_offset", "last_offset", "offset_bound", "leader_epoch")
 
 
 class Placed(NamedTuple):
@@ -38,9 +41,11 @@ def placed(segment: Segment, start: int, wanted: Selection) -> Iterator[Placed]:
     that are not good are passed over: any number in them may be wrong.
     """
     if wanted.raises:
-        columns = Columns(("base_offset", "last_offset", "leader_epoch"), os.fspath(segment.path))
+        columns = Columns(_COLUMNS, os.fspath(segment.path))
         for entry in entries(segment.path, segment.tail, start):
-            first, last, epoch = columns.of(entry)
+            first, last, bound, epoch = columns.of(entry)
+            if bound is None:
+                last = last_offset_at(segment.path, entry.position, last)
             yield Placed(entry.position, entry.position + entry.frame.size, first, last, epoch)
         return
     reader = SegmentReader(
@@ -56,7 +61,10 @@ def placed(segment: Segment, start: int, wanted: Selection) -> Iterator[Placed]:
         if not batch_damage(batch) and batch.last_offset < MAX_OFFSET:
             first = batch.base_offset if batch.says_base_offset else None
             end = batch.position + batch.size
-            yield Placed(batch.position, end, first, batch.last_offset, batch.leader_epoch)
+            last = batch.last_offset
+            if bounds_of(batch)[0] is None:
+                last = last_offset_at(segment.path, batch.position, last)
+            yield Placed(batch.position, end, first, last, batch.leader_epoch)
 
 
 def start_before(segment: Segment, offset: int) -> int:

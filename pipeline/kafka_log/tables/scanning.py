@@ -131,10 +131,10 @@ def scan(
         low = here.offsets[0]
         if seeks and (low is not None or begin is not None):
             from kafka_log.disk.index_files import (
-                first_position,  # layouts of indexes: not for other scans
-            )
+                start_of,
+            )  # layouts of indexes: not for other scans
 
-            start = first_position(segment, low, begin, engine)
+            start = start_of(segment, low, begin, engine)
         return Scanner(
             segment.path,
             names,

@@ -179,8 +179,11 @@ def of_segment(rows: RowSelection, segment: Segment, following: Segment | None) 
     return replace(narrowed, aborted=rows.aborted.between(segment.base_offset, after))
 
 
-def within_offsets(segments: Sequence[Segment], offsets: Range) -> list[Segment]:
-    """The segments of a partition that may have some of the offsets, by their names."""
+def within_offsets(
+    segments: Sequence[Segment], offsets: Range, only: frozenset[int] | None = None
+) -> list[Segment]:
+    """Return the segments of a partition that may have some of the offsets, by their names. ``only`` are those of the range that are
+    wanted, None for all."""
     low, high = offsets
     found = []
     for i, segment in enumerate(segments):
@@ -188,8 +191,12 @@ def within_offsets(segments: Sequence[Segment], offsets: Range) -> list[Segment]
             if high is not None and segment.base_offset >= high:
                 continue
             following = segments[i + 1 : i + 2]
-            ends = [other.base_offset for other in following if other.is_named]
-            if low is not None and ends and ends[0] <= low:
+            end = next((other.base_offset for other in following if other.is_named), None)
+            if low is not None and end is not None and end <= low:
+                continue
+            if only is not None and not any(
+                segment.base_offset <= offset and (end is None or offset < end) for offset in only
+            ):
                 continue
         found.append(segment)
     return found
