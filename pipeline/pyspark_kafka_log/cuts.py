@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import Segment
 from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.splits import Split
 
 
 def split(
     segment: Segment,
     split_bytes: int,
-    first: int | None = None,
-    end: int | None = None,
+    offsets: Range = EVERYTHING,
     *,
     by_index: bool = False,
     records: int | None = None,
-    narrow: bool = False,
 ) -> list[Split]:
-    """Splits of a segment with about ``split_bytes`` bytes each at most, and about as many each, cut where batches begin.
+    """Cut a segment where batches begin into splits of about ``split_bytes`` bytes each at most, and about as many each.
 
-    With ``records`` each has about as many offsets at most: then all headers are read. Those are left out that lie before the offset ``first`` or from the offset ``end`` on as a whole;
-    with ``narrow`` so are the batches at both ends of the others, by the headers of these.
+    With ``records`` each has about as many offsets at most: then all headers are read. Splits that lie outside of ``offsets`` as a whole
+    are left out, by the headers in the places of the cuts and as if offsets rose.
     """
     cuts = [Cut(0, None)]
     if records is not None:
@@ -33,6 +35,7 @@ def split(
     elif segment.size > split_bytes:
         count = math.ceil(segment.size / split_bytes)
         cuts += boundaries(segment, math.ceil(segment.size / count), by_index=by_index)
+    first, end = offsets
     out = []
     for i, cut in enumerate(cuts):
         following = cuts[i + 1] if i + 1 < len(cuts) else None
@@ -41,53 +44,71 @@ def split(
         if end is not None and cut.is_first_offset and (cut.offset or 0) >= end:
             break
         stop = segment.size if following is None else following.position
-        part = Split(segment, cut.position, stop)
-        begins_before = first is not None and (cut.offset or 0) < first
-        goes_past = end is not None and (following is None or end <= (following.offset or 0))
-        if not (narrow and (begins_before or goes_past)):
-            out.append(part)
-        elif (narrowed := _narrowed(part, first, end)) is not None:
-            out.append(narrowed)
+        out.append(Split(segment, cut.position, stop))
     return out
 
 
-def _narrowed(part: Split, first: int | None, end: int | None) -> Split | None:
-    """A split without the batches that lie before ``first`` or from ``end`` on; None when there are no others. It stays as it is when its
-    headers cannot be read, or their offsets do not rise."""
+def selected_runs(
+    segment: Segment, offsets: Range, only: frozenset[int] | None = None
+) -> list[tuple[int, int]] | None:
+    """Return the first and the end position of each run of batches that may hold some of the offsets, by all headers of a segment.
+
+    Args:
+        segment: The segment.
+        offsets: The offset range.
+        only: The offsets of the range that are selected; None for all.
+
+    Returns:
+        The runs in file order; None if there are no headers, or they cannot be read to the end of the file.
+    """
     import numpy as np  # these take their time: not for queries that ask for no offsets
 
     from kafka_log.segment.columnar import BatchScanner
+    from kafka_log.segment.row_masks import HEADERS, RowMasks, numbers
 
-    names = ("position", "base_offset", "last_offset")
-    scanner = BatchScanner(
-        part.segment.path,
-        names,
-        start=part.start,
-        stop=part.stop,
-        tail=part.segment.tail,
-        size=part.segment.size,
-    )
+    scanner = BatchScanner(segment.path, HEADERS, tail=segment.tail, size=segment.size)
+    masks = RowMasks(RowSelection(offsets=offsets))
+    values = None if only is None else np.array(sorted(only), np.int64)
+    runs: list[tuple[int, int]] = []
+    last = None
     try:
-        found = scanner.to_reader().read_all()
+        for headers in scanner:
+            mask = masks.may_have(headers)
+            if values is not None:
+                mask &= _may_have_any(headers, values)
+            starts = numbers(headers, "position")
+            ends = starts + numbers(headers, "size")
+            last = int(ends[-1])
+            for position, end in zip(starts[mask].tolist(), ends[mask].tolist(), strict=True):
+                if runs and runs[-1][1] == position:
+                    runs[-1] = runs[-1][0], end
+                else:
+                    runs.append((position, end))
     except CodecError:
-        return part
-    places, lasts = (found.column(name).to_numpy() for name in ("position", "last_offset"))
-    if not len(places):
-        return part
-    stated = found.column("base_offset")
-    unstated = stated.is_null().to_numpy()  # a wrapper's records have offsets after those before it
-    bases = np.where(unstated, np.append(-1, lasts[:-1]) + 1, stated.fill_null(0).to_numpy())
-    if (bases > lasts).any() or (bases[1:] <= lasts[:-1]).any():
-        return part
-    begin = 0 if first is None else int(lasts.searchsorted(first))
-    after = len(places) if end is None else int(bases.searchsorted(end))
-    if begin >= after:
         return None
-    return replace(
-        part,
-        start=part.start if begin == 0 else int(places[begin]),
-        stop=part.stop if after == len(places) else int(places[after]),
-    )
+    if runs and runs[-1][1] == last:  # what follows the last batch is read with it
+        runs[-1] = runs[-1][0], segment.size
+    return None if last is None else runs
+
+
+def _may_have_any(headers: Any, offsets: Any) -> Any:
+    """Return which batches may hold some of several offsets, which are in order. A header without bounds leaves it open."""
+    from kafka_log.segment.row_masks import numbers_of
+
+    first, last = (headers.column(name) for name in ("base_offset", "offset_bound"))
+    is_open = numbers_of(first.is_null()) | numbers_of(last.is_null())
+    low = offsets.searchsorted(numbers_of(first.fill_null(0)))
+    high = offsets.searchsorted(numbers_of(last.fill_null(0)), "right")
+    return is_open | (low < high)
+
+
+def within_runs(part: Split, runs: Iterable[tuple[int, int]]) -> Iterator[Split]:
+    """Yield the parts of a split that lie in runs of batches."""
+    stop = part.segment.size if part.stop is None else part.stop
+    for begin, end in runs:
+        begin, end = max(begin, part.start), min(end, stop)
+        if begin < end:
+            yield replace(part, start=begin, stop=end)
 
 
 def _by_records(segment: Segment, split_bytes: int, records: int) -> list[Cut]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET, Range
 
 Filter = tuple[str, str, Any]
 """A column, an operator (=, <, <=, >, >=, in), and a value, or several for ``in``. Times are microseconds since 1970."""
@@ -19,13 +19,15 @@ MILLISECOND_US = 1000
 
 @dataclass(frozen=True)
 class Pushed:
-    """What the filters of a query leave. ``timestamps`` are in milliseconds. None stands for all topics, or partitions."""
+    """What the filters of a query leave. ``timestamps`` are in milliseconds. None stands for all topics, partitions, or offsets."""
 
     offsets: Range = EVERYTHING
     timestamps: Range = EVERYTHING
     partitions: Range = EVERYTHING
     topics: frozenset[str] | None = None
     only_partitions: frozenset[int] | None = None
+    only_offsets: frozenset[int] | None = None
+    """The offsets of the range ``offsets`` that are wanted."""
 
     def takes(self, topic: str, partition: int) -> bool:
         """Whether rows of a partition may be wanted."""
@@ -56,6 +58,8 @@ def pushed(filters: Iterable[Filter]) -> Pushed:
             out = replace(out, partitions=narrowed(out.partitions, _range(operator, values)))
         elif column == "offset":
             out = replace(out, offsets=narrowed(out.offsets, _range(operator, values)))
+            if operator == "in":
+                out = replace(out, only_offsets=_both(out.only_offsets, values))
         elif column == "timestamp":
             low, high = _range(operator, values)
             wanted = _up(low), _up(high)
@@ -72,16 +76,18 @@ def _both(before: frozenset[Any] | None, values: Iterable[Any]) -> frozenset[Any
 
 
 def _range(operator: str, values: list[int]) -> Range:
-    """The numbers that an operator takes: the first is in, the end is not."""
-    if operator in ("=", "in"):
-        return min(values), max(values) + 1
-    value = values[0]
-    return {
-        ">": (value + 1, None),
-        ">=": (value, None),
-        "<": (None, value),
-        "<=": (None, value + 1),
+    """Return the numbers that an operator takes as a range of 64-bit numbers. If it takes none, both ends are the same number."""
+    low, high = {
+        "=": (min(values), max(values) + 1),
+        "in": (min(values), max(values) + 1),
+        ">": (values[0] + 1, None),
+        ">=": (values[0], None),
+        "<": (None, values[0]),
+        "<=": (None, values[0] + 1),
     }.get(operator, EVERYTHING)
+    if low is not None and low > MAX_OFFSET:
+        return MAX_OFFSET, MAX_OFFSET
+    return low, None if high is not None and high > MAX_OFFSET else high
 
 
 def _up(microseconds: int | None) -> int | None:

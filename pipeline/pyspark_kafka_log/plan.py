@@ -17,7 +17,7 @@ from kafka_log.tables.committed import Known, PartitionRows
 from kafka_log.tables.selection import of_segment, within_offsets
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.bounds import offsets_of
-from pyspark_kafka_log.cuts import split
+from pyspark_kafka_log.cuts import selected_runs, split, within_runs
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed, narrowed
 from pyspark_kafka_log.logs import Log, chosen
 from pyspark_kafka_log.options import Options
@@ -143,29 +143,31 @@ def _splits(
     narrows = wants_rows and wanted.raises and wanted.policy is Policy.KAFKA
     segments = of_log.segments(log)
     if options.view is None:
-        segments = within_offsets(segments, query.offsets)
+        segments = within_offsets(segments, query.offsets, query.only_offsets)
     for segment in segments:
         next_offset = next_offset_of(segment, following)
         # Tasks carry only the transactions that have records in their segment.
         here = of_segment(of_log.of(log, segment.state), segment, following.get(segment))
-        first, end = here.offsets
         if not within_offsets([segment], here.offsets):
             continue  # it lies behind the last stable offset
         if options.ends_corrupt_files:
             # The rest of a file is no task's of its own.
             yield Split(segment, 0, segment.size, here, next_offset)
             continue
+        is_remote = not isinstance(segment.path, Path)
+        runs = None
+        if narrows and not is_remote and (here.offsets != EVERYTHING or query.only_offsets):
+            runs = selected_runs(segment, here.offsets, query.only_offsets)
         # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
         for part in split(
             segment,
             split_bytes,
-            first,
-            end,
+            here.offsets if is_remote else EVERYTHING,
             by_index=options.selection.raises,
             records=options.max_records,
-            narrow=narrows and isinstance(segment.path, Path),
         ):
-            yield replace(part, rows=here, next_offset=next_offset)
+            for one in (part,) if runs is None else within_runs(part, runs):
+                yield replace(one, rows=here, next_offset=next_offset)
 
 
 def next_offset_of(segment: Segment, following: Mapping[Segment, Segment]) -> int | None:

@@ -69,7 +69,7 @@ def test_slices_together_are_the_segment(
     assert all(part.stop - part.start >= even for part in whole[:-1] if part.stop is not None)
     body = [Split(p.segment, p.start, min(p.stop or len(data), len(data))) for p in whole]
     assert offsets(body) == list(range(base))
-    some = split(segment, split_bytes, first, end)
+    some = split(segment, split_bytes, (first, end))
     rows = RowSelection((first, end), control_records=False)
     body = [Split(p.segment, p.start, min(p.stop or len(data), len(data)), rows) for p in some]
     wanted = range(max(first or 0, 0), base if end is None else min(end, base))
@@ -207,7 +207,7 @@ def test_a_split_is_of_the_batches_that_are_asked_for(directory: Path) -> None:
 
 
 def test_a_split_stays_as_it_is(directory: Path) -> None:
-    """Where offsets do not rise, headers cannot be read, or damage is to be seen."""
+    """Where headers cannot be read, or damage is to be seen."""
     low = ("offset", ">=", 12)
     good = [build(batch(first, [b"x"] * 3)) for first in (0, 3, 10, 13)]
     whole = b"".join(good)
@@ -216,13 +216,45 @@ def test_a_split_stays_as_it_is(directory: Path) -> None:
         (whole, {}, len(good[0] + good[1])),
         (whole, {"mode": "PERMISSIVE"}, 0),
         (whole, {"policy": "strict"}, 0),
-        (b"".join([good[0], good[2], good[1], good[3]]), {}, 0),
-        (b"".join([good[0], good[0], good[3]]), {}, 0),
         (whole[:-1], {}, len(good[0] + good[1])),  # half a batch is the end
         (whole[: last + 16] + b"\xff" + whole[last + 17 :], {}, 0),
     ]:
         write(directory, "t", 0, 0, data)
         assert places(directory, low, **options) == [(start, len(data))], options
+
+
+def test_no_batch_is_left_out_where_offsets_do_not_rise(directory: Path) -> None:
+    """Nor where a header contradicts its number of records, and may have any offsets from the first one on."""
+    one = len(build(batch(0, [b"x"] * 3)))
+    small = {"last_offset_delta": 1}
+    for order, fields, wanted in [
+        ((0, 10, 3, 13), {}, [(1, 2), (3, 4)]),
+        ((0, 0, 13), {}, [(2, 3)]),
+        ((10, 0, 3), {}, [(0, 1)]),
+        ((0, 3, 10, 13, 20), {3: small, 20: small}, [(1, 4)]),
+    ]:
+        data = [build(batch(first, [b"x"] * 3, **fields.get(first, {}))) for first in order]
+        write(directory, "t", 0, 0, b"".join(data))
+        found = places(directory, ("offset", ">=", 12), ("offset", "<", 20))
+        assert found == [(one * low, one * high) for low, high in wanted], order
+
+
+def test_a_list_of_offsets_needs_their_batches_only(directory: Path) -> None:
+    parts = [build(batch(first, [b"x"] * 3)) for first in range(0, 30, 3)]
+    size = len(parts[0])
+    for base in (0, 1000, 2000):
+        data = b"".join((base + i * 3).to_bytes(8, "big") + p[8:] for i, p in enumerate(parts))
+        write(directory, "t", 0, base, data)
+    asked = ("offset", "in", [1, 13, 14, 28, 500, 2009, 1 << 62])
+    tasks = plan(parse({"path": str(directory)}), pushed([asked]), 2)
+    assert [(p.segment.base_offset, p.start, p.stop) for task in tasks for p in task] == [
+        (0, 0, size),
+        (0, 4 * size, 5 * size),
+        (0, 9 * size, 10 * size),
+        (2000, 3 * size, 4 * size),
+    ]
+    assert places(directory, asked, ("offset", "in", [14, 15])) == [(4 * size, 5 * size)]
+    assert places(directory, asked, ("offset", "in", [15])) == []
 
 
 def test_few_bytes_are_of_one_task(directory: Path) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, InputPartition
 from pyspark.sql.types import StructType
 
+from kafka_log.tables.selection import Selection
 from kafka_log.tables.splits import Scan, read_splits
 from pyspark_kafka_log.filters import Filter, narrowed, pushed
 from pyspark_kafka_log.options import parse
@@ -34,6 +35,9 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "in": lambda a, b: a in b,
 }
 SMALL = st.integers(-3, 5)
+MAX, MIN = (1 << 63) - 1, -1 << 63
+OFFSETS = SMALL | st.sampled_from([MIN, MIN + 1, MAX - 1, MAX])
+TIMES = st.integers(-3000, 5000) | st.sampled_from([MIN, MIN + 1, MAX - 1, MAX])
 TOPICS = st.sampled_from(["a", "b", "c"])
 
 
@@ -46,14 +50,14 @@ def one_filter(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[F
 FILTERS = st.lists(
     one_filter("topic", TOPICS)
     | one_filter("partition", SMALL)
-    | one_filter("offset", SMALL)
-    | one_filter("timestamp", st.integers(-3000, 5000))
+    | one_filter("offset", OFFSETS)
+    | one_filter("timestamp", TIMES)
     | one_filter("key", st.just("a")),
     max_size=4,
 )
 
 
-@given(FILTERS, TOPICS, SMALL, SMALL, SMALL)
+@given(FILTERS, TOPICS, SMALL, OFFSETS, SMALL)
 def test_no_row_that_is_wanted_is_left_out(
     filters: list[Filter], topic: str, partition: int, offset: int, timestamp: int
 ) -> None:
@@ -70,6 +74,14 @@ def test_no_row_that_is_wanted_is_left_out(
         for value, (low, high) in ((offset, left.offsets), (timestamp, left.timestamps)):
             assert low is None or value >= low
             assert high is None or value < high
+        assert left.only_offsets is None or offset in left.only_offsets
+
+
+@given(FILTERS)
+def test_what_filters_leave_can_be_selected(filters: list[Filter]) -> None:
+    """Also at the ends of 64 bits, where the number after a bound does not exist."""
+    left = pushed(filters)
+    Selection(offsets=left.offsets, timestamps=left.timestamps)
 
 
 @given(*[st.tuples(st.none() | SMALL, st.none() | SMALL)] * 2, SMALL)
@@ -115,6 +127,10 @@ def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
         "timestamp < timestamp'9999-12-31' and timestamp >= timestamp'0001-01-01'",
         "partition > 0 and not offset <=> 3",
         "offset < 3 and offset > 5",
+        *(f"offset {how} {bound}" for how in ("<=", "=", ">", ">=", "<") for bound in (MAX, MIN)),
+        f"offset in (3, {MAX}, {MIN})",
+        *(f"timestamp {how} timestamp_micros({MAX})" for how in ("<=", "=", ">")),
+        *(f"partition {how} {bound}" for how in ("<=", ">") for bound in (2147483647, -2147483648)),
     ],
 )
 def test_the_rows_of_a_query(spark: SparkSession, condition: str) -> None:
