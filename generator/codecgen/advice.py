@@ -89,6 +89,10 @@ ADVICE: Mapping[str, str] = {
     "it. A `mask` keeps bits that the checksum has.",
     "C064": "`until` is a condition on `item`, the element that was read: the first one for which it holds is the last. One "
     "that asks for nothing of it would hold for each element, or for none.",
+    "C065": "A rule says what the fields of a layout have to meet together: a condition on some of them, or a number in the "
+    "elements of an array that ascends.",
+    "C066": "Under `build` stand arrays of layouts, and numbers of their elements that a caller would give. `from` is a name that "
+    "the elements do not have, `less` a number of the layout around them.",
     "C059": "Of the parts of a payload one may be a choice by a field; those after it that are a choice `given` an enum go by "
     "the same number, and all others are layouts. Rows say the layout of each part that they look at, and when they are; "
     "heads, full checks and writing are of files.",

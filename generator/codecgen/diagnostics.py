@@ -53,6 +53,8 @@ CODES: Mapping[str, str] = {
     "C062": "a size in the schema that nothing can have",
     "C063": "a checksum that does not cover what it says",
     "C064": "an array whose elements do not say which one is the last",
+    "C065": "a rule that asks for nothing",
+    "C066": "a value that builders cannot put into elements",
     "C059": "nothing, or too much, says what the parts of a payload are",
     "C060": "rows of parts that never come together",
 }

@@ -30,23 +30,38 @@ def records(draw: Any) -> dict[str, Any]:
 
 @st.composite
 def record_batches(draw: Any, codecs: list[str] = CODECS, at_least: int = 0) -> dict[str, Any]:
+    """Batches that meet the rules of their layout."""
+    producer_id = draw(st.just(-1) | INT64)
+    has_producer = producer_id >= 0
+    is_control = draw(st.booleans())
+    stamped = draw(st.sampled_from(["create_time", "log_append_time"]))
+    most = max(at_least, 1) if is_control and has_producer and at_least < 2 else 6
+    items = draw(st.lists(records(), min_size=at_least, max_size=most))
+    deltas = st.integers(0, 2**31 - 1)
+    offsets = sorted(draw(st.sets(deltas, min_size=len(items), max_size=len(items))))
+    for item, offset in zip(items, offsets, strict=True):
+        item["offset_delta"] = offset
+    base_timestamp = max_timestamp = draw(INT64)
+    if stamped == "create_time" and items:
+        latest = base_timestamp + max(item["timestamp_delta"] for item in items)
+        max_timestamp = (latest + 2**63) % 2**64 - 2**63
     return {
         "base_offset": draw(INT64),
         "partition_leader_epoch": draw(INT32),
         "attributes": {
             "compression": draw(st.sampled_from(codecs)),
-            "timestamp_type": draw(st.sampled_from(["create_time", "log_append_time"])),
-            "is_transactional": draw(st.booleans()),
-            "is_control": draw(st.booleans()),
+            "timestamp_type": stamped,
+            "is_transactional": has_producer and draw(st.booleans()),
+            "is_control": is_control and (not has_producer or len(items) < 2),
             "has_delete_horizon": draw(st.booleans()),
         },
-        "last_offset_delta": draw(INT32),
-        "base_timestamp": draw(INT64),
-        "max_timestamp": draw(INT64),
-        "producer_id": draw(INT64),
-        "producer_epoch": draw(st.integers(-(2**15), 2**15 - 1)),
-        "base_sequence": draw(INT32),
-        "records": draw(st.lists(records(), min_size=at_least, max_size=6)),
+        "last_offset_delta": draw(st.integers(max(offsets, default=0), 2**31 - 1)),
+        "base_timestamp": base_timestamp,
+        "max_timestamp": max_timestamp,
+        "producer_id": producer_id,
+        "producer_epoch": draw(st.integers(0 if has_producer else -(2**15), 2**15 - 1)),
+        "base_sequence": draw(deltas if has_producer else INT32),
+        "records": items,
     }
 
 

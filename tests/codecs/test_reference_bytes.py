@@ -18,6 +18,9 @@ CRAFTED = {
     "features/v2-none-invalid-utf8-header-key.log",
     "features/v2-record-attributes-nonzero.log",
     "features/v2-unknown-batch-attribute-bits.log",
+    "features/v2-none-timestamp-overflow.log",
+    "features/v2-nonmonotonic-offset-deltas.log",
+    "control/gzip-control.log",
     "features/v0-gzip-inner-v1.log",
     "features/v1-gzip-inner-v0.log",
 }

@@ -127,7 +127,7 @@ def test_the_code_of_the_page_runs() -> None:
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
     names: dict[str, Any] = {}
     exec(code, names)
-    batch = {"offset_delta": 0, "key": b"k", "value": None, "headers": []}
+    batch = {"key": b"k", "value": None, "headers": []}
     data = kafka_codecs.RECORD_BATCH.build({"records": [batch, {**batch, "key": None}]})
     assert names["count"](data) == 2
     assert names["keys"](LOG_ENTRY.parse(data)) == [b"k"]

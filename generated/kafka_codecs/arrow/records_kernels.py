@@ -51,16 +51,18 @@ ENTRY_BASE_OFFSET = 88
 ENTRY_BASE_SEQUENCE = 96
 ENTRY_BASE_TIMESTAMP = 104
 ENTRY_CRC = 112
-ENTRY_MAX_TIMESTAMP = 120
-ENTRY_OFFSET = 128
-ENTRY_PARTITION_LEADER_EPOCH = 136
-ENTRY_PRODUCER_EPOCH = 144
-ENTRY_PRODUCER_ID = 152
-ENTRY_START_OF_CRC = 160
-ENTRY_TIMESTAMP = 168
-FIRST_OFFSET = 176
-LAST_OFFSET = 184
-ROW_SIZE = 192
+ENTRY_LAST_OFFSET_DELTA = 120
+ENTRY_MAX_TIMESTAMP = 128
+ENTRY_OFFSET = 136
+ENTRY_PARTITION_LEADER_EPOCH = 144
+ENTRY_PRODUCER_EPOCH = 152
+ENTRY_PRODUCER_ID = 160
+ENTRY_RULES_APPLY = 168
+ENTRY_START_OF_CRC = 176
+ENTRY_TIMESTAMP = 184
+FIRST_OFFSET = 192
+LAST_OFFSET = 200
+ROW_SIZE = 208
 
 # The state: what has been written so far
 ROWS = 0
@@ -1240,7 +1242,7 @@ def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) ->
     if end - p < 61:
         return fail(row, 9, p)  # batch_length
     entry_attributes = load_i16(start + 21)
-    if full_check and entry_attributes >> 5 & 1:
+    if full_check & 1 and entry_attributes >> 5 & 1:
         return fail(row, 10, start)  # full_check
     store_64(row + CASE, 4)
     entry_base_offset = load_i64(p)
@@ -1269,7 +1271,8 @@ def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) ->
         return fail(row, 13, p)  # attributes
     if (entry_attributes >> 7 & 511) != 0:
         return fail(row, 13, p)  # attributes
-    p += 4  # last_offset_delta
+    entry_last_offset_delta = load_i32(p)
+    p += 4
     entry_base_timestamp = load_i64(p)
     p += 8
     entry_max_timestamp = load_i64(p)
@@ -1282,12 +1285,24 @@ def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) ->
     p += 4
     entry_record_count = load_i32(p)
     p += 4
+    entry_rules_apply = full_check & 2
+    if entry_rules_apply:
+        if entry_attributes >> 4 & 1 and entry_producer_id < 0:
+            return fail(row, 14, p)  # producer_id
+        if entry_producer_id >= 0 and entry_producer_epoch < 0:
+            return fail(row, 15, p)  # producer_epoch
+        if entry_producer_id >= 0 and not entry_attributes >> 5 & 1 and entry_base_sequence < 0:
+            return fail(row, 16, p)  # base_sequence
+        if entry_last_offset_delta < wrap_64(entry_record_count - 1):
+            return fail(row, 17, p)  # last_offset_delta
+        if entry_attributes >> 5 & 1 and entry_producer_id >= 0 and entry_record_count > 1:
+            return fail(row, 18, p)  # record_count
     if entry_record_count < 0 or entry_record_count > most:
-        return fail(row, 14, p)  # records
+        return fail(row, 19, p)  # records
     codec = entry_attributes & 7
     if entry_record_count == 0:
         if p != end_of_partition_leader_epoch:
-            return fail(row, 14, p)  # records
+            return fail(row, 19, p)  # records
         codec = 0
     if codec == 0 and entry_record_count > (end_of_partition_leader_epoch - p) // 7:
         return fail(row, -1, 0)  # more rows than there are bytes for
@@ -1296,7 +1311,7 @@ def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) ->
         and crc32c(entry_start_of_crc, end_of_partition_leader_epoch - entry_start_of_crc)
         != entry_crc
     ):
-        return fail(row, 15, p)  # crc
+        return fail(row, 20, p)  # crc
     store_64(row + CHECKED, codec)
     store_64(row + CODEC, codec)
     store_64(row + SECTION, p)
@@ -1307,10 +1322,12 @@ def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) ->
     store_64(row + ENTRY_BASE_SEQUENCE, entry_base_sequence)
     store_64(row + ENTRY_BASE_TIMESTAMP, entry_base_timestamp)
     store_64(row + ENTRY_CRC, entry_crc)
+    store_64(row + ENTRY_LAST_OFFSET_DELTA, entry_last_offset_delta)
     store_64(row + ENTRY_MAX_TIMESTAMP, entry_max_timestamp)
     store_64(row + ENTRY_PARTITION_LEADER_EPOCH, entry_partition_leader_epoch)
     store_64(row + ENTRY_PRODUCER_EPOCH, entry_producer_epoch)
     store_64(row + ENTRY_PRODUCER_ID, entry_producer_id)
+    store_64(row + ENTRY_RULES_APPLY, entry_rules_apply)
     store_64(row + ENTRY_START_OF_CRC, entry_start_of_crc)
     return 1
 
@@ -1400,42 +1417,47 @@ def rows_record_batch_records(
     entry_base_sequence = load_i64_le(row + ENTRY_BASE_SEQUENCE)
     entry_base_timestamp = load_i64_le(row + ENTRY_BASE_TIMESTAMP)
     entry_crc = load_i64_le(row + ENTRY_CRC)
+    entry_last_offset_delta = load_i64_le(row + ENTRY_LAST_OFFSET_DELTA)
     entry_max_timestamp = load_i64_le(row + ENTRY_MAX_TIMESTAMP)
+    entry_rules_apply = load_i64_le(row + ENTRY_RULES_APPLY)
     entry_start_of_crc = load_i64_le(row + ENTRY_START_OF_CRC)
     if (
         load_i64_le(row + CHECKED) == 0
         and crc32c(entry_start_of_crc, end - entry_start_of_crc) != entry_crc
     ):
-        return fail(row, 15, p)  # crc
+        return fail(row, 20, p)  # crc
     first = at
+    first_offset_delta = 0
+    last_offset_delta = 0
+    max_timestamp_delta = 0
     count = load_i64_le(row + COUNT)
     if count > rows_room - first:
         return 0
     for at in range(first, first + count):
         item_length, p, shortest = varint(p)
         if not shortest:
-            return fail(row, 16, p)  # length
+            return fail(row, 21, p)  # length
         if item_length < 0 or item_length > end - p:
-            return fail(row, 16, p)  # length
+            return fail(row, 21, p)  # length
         end_of_attributes = p + item_length
         item_attributes = load_i8(p)
         p += 1
         if (item_attributes & 255) != 0:
-            return fail(row, 17, p)  # attributes
+            return fail(row, 22, p)  # attributes
         item_timestamp_delta, p, shortest_2 = varlong(p)
         if not shortest_2:
-            return fail(row, 18, p)  # timestamp_delta
+            return fail(row, 23, p)  # timestamp_delta
         item_offset_delta, p, shortest_3 = varint(p)
         if not shortest_3:
-            return fail(row, 19, p)  # offset_delta
+            return fail(row, 24, p)  # offset_delta
         item_key, p, shortest_4 = varint(p)
         if not shortest_4:
-            return fail(row, 20, p)  # key
+            return fail(row, 25, p)  # key
         if item_key > end_of_attributes - p:
-            return fail(row, 20, p)  # key
+            return fail(row, 25, p)  # key
         if item_key < 0:
             if item_key != -1 or p > end_of_attributes:
-                return fail(row, 20, p)  # key
+                return fail(row, 25, p)  # key
             key_nulls += 1
             if key_validity:
                 clear_bit(key_validity, at)
@@ -1450,12 +1472,12 @@ def rows_record_batch_records(
             store_32(key_offsets + 4 * at + 4, key_at)
         item_value, p, shortest_5 = varint(p)
         if not shortest_5:
-            return fail(row, 21, p)  # value
+            return fail(row, 26, p)  # value
         if item_value > end_of_attributes - p:
-            return fail(row, 21, p)  # value
+            return fail(row, 26, p)  # value
         if item_value < 0:
             if item_value != -1 or p > end_of_attributes:
-                return fail(row, 21, p)  # value
+                return fail(row, 26, p)  # value
             value_nulls += 1
             if value_validity:
                 clear_bit(value_validity, at)
@@ -1470,21 +1492,21 @@ def rows_record_batch_records(
             store_32(value_offsets + 4 * at + 4, value_at)
         item_headers, p, shortest_6 = varint(p)
         if not shortest_6:
-            return fail(row, 22, p)  # headers
+            return fail(row, 27, p)  # headers
         if item_headers < 0 or item_headers > end_of_attributes - p or item_headers > most:
-            return fail(row, 22, p)  # headers
+            return fail(row, 27, p)  # headers
         if headers_offsets and item_headers > headers_room - headers_at:
             return 0
         for _ in range(item_headers):
             part_key, p, shortest_7 = varint(p)
             if not shortest_7:
-                return fail(row, 23, p)  # key
+                return fail(row, 28, p)  # key
             if part_key > end_of_attributes - p:
-                return fail(row, 23, p)  # key
+                return fail(row, 28, p)  # key
             if part_key < 0:
-                return fail(row, 23, p)  # key
+                return fail(row, 28, p)  # key
             if not is_utf8(p, part_key):
-                return fail(row, 23, p)  # key
+                return fail(row, 28, p)  # key
             if headers_key_offsets:
                 if part_key > headers_key_room - headers_key_at:
                     return 0
@@ -1495,12 +1517,12 @@ def rows_record_batch_records(
                 store_32(headers_key_offsets + 4 * headers_at + 4, headers_key_at)
             part_value, p, shortest_8 = varint(p)
             if not shortest_8:
-                return fail(row, 24, p)  # value
+                return fail(row, 29, p)  # value
             if part_value > end_of_attributes - p:
-                return fail(row, 24, p)  # value
+                return fail(row, 29, p)  # value
             if part_value < 0:
                 if part_value != -1 or p > end_of_attributes:
-                    return fail(row, 24, p)  # value
+                    return fail(row, 29, p)  # value
                 headers_value_nulls += 1
                 if headers_value_validity:
                     clear_bit(headers_value_validity, headers_at)
@@ -1517,7 +1539,15 @@ def rows_record_batch_records(
         if headers_offsets:
             store_32(headers_offsets + 4 * at + 4, headers_at)
         if p != end_of_attributes:
-            return fail(row, 22, p)  # headers
+            return fail(row, 27, p)  # headers
+        if entry_rules_apply:
+            if at != first and item_offset_delta <= last_offset_delta:
+                return fail(row, 19, p)  # records
+            if at == first:
+                first_offset_delta = item_offset_delta
+            last_offset_delta = item_offset_delta
+            if at == first or item_timestamp_delta > max_timestamp_delta:
+                max_timestamp_delta = item_timestamp_delta
         if offset_data:
             store_64(offset_data + 8 * at, wrap_64(entry_base_offset + item_offset_delta))
         if timestamp_data:
@@ -1537,7 +1567,24 @@ def rows_record_batch_records(
         if sequence_data:
             store_32(sequence_data + 4 * at, value_2)
     if p != end:
-        return fail(row, 14, p)  # records
+        return fail(row, 19, p)  # records
+    if entry_rules_apply and count != 0:
+        if first_offset_delta < 0:
+            return fail(row, 19, p)  # records
+        if last_offset_delta > entry_last_offset_delta:
+            return fail(row, 19, p)  # records
+        if (
+            (entry_attributes >> 3 & 1) != 1
+            and entry_max_timestamp != -1
+            and entry_max_timestamp != wrap_64(entry_base_timestamp + max_timestamp_delta)
+        ):
+            return fail(row, 30, p)  # max_timestamp
+        if (
+            (entry_attributes >> 3 & 1) != 1
+            and entry_max_timestamp == -1
+            and wrap_64(entry_base_timestamp + max_timestamp_delta) >= 0
+        ):
+            return fail(row, 30, p)  # max_timestamp
     store_64(state + ROWS, first + count)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
     store_64(state + KEY_AT, key_at)

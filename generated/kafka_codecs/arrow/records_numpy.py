@@ -7,6 +7,8 @@ structures at a time, and refuse what is not as it should be.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from codecgen.runtime.arrow.numpy_cases import Case, Layout, LengthPrefix, Section
@@ -299,7 +301,7 @@ def open_record_batch(walk: Walk) -> Section:
     attributes = walk.fixed(">i2")
     walk.refuse((attributes & 7) > 4)
     walk.refuse((attributes >> 7 & 511) != 0)
-    walk.skip(4)  # last_offset_delta
+    last_offset_delta = walk.fixed(">i4")
     base_timestamp = walk.fixed(">i8")
     max_timestamp = walk.fixed(">i8")
     producer_id = walk.fixed(">i8")
@@ -320,11 +322,74 @@ def open_record_batch(walk: Walk) -> Section:
             base_offset=base_offset,
             base_sequence=base_sequence,
             base_timestamp=base_timestamp,
+            last_offset_delta=last_offset_delta,
             max_timestamp=max_timestamp,
             partition_leader_epoch=partition_leader_epoch,
             producer_epoch=producer_epoch,
             producer_id=producer_id,
+            record_count=record_count,
         ),
+    )
+
+
+def producer_of_transaction_in_record_batch(row: Any) -> Vector:
+    """A transactional batch has a producer."""
+    return ((row.entry.attributes >> 4 & 1) == 0) | (row.entry.producer_id >= 0)
+
+
+def epoch_of_producer_in_record_batch(row: Any) -> Vector:
+    """A batch with a producer id has an epoch."""
+    return (row.entry.producer_id < 0) | (row.entry.producer_epoch >= 0)
+
+
+def sequence_of_producer_in_record_batch(row: Any) -> Vector:
+    """A batch with a producer id has a sequence number, unless it is a control batch."""
+    return (
+        (row.entry.producer_id < 0)
+        | ((row.entry.attributes >> 5 & 1) != 0)
+        | (row.entry.base_sequence >= 0)
+    )
+
+
+def offsets_of_count_in_record_batch(row: Any) -> Vector:
+    """Each record has an offset of its own."""
+    return row.entry.last_offset_delta >= row.entry.record_count - 1
+
+
+def one_marker_in_record_batch(row: Any) -> Vector:
+    """A control batch of a producer holds one record."""
+    return (
+        ((row.entry.attributes >> 5 & 1) == 0)
+        | (row.entry.producer_id < 0)
+        | (row.entry.record_count <= 1)
+    )
+
+
+def offsets_from_base_in_record_batch(row: Any) -> Vector:
+    """No record has an offset below the base offset."""
+    return row.first.offset_delta >= 0
+
+
+def offsets_to_last_in_record_batch(row: Any) -> Vector:
+    """No record has an offset above the last one."""
+    return row.last.offset_delta <= row.entry.last_offset_delta
+
+
+def largest_timestamp_in_record_batch(row: Any) -> Vector:
+    """The maximum timestamp is the largest one of the records."""
+    return (
+        ((row.entry.attributes >> 3 & 1) == 1)
+        | (row.entry.max_timestamp == -1)
+        | (row.entry.max_timestamp == row.entry.base_timestamp + row.max.timestamp_delta)
+    )
+
+
+def no_timestamp_in_record_batch(row: Any) -> Vector:
+    """The maximum timestamp is -1 only if no record has a timestamp."""
+    return (
+        ((row.entry.attributes >> 3 & 1) == 1)
+        | (row.entry.max_timestamp != -1)
+        | (row.entry.base_timestamp + row.max.timestamp_delta < 0)
     )
 
 
@@ -333,6 +398,20 @@ ROWS_RECORD_BATCH_RECORDS = Case(
     read=read_record,
     open=open_record_batch,
     prefix=LengthPrefix("zigzag"),
+    rules=(
+        producer_of_transaction_in_record_batch,
+        epoch_of_producer_in_record_batch,
+        sequence_of_producer_in_record_batch,
+        offsets_of_count_in_record_batch,
+        one_marker_in_record_batch,
+    ),
+    row_rules=(
+        offsets_from_base_in_record_batch,
+        offsets_to_last_in_record_batch,
+        largest_timestamp_in_record_batch,
+        no_timestamp_in_record_batch,
+    ),
+    ascending=("offset_delta",),
     shared={
         "timestamp_type": lambda row: row.entry.attributes >> 3 & 1,
         "base_offset": lambda row: row.entry.base_offset,

@@ -105,7 +105,7 @@ RECORDS_WRITER = Writer(
         Check(0, None),
         Check(11, Place("attributes", "records/record_batch.yaml", 16)),
         Check(2, Place("attributes", "records/record_batch.yaml", 16)),
-        Check(14, Place("base_sequence", "records/record_batch.yaml", 45)),
+        Check(14, Place("base_sequence", "records/record_batch.yaml", 50)),
         Check(0, Place("offset_delta", "records/record.yaml", 19)),
         Check(0, Place("last_offset_delta", "records/record_batch.yaml", 30)),
         Check(5, Place("headers", "records/record.yaml", 22)),

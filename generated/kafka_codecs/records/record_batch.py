@@ -11,10 +11,14 @@ from codecgen.runtime.construct import (
     Compressed,
     Derived,
     Field,
+    Fill,
     Integer,
     Layout,
+    LayoutRule,
     Rule,
     end_of,
+    max_of,
+    plus,
     wrap,
 )
 from kafka_codecs.records.enums import Compression, TimestampType
@@ -75,7 +79,7 @@ RECORD_BATCH = Layout(
         "max_timestamp",
         Integer(8),
         line=42,
-        default=lambda _: -1,
+        default=lambda this: plus(this.base_timestamp, max_of(this.records, "timestamp_delta")),
         spelled="maxTimestamp",
         absent=-1,
         unit="ms",
@@ -83,7 +87,7 @@ RECORD_BATCH = Layout(
     Field(
         "producer_id",
         Integer(8),
-        line=43,
+        line=48,
         default=lambda _: -1,
         spelled="producerId",
         absent=-1,
@@ -91,7 +95,7 @@ RECORD_BATCH = Layout(
     Field(
         "producer_epoch",
         Integer(2),
-        line=44,
+        line=49,
         default=lambda _: -1,
         spelled="producerEpoch",
         absent=-1,
@@ -99,12 +103,12 @@ RECORD_BATCH = Layout(
     Field(
         "base_sequence",
         Integer(4),
-        line=45,
+        line=50,
         default=lambda _: -1,
         spelled="baseSequence",
         absent=-1,
     ),
-    Field("record_count", Integer(4), line=46, counts="records", spelled="recordsCount"),
+    Field("record_count", Integer(4), line=51, counts="records", spelled="recordsCount"),
     Field(
         "records",
         Array(
@@ -125,7 +129,11 @@ RECORD_BATCH = Layout(
             closes=True,
             accepts=frozenset(["bytes_after_none"]),
         ),
-        line=52,
+        line=57,
+        fills=(
+            Fill("offset_delta", "offset", "base_offset"),
+            Fill("timestamp_delta", "timestamp", "base_timestamp", otherwise=0),
+        ),
     ),
     source="records/record_batch.yaml",
 )
@@ -135,7 +143,7 @@ RecordBatch = RECORD_BATCH.parsed_class
 def last_offset(record_batch: Container) -> int:
     """Offset of the last record that the batch ever held.
 
-    int64; sums wrap. From records/record_batch.yaml:62.
+    int64; sums wrap. From records/record_batch.yaml:120.
     """
     return wrap(record_batch.base_offset + record_batch.last_offset_delta, 64)
 
@@ -143,7 +151,7 @@ def last_offset(record_batch: Container) -> int:
 def next_offset(record_batch: Container) -> int:
     """Offset that follows the batch.
 
-    int64; sums wrap. From records/record_batch.yaml:63.
+    int64; sums wrap. From records/record_batch.yaml:121.
     """
     return wrap(record_batch.base_offset + record_batch.last_offset_delta + 1, 64)
 
@@ -151,7 +159,7 @@ def next_offset(record_batch: Container) -> int:
 def last_sequence(record_batch: Container) -> int:
     """Sequence number of the last record. Sequence numbers wrap from 2147483647 to 0.
 
-    int32; sums wrap. From records/record_batch.yaml:64.
+    int32; sums wrap. From records/record_batch.yaml:122.
     """
     if record_batch.base_sequence == -1:
         return -1
@@ -165,7 +173,7 @@ def last_sequence(record_batch: Container) -> int:
 def delete_horizon(record_batch: Container) -> int | None:
     """When tombstones and aborted transactions' markers may be removed.
 
-    int64, in ms; sums wrap. From records/record_batch.yaml:72.
+    int64, in ms; sums wrap. From records/record_batch.yaml:130.
     """
     if record_batch.attributes.has_delete_horizon:
         return record_batch.base_timestamp
@@ -175,7 +183,7 @@ def delete_horizon(record_batch: Container) -> int | None:
 def records_offset(record_batch: Container, item: Container) -> int:
     """Offset of a record.
 
-    int64; sums wrap. From records/record_batch.yaml:79.
+    int64; sums wrap. From records/record_batch.yaml:137.
     """
     return wrap(record_batch.base_offset + item.offset_delta, 64)
 
@@ -183,7 +191,7 @@ def records_offset(record_batch: Container, item: Container) -> int:
 def records_timestamp(record_batch: Container, item: Container) -> int:
     """Timestamp of a record: its own, or the time of the append for the whole batch.
 
-    int64, in ms; sums wrap. From records/record_batch.yaml:80.
+    int64, in ms; sums wrap. From records/record_batch.yaml:138.
     """
     if record_batch.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
         return record_batch.max_timestamp
@@ -193,7 +201,7 @@ def records_timestamp(record_batch: Container, item: Container) -> int:
 def records_sequence(record_batch: Container, item: Container) -> int:
     """Sequence number of a record.
 
-    int32; sums wrap. From records/record_batch.yaml:87.
+    int32; sums wrap. From records/record_batch.yaml:145.
     """
     if record_batch.base_sequence < 0:
         return -1
@@ -211,6 +219,111 @@ RECORD_BATCH.derives(
     Derived("timestamp", records_timestamp, each="records", unit="ms"),
     Derived("sequence", records_sequence, each="records"),
 )
+
+
+RECORD_BATCH.requires(
+    LayoutRule(
+        "producer_of_transaction",
+        "producer_id",
+        "not attributes.is_transactional or producer_id >= 0",
+        line=69,
+        doc="A transactional batch has a producer.",
+        holds=lambda this: not this.attributes.is_transactional or this.producer_id >= 0,
+    ),
+    LayoutRule(
+        "epoch_of_producer",
+        "producer_epoch",
+        "producer_id < 0 or producer_epoch >= 0",
+        line=73,
+        doc="A batch with a producer id has an epoch.",
+        holds=lambda this: this.producer_id < 0 or this.producer_epoch >= 0,
+    ),
+    LayoutRule(
+        "sequence_of_producer",
+        "base_sequence",
+        "producer_id < 0 or attributes.is_control or base_sequence >= 0",
+        line=77,
+        doc="A batch with a producer id has a sequence number, unless it is a control batch.",
+        holds=lambda this: (
+            this.producer_id < 0
+            or this.attributes.is_control
+            or this.base_sequence >= 0
+        ),
+    ),
+    LayoutRule(
+        "offsets_of_count",
+        "last_offset_delta",
+        "last_offset_delta >= record_count - 1",
+        line=81,
+        doc="Each record has an offset of its own.",
+        holds=lambda this: this.last_offset_delta >= wrap(this.record_count - 1, 64),
+    ),
+    LayoutRule(
+        "one_marker",
+        "record_count",
+        "not attributes.is_control or producer_id < 0 or record_count <= 1",
+        line=85,
+        doc="A control batch of a producer holds one record.",
+        holds=lambda this: (
+            not this.attributes.is_control
+            or this.producer_id < 0
+            or this.record_count <= 1
+        ),
+    ),
+    LayoutRule(
+        "offsets_ascend",
+        "records",
+        "records.offset_delta ascends",
+        line=89,
+        doc="Offsets ascend from record to record.",
+        ascending="offset_delta",
+        array="records",
+    ),
+    LayoutRule(
+        "offsets_from_base",
+        "records",
+        "first(records).offset_delta >= 0",
+        line=93,
+        doc="No record has an offset below the base offset.",
+        holds=lambda this: end_of(this.records, 0, "offset_delta") >= 0,
+        array="records",
+    ),
+    LayoutRule(
+        "offsets_to_last",
+        "records",
+        "last(records).offset_delta <= last_offset_delta",
+        line=97,
+        doc="No record has an offset above the last one.",
+        holds=lambda this: end_of(this.records, -1, "offset_delta") <= this.last_offset_delta,
+        array="records",
+    ),
+    LayoutRule(
+        "largest_timestamp",
+        "max_timestamp",
+        "attributes.timestamp_type == log_append_time or max_timestamp == -1 or max_timestamp == base_timestamp + max(records).timestamp_delta",
+        line=101,
+        doc="The maximum timestamp is the largest one of the records.",
+        holds=lambda this: (
+            this.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME
+            or this.max_timestamp == -1
+            or this.max_timestamp == wrap(this.base_timestamp + max_of(this.records, "timestamp_delta"), 64)
+        ),
+        array="records",
+    ),
+    LayoutRule(
+        "no_timestamp",
+        "max_timestamp",
+        "attributes.timestamp_type == log_append_time or max_timestamp != -1 or base_timestamp + max(records).timestamp_delta < 0",
+        line=107,
+        doc="The maximum timestamp is -1 only if no record has a timestamp.",
+        holds=lambda this: (
+            this.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME
+            or this.max_timestamp != -1
+            or wrap(this.base_timestamp + max_of(this.records, "timestamp_delta"), 64) < 0
+        ),
+        array="records",
+    ),
+)  # fmt: skip
 
 
 __made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}

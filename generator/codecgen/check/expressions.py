@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from codecgen.check.nulls import in_reach
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.as_of import release_key
-from codecgen.plan.nodes import BitValue, FieldValue
-from codecgen.plan.resolve import Resolver
+from codecgen.plan.nodes import BitValue, EndValue, FieldValue
+from codecgen.plan.resolve import Resolver, maximum_of
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type, bit_type, scalar_type
 from codecgen.schema.expression import Expression, Node, Null, Number, Truth
-from codecgen.schema.lookup import exists_in, field_of, members, versions_of
-from codecgen.schema.model import Derived, Field, Model
-from codecgen.schema.types import ArrayType, BytesType, ScalarType
-from codecgen.spans import expression_span
+from codecgen.schema.lookup import (
+    exists_in,
+    field_of,
+    field_spans,
+    integer_range,
+    members,
+    versions_of,
+)
+from codecgen.schema.model import Derived, Field, Fill, Layout, Model, Rule
+from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType
+from codecgen.spans import expression_span, hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -29,7 +37,87 @@ def check(model: Model) -> Iterator[Diagnostic]:
             for version in versions_of(layout, d.versions):
                 since = d.since or layout.since
                 found += _derived(d, Scope(model, layout, version, owner=d.name, since=since))
+        for rule in layout.rules:
+            for version in versions_of(layout, rule.versions):
+                since = rule.since or layout.since
+                scope = Scope(model, layout, version, owner=rule.name, since=since)
+                found += _rule(rule, replace(scope, whole=True, ruled=True))
+        for fill in layout.fills:
+            found += _fill(fill, layout, model)
         yield from once(found)
+
+
+def _fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """What is put into the elements of an array is a number, less a number of the layout around it."""
+    array, base = field_of(layout, fill.array), field_of(layout, fill.base)
+    if array is None or not isinstance(array.type, ArrayType):
+        message = (
+            f'"{fill.array}" is no array of "{layout.name}": it has no elements to put a value into'
+        )
+        arrays = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
+        yield Diagnostic("C066", message, fill.span, help=hint(fill.array, arrays))
+        return
+    element = array.type.element
+    inner = model.layouts.get(element.layout) if isinstance(element, Reference) else None
+    if inner is None:
+        message = f'the elements of "{fill.array}" are no layouts: they have no "{fill.target}"'
+        yield Diagnostic("C066", message, fill.span)
+        return
+    for name, f, around, where in (
+        (fill.target, field_of(inner, fill.target), inner, fill.span),
+        (fill.base, base, layout, place(fill, "less")),
+    ):
+        if f is None:
+            message = f'"{around.name}" has no field "{name}"'
+            yield Diagnostic("C014", message, where, help=hint(name, field_spans(around)))
+        elif not _is_free_number(f):
+            message = f'"{name}" is no number that a caller of the builder gives'
+            yield Diagnostic("C066", message, where, help=f"it is declared at {f.span}")
+        elif fill.otherwise is not None and f is not base and isinstance(f.type, ScalarType):
+            reach = integer_range(f.type.name) or (0, 0)
+            yield from in_reach(fill.otherwise, f.type.name, reach, place(fill, "otherwise"))
+    if field_of(inner, fill.given) is not None:
+        message = f'"{fill.given}" is a field of "{inner.name}" already'
+        help = "take a name that no field of the elements has"
+        yield Diagnostic("C066", message, place(fill, "from"), help=help)
+
+
+def _is_free_number(f: Field) -> bool:
+    worked_out = f.measures is not None or f.counts is not None or f.checksum is not None
+    settled = worked_out or f.const is not None or f.is_version or f.when is not None
+    plain = isinstance(f.type, ScalarType) and f.type.enum is None and f.type.name != "bool"
+    return plain and not settled and integer_range(getattr(f.type, "name", "")) is not None
+
+
+def _rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
+    if field_of(scope.layout, rule.about) is None:
+        message = f'"{scope.layout.name}" has no field "{rule.about}"'
+        help = hint(rule.about, field_spans(scope.layout))
+        yield Diagnostic("C014", message, place(rule, "about"), help=help)
+    if rule.condition is not None:
+        found = list(must_be("bool", rule.condition, scope, "a rule"))
+        yield from found
+        if not found and not any(True for _ in rule.condition.paths()):
+            message = f'the rule "{rule.name}" asks for no field: it always says the same'
+            yield Diagnostic("C065", message, expression_span(scope.model, rule.condition))
+    elif rule.ascending is not None:
+        yield from _ascending(rule, rule.ascending, scope)
+
+
+def _ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Diagnostic]:
+    """What ascends is a number that every element of an array of the layout has."""
+    help = "write the array and a field of its elements: `ascending: items_.number`"
+    where = expression_span(scope.model, path)
+    resolver = Resolver(maximum_of(path), scope)
+    value = resolver.value()
+    yield from resolver.found
+    yield from newer(resolver)
+    if value is None:
+        return
+    inner = value.value if isinstance(value, EndValue) else None
+    if not isinstance(inner, FieldValue) or inner.holders:
+        message = f'"{path}" is no field of the elements of an array: nothing ascends there'
+        yield Diagnostic("C065", message, where, help=help)
 
 
 def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
@@ -45,8 +133,8 @@ def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
     type_ = f.in_versions((scope.version,)).type
     if isinstance(type_, ArrayType) and type_.until is not None:
         yield from _last(f, type_.until, replace(before, item=type_.element))
-    if f.default is not None and f.absent is None:
-        yield from _default(f, f.default, _until(scope, index, built=True))
+    if f.default is not None and (f.absent is None or "default" in f.places):
+        yield from _default(f, f.default, _until(scope, index, built=True, whole=True))
     for m in members(f):
         if m.default is not None and exists_in(m, scope.version):
             inner = replace(_until(scope, index, built=True), since=m.since or scope.since)
@@ -72,8 +160,8 @@ def _codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
         yield Diagnostic("C022", message, expression_span(scope.model, by))
 
 
-def _until(scope: Scope, before: int, *, built: bool = False) -> Scope:
-    return replace(scope, before=before, built=built)
+def _until(scope: Scope, before: int, *, built: bool = False, whole: bool = False) -> Scope:
+    return replace(scope, before=before, built=built, whole=whole)
 
 
 def newer(resolver: Resolver) -> Iterator[Diagnostic]:

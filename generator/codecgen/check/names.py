@@ -60,10 +60,12 @@ RUNTIME = frozenset(
         "enum_field",
         "enumeration",
         "field",
+        "fill",
         "float32",
         "float64",
         "integer",
         "layout",
+        "layout_rule",
         "lazy",
         "line_value",
         "lines_file",
@@ -90,6 +92,8 @@ HELPERS = frozenset(
     [
         "wrap",
         "end_of",
+        "max_of",
+        "min_of",
         "minus",
         "ordered",
         "plus",
@@ -232,6 +236,8 @@ def _fields(layout: Layout) -> Iterator[Diagnostic]:
         seen[f.name] = f.span
         for m in members(f):
             yield from word(m.name, m.span, taken, field=True)
+    for rule in layout.rules:
+        yield from word(rule.name, rule.span, frozenset())
     functions: dict[str, Span] = {}
     for d in layout.derived:
         yield from word(d.name, d.span, taken | HELPERS)

@@ -66,7 +66,8 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
     if "endian" in f.places and not has_order(f):
         message = f'there are no numbers of several bytes in "{f.name}"'
         yield Diagnostic("C011", message, place(f, "endian"), help='take out "endian"')
-    if f.absent is not None and "default" in f.places:
+    computed = f.default is not None and any(True for _ in f.default.paths())
+    if f.absent is not None and "default" in f.places and (not computed or f.tag is not None):
         message = '"absent" is the default already'
         yield Diagnostic("C011", message, place(f, "default"), help='take out "default"')
     for key in given[:1]:

@@ -99,6 +99,9 @@ def _layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     for d in layout.derived:
         yield from _since(d.since, place(d, "since"), manifest)
         yield from _after(d.since, layout.since, f"{layout.name} itself", place(d, "since"))
+    for rule in layout.rules:
+        yield from _since(rule.since, place(rule, "since"), manifest)
+        yield from _after(rule.since, layout.since, f"{layout.name} itself", place(rule, "since"))
     for e in layout.examples:
         yield from _since(e.since, e.span, manifest)
 

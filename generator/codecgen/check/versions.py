@@ -95,6 +95,8 @@ def _ranges(layout: Layout) -> Iterator[Diagnostic]:
                 things.append((f'the variant of "{codec}"', versions, where))
     for d in layout.derived:
         things.append((f'"{d.name}"', d.versions, place(d, "versions")))
+    for rule in layout.rules:
+        things.append((f'the rule "{rule.name}"', rule.versions, place(rule, "versions")))
     for what, versions, where in things:
         if versions is None:
             continue

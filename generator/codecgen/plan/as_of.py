@@ -130,6 +130,7 @@ def _layout(layout: Layout, release: str, known: dict[str, set[str]], manifest: 
         layout,
         fields=tuple(fields),
         derived=tuple(d for d in layout.derived if exists(d.since, release)),
+        rules=tuple(rule for rule in layout.rules if exists(rule.since, release)),
         examples=tuple(
             e
             for e in layout.examples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from codecgen.plan import nodes
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
@@ -315,8 +316,11 @@ class _Sizer:
                 return self.number_of(value, self.at(self.this, value.names))
             case nodes.EndValue(end, array, inner):
                 items = _items(self.at(self.this, array.names))
-                item = (items[0] if end == "first" else items[-1]) if items else None
                 names = () if isinstance(inner, nodes.ElementValue) else inner.names
+                if end in ("max", "min") and items:
+                    numbers = [self.number_of(inner, self.at(item, names)) for item in items]
+                    return (max if end == "max" else min)(cast(list[int], numbers))
+                item = (items[0] if end == "first" else items[-1]) if items else None
                 return self.number_of(inner, self.at(item, names))
             case nodes.Negation(operand):
                 return not self.evaluate(operand)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import TypeVar
 
 from codecgen.plan.generated_names import spell
-from codecgen.plan.nodes import DerivedValue, Value
-from codecgen.plan.resolve import settled
+from codecgen.plan.nodes import DerivedValue, EndValue, FieldValue, Value, ends_read
+from codecgen.plan.resolve import maximum_of, settled
 from codecgen.plan.resolve_rows import derived_value
 from codecgen.plan.scope import Scope
 from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, spread
-from codecgen.schema.model import Declared, Field, Layout, Manifest, Model
+from codecgen.schema.model import Declared, Field, Layout, Manifest, Model, Rule
 from codecgen.schema.scalars import SCALARS, fixed_size
 from codecgen.schema.types import (
     ArrayType,
@@ -73,6 +73,28 @@ class FieldPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class RulePlan:
+    """A rule in one version: ``condition`` holds, or the numbers ``ascending`` of the elements of ``array`` ascend."""
+
+    rule: Rule
+    condition: Value | None = None
+    array: FieldPlan | None = None
+    ascending: FieldValue | None = None
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    @property
+    def elements_of(self) -> str | None:
+        """The array whose elements the rule asks for; None if it asks for none."""
+        if self.array is not None:
+            return self.array.name
+        ends = () if self.condition is None else ends_read(self.condition)
+        return next((end.array.field.name for end in ends), None)
+
+
+@dataclass(frozen=True, slots=True)
 class LayoutPlan:
     """A layout in one version (None for a layout without versions)."""
 
@@ -80,6 +102,7 @@ class LayoutPlan:
     version: int | None
     fields: tuple[FieldPlan, ...]
     derived: tuple[DerivedValue, ...] = ()
+    rules: tuple[RulePlan, ...] = ()
 
     @property
     def name(self) -> str:
@@ -257,7 +280,8 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
         )
         for fp in fields
     )
-    return LayoutPlan(layout, version, own, _derived(layout, version, model))
+    rules = tuple(_rules(layout, own, version, model))
+    return LayoutPlan(layout, version, own, _derived(layout, version, model), rules)
 
 
 def _own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
@@ -293,7 +317,7 @@ def _settled(
     at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
     scope = Scope(model, layout, version, owner=f.name)
     before, itself = replace(scope, before=at), replace(scope, before=at + 1)
-    built = replace(before, built=True)
+    built = replace(before, built=True, whole=True)
     bits = f.type.members if isinstance(f.type, BitsType) else ()
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     given, held_version = choosing(f.type)
@@ -323,6 +347,22 @@ def _derived(layout: Layout, version: int | None, model: Model) -> tuple[Derived
         scope = Scope(model, layout, version, owner=d.name, item=item, array=d.array)
         out.append(derived_value(d, scope))
     return tuple(out)
+
+
+def _rules(
+    layout: Layout, fields: tuple[FieldPlan, ...], version: int | None, model: Model
+) -> Iterator[RulePlan]:
+    for rule in layout.rules:
+        if rule.versions is not None and version not in rule.versions:
+            continue
+        scope = Scope(model, layout, version, owner=rule.name, whole=True, ruled=True)
+        if rule.condition is not None:
+            yield RulePlan(rule, settled(rule.condition, scope))
+        elif rule.ascending is not None:
+            value = settled(maximum_of(rule.ascending), scope)
+            assert isinstance(value, EndValue) and isinstance(value.value, FieldValue)
+            array = next(fp for fp in fields if fp.name == value.array.field.name)
+            yield RulePlan(rule, None, array, replace(value.value, owner="item"))
 
 
 def _spelled_out(field_range: FieldRange | None, following: str) -> FieldRange | None:

@@ -19,7 +19,7 @@ Owner = str
 or the last element (``end``), of the entry around the rows that are written (``entry``), or of a part of a payload
 (:func:`owner_of_part`)."""
 
-End = OneOf["first", "last"]
+End = OneOf["first", "last", "max", "min"]
 Which = OneOf["row", "first", "last", "max", "min"]
 
 
@@ -110,7 +110,8 @@ class ElementValue:
 
 @dataclass(frozen=True, slots=True)
 class EndValue:
-    """What the first or the last element of an array has. Null where there is none."""
+    """What the first or the last element of an array has, or the largest or smallest number that any has. Null where there
+    is no element."""
 
     end: End
     array: FieldValue

@@ -374,8 +374,9 @@ class Resolver:
         return self.element(self.scope.item, path.names[1:], "item", path)
 
     def end_of(self, node: EndOf) -> Value:
-        if node.end in ("max", "min"):
-            message = f'"{node.end}" is about a column of the rows that are written'
+        is_extreme = node.end in ("max", "min")
+        if is_extreme and not self.scope.whole:
+            message = f'"{node.end}" is known when all elements are: it has a meaning in `rules`, `default` and `write`'
             raise self.fail("C022", message, node.array)
         array = self.path(node.array)
         if not isinstance(array, nodes.FieldValue) or not isinstance(array.field.type, ArrayType):
@@ -383,9 +384,23 @@ class Resolver:
             raise self.fail("C022", message, node.array)
         names = node.path.names if node.path is not None else ()
         value = self.element(array.field.type.element, names, "end", node.path or node.array)
+        if is_extreme and value.type != INT:
+            what = "numbers that may be null" if value.type.nullable else str(value.type)
+            raise self.fail("C022", f'"{node.end}" needs numbers, not {what}', node.path)
         there = self.scope.array == array.field.name and not array.holders
+        there = there or self.scope.ruled
         type_ = value.type.or_null(not there)
         return nodes.EndValue(node.end, array, value, type_)  # type: ignore[arg-type]
+
+
+def maximum_of(path: Expression) -> Expression:
+    """Return ``array.field`` as ``max(array).field``: what it names has to be there in the same way."""
+    node = path.node
+    if not isinstance(node, Path) or len(node.names) != 2:
+        return path
+    array = Path(node.names[:1], node.column)
+    field = Path(node.names[1:], node.column + len(node.names[0]) + 1)
+    return replace(path, node=EndOf("max", array, field))
 
 
 def settled(expression: Expression, scope: Scope, expected_enum: str | None = None) -> Value:

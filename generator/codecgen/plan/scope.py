@@ -23,7 +23,8 @@ class Scope:
     ``version`` None stands for all versions. ``owner`` is the name of the field that the expression belongs to,
     ``item`` what stands in the array ``array`` whose element is at hand: there is a first and a last one then.
     ``since`` is when the owner began to exist. With ``built`` the expression is worked out by the builder, which knows
-    all arrays from the start. ``holds`` are conditions that are known to hold where the expression is worked out.
+    all arrays from the start; with ``whole`` the arrays are there as a whole, so that there is a largest element.
+    With ``ruled`` it is a rule, which is not applied to arrays without elements. ``holds`` are conditions that are known to hold where the expression is worked out.
     """
 
     model: Model
@@ -34,6 +35,8 @@ class Scope:
     item: Element | None = None
     array: str | None = None
     built: bool = False
+    whole: bool = False
+    ruled: bool = False
     since: Since | None = None
     holds: tuple[Value, ...] = field(default=(), compare=False)
 

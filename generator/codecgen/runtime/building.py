@@ -7,7 +7,7 @@ from typing import Any
 
 import construct
 
-from codecgen.runtime.arrays import Array
+from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import BuildError
 from codecgen.runtime.fields import Field, Fields, contain
@@ -48,7 +48,17 @@ class Build:
                 missing = BuildError(f"{f.counts} is left out: its count must be given")
                 raise self.fields.at(missing, f)
         self.fill(parts)
+        self.check_rules()
         return b"".join(parts)
+
+    def check_rules(self) -> None:
+        """Refuse values that together break a rule of the layout."""
+        for rule in self.fields.rules if self.session.strict else ():
+            reason = rule.find_breach(self.obj)
+            if reason is not None:
+                if self.fields.by_name[rule.about].default is not None:
+                    reason += f"; leave {rule.about} out, and the builder works it out"
+                raise self.fields.in_rule(BuildError(reason), rule)
 
     def given(self, value: Any) -> Any:
         """What was given, with names that the layout has."""
@@ -66,7 +76,32 @@ class Build:
             there = f.when is None and f.tag is None
             if f.name not in obj and isinstance(f.codec, Array) and there:
                 obj[f.name] = construct.ListContainer() if f.default is None else None
+        for f in self.fields.all:
+            if f.fills and isinstance(items := obj.get(f.name), list):
+                self.fill_elements(f, items, obj)
         return obj
+
+    def fill_elements(self, f: Field, items: list[Any], obj: Any) -> None:
+        """Put into the elements of an array what they lack."""
+        elements = [(i, item) for i, item in enumerate(items) if isinstance(item, dict)]
+        for fill in f.fills:
+            base = obj.get(fill.base)
+            if base is None and elements:
+                base = elements[0][1].get(fill.given)
+            if base is None:
+                default = self.fields.by_name[fill.base].default
+                base = None if default is None else default(obj)
+            if not isinstance(base, int):
+                if any(fill.given in item for _, item in elements):
+                    raise BuildError("a number is needed").located(path=fill.base)
+                base = 0
+            else:
+                obj[fill.base] = base
+            for i, item in elements:
+                try:
+                    fill.apply(item, i, base)
+                except BuildError as error:
+                    raise self.fields.at(prefixed(error, f"[{i}]"), f) from None
 
     def padding(self, f: Field, codec: Padding, before: int) -> bytes:
         value = self.obj.get(f.name)
@@ -132,6 +167,8 @@ class Build:
             return value_of(default_of(f), f)
         if f.default is not None:
             value = f.default(self.obj)
+            if value is None and f.absent is not None:
+                return f.absent
             if value is not None or nullable(f):
                 return value
         elif isinstance(f.codec, Bits):

@@ -6,7 +6,18 @@ from codecgen.runtime.byte_strings import Bytes, Text
 from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.compressed_section import Compressed
 from codecgen.runtime.enums import Enumeration
-from codecgen.runtime.fields import Field, Rule, end_of, minus, ordered, plus, value_at
+from codecgen.runtime.fields import (
+    Field,
+    Fill,
+    Rule,
+    end_of,
+    max_of,
+    min_of,
+    minus,
+    ordered,
+    plus,
+    value_at,
+)
 from codecgen.runtime.layout import Choice, Layout, Lazy
 from codecgen.runtime.lines_file import EachLine, LinesFile, LineValue, TextLine
 from codecgen.runtime.nullable import Nullable
@@ -23,6 +34,7 @@ from codecgen.runtime.primitives import (
     wrap,
 )
 from codecgen.runtime.properties_file import PropertiesFile, Property
+from codecgen.runtime.rules import LayoutRule
 from codecgen.runtime.tags import Tags
 from codecgen.runtime.text_values import Base64Uuid, Decimal, RestOfLine, Word
 from codecgen.runtime.zero_bytes import Padding, ZeroFilled, ZeroTerminated
@@ -44,10 +56,12 @@ __all__ = [
     "EnumField",
     "Enumeration",
     "Field",
+    "Fill",
     "Float32",
     "Float64",
     "Integer",
     "Layout",
+    "LayoutRule",
     "Lazy",
     "LineValue",
     "LinesFile",
@@ -67,6 +81,8 @@ __all__ = [
     "ZeroFilled",
     "ZeroTerminated",
     "end_of",
+    "max_of",
+    "min_of",
     "minus",
     "ordered",
     "plus",

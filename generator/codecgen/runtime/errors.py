@@ -116,6 +116,10 @@ class ValueRefused(ParseError):
     """The bytes are whole but hold a value that the layout does not allow."""
 
 
+class RuleBroken(ValueRefused):
+    """The fields of a layout together break one of its rules."""
+
+
 class TrailingError(ParseError):
     """Bytes are left over where the layout ends."""
 

@@ -12,9 +12,11 @@ from codecgen.runtime.arrays import E, prefixed
 from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.checksums import checksum as checksum_function
 from codecgen.runtime.checksums import masked
+from codecgen.runtime.errors import BuildError
 from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.parsed import Derived
 from codecgen.runtime.primitives import Codec
+from codecgen.runtime.rules import LayoutRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,31 @@ def _told(value: Any) -> str:
     return f"an array of {len(value)}" if isinstance(value, list) else repr(value)
 
 
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """What a build puts into ``field`` of the elements of an array: what the element has under the name ``given``, less the field
+    ``base`` of the layout around it. An element with neither gets ``otherwise`` (None: its index)."""
+
+    field: str
+    given: str
+    base: str
+    otherwise: int | None = None
+
+    def apply(self, item: dict[str, Any], index: int, base: int) -> None:
+        """Put the value into an element. Raises BuildError if it has two values that contradict each other."""
+        given = item.pop(self.given, None)
+        if given is None:
+            if item.get(self.field) is None:
+                item[self.field] = index if self.otherwise is None else self.otherwise
+            return
+        if not isinstance(given, int):
+            raise BuildError(f"a number is needed, not {given!r}").located(path=self.given)
+        value = item.setdefault(self.field, given - base)
+        if value != given - base:
+            reason = f"{self.given} is {given}, but {self.base} {base} and {self.field} {value} make it {base + value}"
+            raise BuildError(f"{reason}: give one of the two").located(path=self.given)
+
+
 class Field:
     """One field.
 
@@ -48,7 +75,7 @@ class Field:
     it fills in; the parser verifies them. ``valid`` and ``refuse`` are rules about the fields so far.
     ``spelled`` is the name in the format's own documents, ``hidden`` fields are left out where people
     read. ``tag`` is the number of a tagged field: it has no bytes of its own, but lies in the section of
-    them. ``absent`` is the number that means that there is no value, ``unit`` that of the number; these are for people, too.
+    them. ``fills`` are what builders put into the elements of an array. ``absent`` is the number that means that there is no value, ``unit`` that of the number; these are for people, too.
     """
 
     def __init__(
@@ -74,11 +101,13 @@ class Field:
         tag: int | None = None,
         absent: int | None = None,
         unit: str | None = None,
+        fills: tuple[Fill, ...] = (),
     ) -> None:
         self.name = name
         self.codec = codec
         self.absent = absent
         self.unit = unit
+        self.fills = fills
         self.line = line
         self.spelled = spelled or name
         self.hidden = hidden
@@ -114,6 +143,7 @@ class Fields:
         self.by_name = {f.name: f for f in self.all}
         self.tagged = tuple(f for f in self.all if f.tag is not None)
         self.source_file = source_file
+        self.rules: tuple[LayoutRule, ...] = ()
         for f in self.all:
             if f.measures is not None:
                 first, own = self.names.index(f.measures[0]), self.names.index(f.name)
@@ -140,6 +170,10 @@ class Fields:
     def covered(self, f: Field) -> tuple[int, ...]:
         """The indices of the fields that a checksum covers."""
         return tuple(i for first, last in f.covers for i in self.field_range(first, last))
+
+    def in_rule(self, error: E, rule: LayoutRule) -> E:
+        """Name the field and the line of YAML of a broken rule in an error."""
+        return error.located(path=rule.about, schema=f"{self.source_file}:{rule.line}")
 
     def _inner_first(self) -> tuple[Field, ...]:
         """The checksums: one that another one covers comes first."""
@@ -186,6 +220,16 @@ def end_of(items: Any, index: int, *names: str) -> Any:
     if not items:
         return None
     return value_at(items[index], *names)
+
+
+def max_of(items: Any, *names: str) -> Any:
+    """Return the largest value of a field of the elements of an array; None if there are no elements."""
+    return max((value_at(item, *names) for item in items), default=None) if items else None
+
+
+def min_of(items: Any, *names: str) -> Any:
+    """Return the smallest value of a field of the elements of an array; None if there are no elements."""
+    return min((value_at(item, *names) for item in items), default=None) if items else None
 
 
 def value_at(value: Any, *names: str) -> Any:

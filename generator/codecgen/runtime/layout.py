@@ -28,6 +28,7 @@ from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsed import Derived, Parsed, make_class
 from codecgen.runtime.parsing import Opened, Parse
 from codecgen.runtime.primitives import Codec, EnumField, Integer, Varint
+from codecgen.runtime.rules import LayoutRule
 from codecgen.runtime.zero_bytes import Padding
 
 
@@ -107,6 +108,10 @@ class Layout(EntryPoint[P, Any], Codec):
         for d in derived:
             if d.each is not None:
                 self.by_name[d.each].of_each[d.name] = d
+
+    def requires(self, *rules: LayoutRule) -> None:
+        """Set the rules that strict parsers and builders apply to all fields together."""
+        self.related.rules = rules
 
     # ------------------------------------------------------------ places
 
@@ -213,12 +218,21 @@ class Layout(EntryPoint[P, Any], Codec):
 
     # ------------------------------------------------------------ building
 
-    def build(self, obj: Mapping[str, Any], *, level: int | None = None) -> bytes:
-        """Bytes for a mapping with the layout's fields. Lengths, counts, checksums and compression are worked out.
+    def build(
+        self, obj: Mapping[str, Any], *, level: int | None = None, strict: bool = True
+    ) -> bytes:
+        """Build bytes from a mapping with the layout's fields. Lengths, counts, checksums and compression are worked out.
 
-        ``level`` is the compression level. Raises :class:`~codecgen.runtime.errors.BuildError`.
+        Args:
+            obj: The values by the names of the fields. Fields with a default may be left out.
+            level: The compression level.
+            strict: Whether to refuse values that together break a rule of a layout. What readers do with such bytes can be
+                tested with ``strict=False``.
+
+        Raises:
+            BuildError: if a value is missing, is not one that the field can have, or breaks a rule.
         """
-        return self.write(obj, None, Session(level=level))
+        return self.write(obj, None, Session(level=level, strict=strict))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         session.deeper()
@@ -379,9 +393,11 @@ class Choice(EntryPoint[P, Any], Codec):
                     return layout
         return self.cases.get(value) if isinstance(value, int) else None
 
-    def build(self, obj: Mapping[str, Any], *, level: int | None = None) -> bytes:
+    def build(
+        self, obj: Mapping[str, Any], *, level: int | None = None, strict: bool = True
+    ) -> bytes:
         """See :meth:`Layout.build`."""
-        return self.write(obj, None, Session(level=level))
+        return self.write(obj, None, Session(level=level, strict=strict))
 
 
 class Lazy(Codec):

@@ -40,7 +40,8 @@ class Session:
     """One parse or build: how strict, how much, and what was noticed.
 
     A strict parser refuses everything that the layout does not allow. A lenient one takes the freedoms that
-    the schema lists, and wrong checksums, and notes them in ``findings``. With ``any_version`` it also takes a version that
+    the schema lists, and wrong checksums, and notes them in ``findings``. It looks at the rules of layouts only with ``rules``, and
+    notes those that are broken. With ``any_version`` it also takes a version that
     is not that of the layout, with ``torn`` what is there of a section of elements that is longer than what is around it.
     ``trace`` gathers (path, first byte, byte after the last, in the decompressed stream?) of every field. With it,
     ``begun`` gathers layouts and arrays by their paths as they are begun: what is there of them when an error ends the
@@ -59,6 +60,7 @@ class Session:
     level: int | None = None
     section: tuple[int, int] | None = None
     any_version: bool = False
+    rules: bool = False
     torn: bool = False
 
     def deeper(self) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+import construct
 
 from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.errors import (
     ChecksumError,
     CodecError,
     LengthError,
+    RuleBroken,
     TrailingError,
     ValueRefused,
     shown,
@@ -89,6 +92,7 @@ class Parse:
         for f in self.fields.all:
             self.field(f)
         self.finish()
+        self.check_rules(self.obj)
         return self.obj
 
     def open(self) -> Opened:
@@ -99,6 +103,7 @@ class Parse:
                 self.field(f)
             if isinstance(last.codec, Array):
                 self.begin(last)
+                self.check_rules(self.obj, of_elements=False)
                 array = LastArray(last.name)
                 return Opened(
                     self.obj,
@@ -109,6 +114,7 @@ class Parse:
                 )
             self.field(last)
             self.finish()
+            self.check_rules(self.obj)
         except CodecError as error:
             return Opened(self.obj, iter(()), error.without_frames())
         return Opened(self.obj, iter(()))
@@ -129,13 +135,19 @@ class Parse:
         return self.fields.at(error if i is None else prefixed(error, f"[{i}]"), f, self.source)
 
     def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
-        findings = self.source.session.findings
+        session = self.source.session
+        findings = session.findings
+        ruled = (session.strict or session.rules) and any(
+            rule.array == f.name for rule in self.fields.rules
+        )
+        kept: list[Any] = []
         if f.refuse is not None or f.valid is not None:
             # What the field says holds for all of the array: its elements come when they are known.
             self.value(f)
             found = self.obj[f.name]
             array.there = found is not None
             self.finish()
+            self.check_rules(self.obj, of_elements=True)
             yield from found or ()
             return
         if f.when is None or f.when(self.obj):
@@ -144,6 +156,8 @@ class Parse:
                 for item in codec.items(self.source, self.obj, array):
                     for finding in findings[noticed:]:
                         self.fields.at(finding, f)
+                    if ruled:
+                        kept.append(item)
                     yield item
                     noticed = len(findings)
                 for finding in findings[noticed:]:
@@ -153,6 +167,24 @@ class Parse:
                     self.fields.at(finding, f)
                 raise self.fields.at(error, f, self.source) from None
         self.finish()
+        if ruled:
+            self.check_rules({**self.obj, f.name: kept}, of_elements=True)
+
+    def check_rules(self, fields: Mapping[str, Any], *, of_elements: bool | None = None) -> None:
+        """Apply the rules of the layout. ``of_elements``: those that ask for elements of the last array, or the others."""
+        session = self.source.session
+        if not self.fields.rules or not (session.strict or session.rules):
+            return
+        this = construct.Container(fields)
+        last = self.fields.all[-1].name
+        for rule in self.fields.rules:
+            if of_elements is not None and (rule.array == last) is not of_elements:
+                continue
+            reason = rule.find_breach(this)
+            if reason is not None:
+                start, _ = self.starts.get(rule.about, (self.source.pos, 0))
+                error = RuleBroken(reason, self.source.where(start))
+                session.tolerate(self.fields.in_rule(error, rule))
 
     def field(self, f: Field) -> None:
         if f.tag is not None:  # in the section of tagged fields

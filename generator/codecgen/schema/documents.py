@@ -159,6 +159,11 @@ class ModelBuilder:
             accepts=accepts,
             flexible=cast(Any, r["flexible"]),
             derived=tuple(self.derived(r)),
+            fills=tuple(forms.fills(r["build"])),
+            rules=tuple(
+                forms.rule(key, value, forms.key_spans(r["rules"])[key])
+                for key, value in forms.entries(r["rules"])
+            ),
             examples=tuple(
                 forms.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
             ),

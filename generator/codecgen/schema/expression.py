@@ -61,7 +61,8 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class EndOf:
-    """``first(array).path`` or ``last(array).path``; of the rows that are written also ``max(column)``, ``min(column)``."""
+    """``first(array).path``, ``last(array).path``, ``max(array).path`` or ``min(array).path``. Of the rows that are written the
+    array is a column, without a path."""
 
     end: str
     array: Path
@@ -258,7 +259,7 @@ class _Parser:
             return Truth(token == "true")
         if token == "null":
             return Null()
-        if token in ("first", "last"):
+        if token in ("first", "last") or (token in _EXTREMES and self.peek() == "("):
             self.expect("(")
             array = self.path(*self.next())
             self.expect(")")
@@ -267,11 +268,6 @@ class _Parser:
                 self.next()
                 rest = self.path(*self.next())
             return EndOf(token, array, rest)
-        if token in _EXTREMES and self.peek() == "(":
-            self.next()
-            array = self.path(*self.next())
-            self.expect(")")
-            return EndOf(token, array, None)
         return self.path(token, column)
 
     def path(self, token: str, column: int) -> Path:

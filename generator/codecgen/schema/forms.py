@@ -8,7 +8,17 @@ from typing import Any, cast
 from codecgen.schema import yaml_tree
 from codecgen.schema.expression import Expression
 from codecgen.schema.expression import parse as parse_expression
-from codecgen.schema.model import Column, Derived, Example, Overhead, OverheadOf, Rows, Write
+from codecgen.schema.model import (
+    Column,
+    Derived,
+    Example,
+    Fill,
+    Overhead,
+    OverheadOf,
+    Rows,
+    Rule,
+    Write,
+)
 from codecgen.schema.reader import Record, Value, hex_bytes, integer
 from codecgen.schema.types import (
     BitMember,
@@ -170,6 +180,35 @@ def derived(name: str, r: Record, span: Span, array: str | None) -> Derived:
         since=cast(Since | None, r["since"]),
         places=r.places(),
     )
+
+
+def rule(name: str, r: Record, span: Span) -> Rule:
+    return Rule(
+        name=name,
+        about=str(r["about"]),
+        span=span,
+        condition=cast(Expression | None, r["is"]),
+        ascending=cast(Expression | None, r["ascending"]),
+        doc=r.text("doc"),
+        versions=cast(Versions | None, r["versions"]),
+        since=cast(Since | None, r["since"]),
+        places=r.places(),
+    )
+
+
+def fills(value: object) -> Iterator[Fill]:
+    """What builders put into the elements of arrays."""
+    for array, fields in entries(value):
+        for name, r in entries(fields):
+            yield Fill(
+                array=array,
+                target=name,
+                given=str(r["from"]),
+                base=str(r["less"]),
+                otherwise=None if r["otherwise"] == "index" else cast(int, r["otherwise"]),
+                span=key_spans(fields)[name],
+                places=r.places(),
+            )
 
 
 def columns(value: object) -> tuple[Column, ...]:

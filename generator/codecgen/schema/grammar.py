@@ -135,6 +135,14 @@ FORMS: Mapping[str, Form] = {
                 "Fields that are written only where they differ from their defaults, by number.",
             ),
             "derived": Key(MapOf(Anything()), "Values worked out from the fields."),
+            "rules": Key(
+                MapOf(Use("rule")),
+                "What all fields together have to meet. Strict readers and builders refuse the rest; lenient readers do not look.",
+            ),
+            "build": Key(
+                MapOf(MapOf(Use("fill"))),
+                "What callers of builders may give in the elements of an array instead of a field: array, field, and how.",
+            ),
             "examples": Key(ListOf(Use("example")), "Bytes beside what they mean."),
             "overhead": Key(
                 Use("overhead"), "A table of the bytes that layouts add to what they carry."
@@ -351,6 +359,42 @@ FORMS: Mapping[str, Form] = {
             "unit": Key(Word(), "Unit of the number."),
             "versions": _VERSIONS,
             "since": SINCE,
+        },
+    ),
+    "rule": Form(
+        "What all fields of a layout together have to meet.",
+        {
+            "about": Key(Name(), "The field that errors name.", True),
+            "is": Key(
+                Code(),
+                "The condition. It names any field, and `first(array).field`, `last(array).field`, `max(array).field`, "
+                "`min(array).field`: it is not applied to an array without elements. Sums wrap in 64 bits.",
+            ),
+            "ascending": Key(
+                Code(),
+                "`array.field`: in each element the number is larger than in the element before.",
+            ),
+            "doc": DOC,
+            "versions": _VERSIONS,
+            "since": SINCE,
+        },
+        one_of=(("is", "ascending"),),
+    ),
+    "fill": Form(
+        "What a builder puts into a field of the elements of an array.",
+        {
+            "from": Key(Name(), "The name under which an element may have a value instead.", True),
+            "less": Key(
+                Name(),
+                "The field of the layout that is subtracted from it. If it is not given, it is what the first element has, or "
+                "its default.",
+                True,
+            ),
+            "otherwise": Key(
+                Either((OneOf(("index",)), Integer())),
+                "What an element gets that has neither: a number, or its `index`.",
+                True,
+            ),
         },
     ),
     "formerly": Form(

@@ -136,6 +136,43 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
+class Rule:
+    """What all fields of a layout together have to meet: strict readers and builders refuse the rest, lenient readers do not
+    look. ``about`` is the field that errors name. Either ``condition`` has to hold, or each element of an array has a larger
+    number than the element before it (``ascending``: the path ``array.field``)."""
+
+    name: str
+    about: str
+    span: Span
+    condition: Expression | None = None
+    ascending: Expression | None = None
+    doc: str = ""
+    versions: Versions | None = None
+    since: Since | None = None
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The rule on one line, as YAML has it."""
+        return str(self.condition) if self.condition is not None else f"{self.ascending} ascends"
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """What builders put into the field ``target`` of the elements of an ``array``: the value that the element has under the name
+    ``given``, less the field ``base`` of the layout. An element with neither gets ``otherwise`` (None: its index). Without a
+    ``base`` it is what the first element has under ``given``, or else its default."""
+
+    array: str
+    target: str
+    given: str
+    base: str
+    otherwise: int | None
+    span: Span
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """Bytes beside what they mean. ``data`` None: the bytes are what the builder makes of ``value``."""
 
@@ -193,6 +230,8 @@ class Layout:
     flexible: Versions | Literal["never"] | None = None
     """The versions with compact lengths and a section of tagged fields; None for a layout whose fields all say their lengths."""
     derived: tuple[Derived, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    fills: tuple[Fill, ...] = ()
     examples: tuple[Example, ...] = ()
     overhead: Overhead | None = None
     is_local: bool = False
@@ -208,6 +247,11 @@ class Layout:
         """The fields that exist in a version."""
         there = (f for f in self.fields if f.versions is None or version in f.versions)
         return tuple(f.in_versions((version,)) for f in there)
+
+    def fills_of(self, array: str, version: int | None) -> tuple[Fill, ...]:
+        """What builders put into the elements of an array in a version of the layout."""
+        there = {f.name for f in self.fields_of(version)}
+        return tuple(fill for fill in self.fills if fill.array == array and fill.base in there)
 
     def all_versions(self) -> tuple[int | None, ...]:
         """Every version, or ``(None,)`` for a layout without versions."""

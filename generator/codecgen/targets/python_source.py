@@ -19,10 +19,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """``lambda parameters: term and term``, a term in a line of its own where they are too long for one."""
+    """``lambda parameters: term and term``, a term in a line of its own where they are too long for one. ``operator`` is
+    ``and`` or ``or``."""
 
     parameters: str
     terms: tuple[str, ...]
+    operator: str = "and"
 
 
 Code = str | Call | Condition
@@ -67,7 +69,7 @@ def flat(code: Code) -> str:
     if isinstance(code, str):
         return code
     if isinstance(code, Condition):
-        return f"lambda {code.parameters}: {' and '.join(code.terms)}"
+        return f"lambda {code.parameters}: {f' {code.operator} '.join(code.terms)}"
     opening, closing = tuple(code.brackets)
     items = ", ".join(name + flat(item) for name, item in code.items)
     if code.brackets == "()" and not code.head and len(code.items) == 1:
@@ -87,7 +89,7 @@ def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
         if len(code.terms) == 1:
             return line
         pad = " " * (indent + 4)
-        terms = f"\n{pad}and ".join(code.terms)
+        terms = f"\n{pad}{code.operator} ".join(code.terms)
         return f"lambda {code.parameters}: (\n{pad}{terms}\n{' ' * indent})"
     if not code.items:
         return line

@@ -130,11 +130,13 @@ class BlockScanner(Scanner):
         policy: Policy | str = Policy.KAFKA,
         *,
         records: bool = True,
+        check_rules: bool = False,
         sizes: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(path, columns, policy, **options)
         self.reader.records = records
+        self.reader.check_rules = check_rules
         self.sizes = sizes and records
 
     def items(self) -> Generator[Block | Batch, None, None]:
@@ -149,6 +151,7 @@ class BlockScanner(Scanner):
             [column.name for column in self.columns],
             limits=self.limits,
             full_check=self.policy is Policy.STRICT,
+            rules=self.policy is Policy.STRICT or self.reader.check_rules,
             kernels=self.kernels,
             sizes=self.sizes,
         )
@@ -171,6 +174,7 @@ class BlockReader:
         limits: Limits | None = None,
         engine: Engine = "auto",
         records: bool = True,
+        check_rules: bool = False,
         chunk_bytes: int = CHUNK_BYTES,
         tail: Tail | str = Tail.REFERENCE,
         rescue: bool = True,
@@ -179,7 +183,7 @@ class BlockReader:
     ) -> None:
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
         options |= {"chunk_bytes": chunk_bytes, "tail": tail, "rescue": rescue, "size": size}
-        options |= {"next_base": next_base}
+        options |= {"next_base": next_base, "check_rules": check_rules}
         self.policy = policy
         self.options = options
         self.path = place_of(path)

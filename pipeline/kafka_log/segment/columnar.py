@@ -332,6 +332,7 @@ class Scanner:
             self.columns,
             limits=self.limits,
             full_check=self.policy is Policy.STRICT,
+            rules=self.policy is Policy.STRICT,
             kernels=self.kernels,
         )
 

@@ -189,7 +189,13 @@ class Run:
         """The entry at this place, of its bytes. Raises CodecError."""
         reader = self.reader
         return reader.engine(
-            data, self.position, self.name, reader.policy, reader.limits, reader.records
+            data,
+            self.position,
+            self.name,
+            reader.policy,
+            reader.limits,
+            reader.records,
+            reader.check_rules,
         )
 
     def settle_offsets(self, batch: Batch) -> None:

@@ -44,7 +44,8 @@ class SegmentReader:
 
     Iterate to get :class:`Batch` objects in the order of the file; then ``end`` says how it ended. Memory holds
     one batch at a time. ``start`` and ``stop`` bound the bytes to read (``start`` must be the first byte of a batch;
-    entries that begin before ``stop`` are read). ``records=False`` reads headers only. ``tail`` says what may lie after the
+    entries that begin before ``stop`` are read). ``records=False`` reads headers only. With ``check_rules`` the findings of batches name the
+    rules of their layout that they break; ``strict`` raises these. ``tail`` says what may lie after the
     last whole batch: what is normal there is no error and not lost, and ``end.note`` names it.
 
     Under ``salvage`` what can be read of batches that are not good is given, and told; without ``rescue`` they are lost.
@@ -68,6 +69,7 @@ class SegmentReader:
         start: int = 0,
         stop: int | None = None,
         records: bool = True,
+        check_rules: bool = False,
         tail: Tail | str = Tail.REFERENCE,
         rescue: bool = True,
         size: int | None = None,
@@ -82,6 +84,7 @@ class SegmentReader:
         self.start = start
         self.stop = stop
         self.records = records
+        self.check_rules = check_rules
         self.tail = Tail(tail)
         self.rescue = rescue
         self.size = size
@@ -91,8 +94,8 @@ class SegmentReader:
 
     @property
     def reads_plain(self) -> bool:
-        """Whether batches are verified, and their records left alone."""
-        return not self.records
+        """Whether batches are verified, and their records and the rules of their layouts left alone."""
+        return not self.records and not self.check_rules and self.policy is not Policy.STRICT
 
     @cached_property
     def engine(self) -> Engine:
@@ -103,7 +106,9 @@ class SegmentReader:
     def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
         """The entry of ``size`` bytes at a place, with what it holds or without. Raises CodecError."""
         data = run.read(position, size)
-        return self.engine(data, position, run.name, self.policy, self.limits, records)
+        return self.engine(
+            data, position, run.name, self.policy, self.limits, records, self.check_rules
+        )
 
     def __iter__(self) -> Iterator[Batch]:
         with self.opened() as run:

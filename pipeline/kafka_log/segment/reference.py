@@ -1,6 +1,6 @@
 """Bytes of one entry -> a :class:`Batch`, by the generated Construct codecs.
 
-An engine is a function ``(data, position, file, policy, limits) -> Batch``. All knowledge of the bytes is in the generated
+An engine is a function like :func:`construct_engine`. All knowledge of the bytes is in the generated
 codecs, and in the generated rows of the views: this module fills in by name what readers of logs expect.
 """
 
@@ -23,7 +23,7 @@ from kafka_log.segment.framing import HEADER_START, layout_of
 from kafka_log.segment.model import Batch, Policy, Problem, Record, is_own_checksum
 from kafka_log.segment.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 
-Engine = Callable[[bytes, int, str, Policy, Limits, bool], Batch]
+Engine = Callable[[bytes, int, str, Policy, Limits, bool, bool], Batch]
 
 _HEADS = {
     case: (case.fields(OF_BATCH + MORE_OF_BATCH), case.values(OF_BATCH), case.values(MORE_OF_BATCH))
@@ -35,12 +35,19 @@ _ROWS = {case: (case.values(OF_RECORD), case.values(MORE_OF_RECORD)) for case in
 
 
 def construct_engine(
-    data: bytes, position: int, file: str, policy: Policy, limits: Limits, with_records: bool
+    data: bytes,
+    position: int,
+    file: str,
+    policy: Policy,
+    limits: Limits,
+    with_records: bool,
+    check_rules: bool = False,
 ) -> Batch:
     """Decode one entry that begins at ``position`` of ``file``.
 
     Under ``strict`` the first problem is raised; otherwise problems are in the batch, with the records before them.
-    Without ``with_records`` batches that say how many records they have are not decompressed, and have no records.
+    With ``check_rules`` the findings of the batch say which rules of its layout it breaks, under every policy. Without
+    ``with_records`` batches that say how many records they have are not decompressed, and have no records.
     """
     session = Session(
         strict=policy is Policy.STRICT,
@@ -48,6 +55,7 @@ def construct_engine(
         file=file,
         any_version=True,
         torn=policy is Policy.SALVAGE,
+        rules=check_rules,
     )
     source = Source(data, session, origin=position)
     layout = layout_of(LOG_ENTRY.peek(source))

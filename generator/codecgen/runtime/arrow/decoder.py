@@ -144,19 +144,20 @@ class Decoder:
         *,
         limits: Limits | None = None,
         full_check: bool = False,
+        rules: bool = False,
         max_rows: int = 1 << 20,
         kernels: ModuleType | None = None,
         allocate: Allocate = pa.allocate_buffer,
         decompress: bool = True,
         sizes: bool = False,
     ) -> None:
-        """Without ``decompress`` compressed entries that say how many rows they have are verified, and give none. ``sizes``: rows come
+        """With ``rules`` entries that break a rule of their layout are rejected. Without ``decompress`` compressed entries that say how many rows they have are verified, and give none. ``sizes``: rows come
         with those of sections."""
         self.view = view
         self.columns = tuple(columns)
         self.schema = schema_of(columns)
         self.limits = limits or Limits()
-        self.full_check = full_check
+        self.full_check = int(full_check) | 2 * int(rules)
         self.max_rows = max_rows
         self.kernels = kernels or load_kernels(view)
         self.allocate = allocate
@@ -170,6 +171,7 @@ class Decoder:
                 self.kernels,
                 limits=self.limits,
                 full_check=full_check,
+                rules=rules,
                 decompress=decompress,
                 sizes=sizes,
             )
@@ -213,7 +215,7 @@ class Decoder:
                 yield Rejected(start + bias, None)
                 return
             count, start, why, self.rows = kernels[0](
-                self.table_address, ENTRIES, start, end, self.limits.elements, int(self.full_check)
+                self.table_address, ENTRIES, start, end, self.limits.elements, self.full_check
             )
             yield from self._entries(chunk, int(count), bias, kernels)
             if why == _SECTION_FOLLOWS:

@@ -63,7 +63,10 @@ Columns = Mapping[str, Callable[[Any], Any]]
 class Case:
     """How rows of one kind are read. ``open`` reads entries up to their elements (None: entries are rows themselves),
     ``read`` reads what becomes rows. ``shared`` columns are worked out once for each entry, the others for each row.
-    ``ends``: some need fields of an entry's first or last element. ``refuse`` says of which entries there are to be no rows."""
+    ``ends``: some need fields of an entry's first or last element. ``refuse`` says of which entries there are to be no rows.
+
+    In a full check each of ``rules`` says in which entries it holds, each of ``row_rules`` in which of those that have rows, and
+    the numbers ``ascending`` of the rows ascend in each entry."""
 
     name: str
     read: Callable[[Walk], Fields]
@@ -74,6 +77,9 @@ class Case:
     at_least: int = 0
     ends: bool = False
     refuse: Callable[[Any], Vector] | None = None
+    rules: tuple[Callable[[Any], Vector], ...] = ()
+    row_rules: tuple[Callable[[Any], Vector], ...] = ()
+    ascending: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from codecgen.runtime.arrow.numpy_elements import places
 from codecgen.runtime.arrow.numpy_fields import Walk
 from codecgen.runtime.arrow.numpy_index import find
 from codecgen.runtime.arrow.numpy_memory import Fields, Memory, Vector, missing, to_arrow
+from codecgen.runtime.arrow.numpy_rules import RowRules
 from codecgen.runtime.arrow.output_buffers import arrow_type, schema_of
 from codecgen.runtime.arrow.view import Codec, Column, View
 from codecgen.runtime.compression import decompress
@@ -127,6 +128,7 @@ class NumpyDecoder:
         *,
         limits: Limits | None = None,
         full_check: bool = False,
+        rules: bool = False,
         decompress: bool = True,
         sizes: bool = False,
     ) -> None:
@@ -137,6 +139,7 @@ class NumpyDecoder:
         self.schema = schema_of(columns)
         self.limits = limits or Limits()
         self.full_check = full_check
+        self.rules = rules
         self.layouts = {kind: layout for layout in readers.LAYOUTS for kind in layout.kinds}
         self.cases: Sequence[Case] = readers.CASES
         self.scratch = Chunk(0)
@@ -213,6 +216,8 @@ class NumpyDecoder:
         assert case.open is not None
         walk = Walk(memory, start, end, self.limits.elements)
         whole = case.open(walk)
+        for holds in case.rules if self.rules else ():
+            walk.refuse(~holds(Fields(entry=whole.fields)))
         passed = ~walk.bad & (whole.codec != 0) & (whole.count >= 0)
         if self.decompress:
             passed[:] = False
@@ -349,11 +354,16 @@ class NumpyDecoder:
         owners = np.repeat(np.arange(len(counts)), counts)
         row_ends = entries.row_ends()
         batches = []
+        rules = RowRules(entries.section.fields, counts, entries.first) if self.rules else None
         for own in entries.turns():
             walk = Walk(entries.memory, entries.rows[own], row_ends[own], self.limits.elements)
             item = case.read(walk)
             if case.open is not None and case.prefix is None:
                 walk.refuse(walk.p != walk.end)
+            if rules is not None:
+                rules.add(item)
+                for holds in case.rules if case.open is None else ():
+                    walk.refuse(~holds(Fields(item=item)))
             if walk.bad.any():
                 bad = np.zeros(len(counts), np.bool_)
                 bad[owners[own][walk.bad]] = True
@@ -361,6 +371,10 @@ class NumpyDecoder:
             if len(counts) == 1:
                 counts = np.array([len(walk.p)], np.int64)
             batches.append(self._columns(entries, item, ends, counts))
+        if rules is not None:
+            broken = rules.find_breaches(case)
+            if broken.any():
+                return None, broken
         if len(batches) == 1:
             return batches[0], counts
         return pa.Table.from_batches(batches).combine_chunks().to_batches()[0], counts

@@ -29,16 +29,16 @@ class PythonExpressions:
         return f"lambda {self.this if needs else '_'}: {self.text(value)}"
 
     def condition(self, value: Value) -> Code:
-        """The same of a condition: what all has to hold may stand in lines of their own."""
-        if not isinstance(value, nodes.Logical) or value.operator != "and":
+        """The same of a condition: what is joined by ``and``, or by ``or``, may stand in lines of their own."""
+        if not isinstance(value, nodes.Logical):
             return self.function(value)
-        return Condition(self.this, tuple(self.terms(value)))
+        return Condition(self.this, tuple(self.terms(value, value.operator)), value.operator)
 
-    def terms(self, value: Value) -> list[str]:
-        """What is joined by ``and``."""
-        if isinstance(value, nodes.Logical) and value.operator == "and":
-            return [*self.terms(value.left), *self.terms(value.right)]
-        return [self.logical("and", value)]
+    def terms(self, value: Value, operator: str) -> list[str]:
+        """What is joined by an operator."""
+        if isinstance(value, nodes.Logical) and value.operator == operator:
+            return [*self.terms(value.left, operator), *self.terms(value.right, operator)]
+        return [self.logical(operator, value)]
 
     def body(self, value: Value) -> list[str]:
         """The value as the lines of a function body; if/else chains become statements."""
@@ -110,6 +110,9 @@ class PythonExpressions:
         inner: nodes.FieldValue | nodes.BitValue | nodes.ElementValue,
     ) -> str:
         names = () if isinstance(inner, nodes.ElementValue) else inner.names
+        if end in ("max", "min"):
+            arguments: tuple[str, ...] = (self.text(array), *map(_quoted, names))
+            return f"{self.help(f'{end}_of')}({', '.join(arguments)})"
         arguments = (self.text(array), "0" if end == "first" else "-1", *map(_quoted, names))
         return f"{self.help('end_of')}({', '.join(arguments)})"
 

@@ -16,6 +16,7 @@ from codecgen.targets.construct.field_codecs import RUNTIME
 from codecgen.targets.construct.homes import class_name, import_line, symbol
 from codecgen.targets.construct.texts import TextCodecs
 from codecgen.targets.python_source import (
+    WIDTH,
     Call,
     Code,
     assign,
@@ -113,6 +114,7 @@ class Module(TextCodecs):
             self.derived(layout, value)
         for plan in plans:
             self.derives(plan)
+            self.requires(plan)
 
     def derives(self, plan: LayoutPlan) -> None:
         """Say what a layout derives, so that what is parsed has it."""
@@ -131,6 +133,38 @@ class Module(TextCodecs):
         if items:
             name = symbol(plan.name, plan.version)
             self.part(render(call(f"{name}.derives", *items)), apart=True)
+
+    def requires(self, plan: LayoutPlan) -> None:
+        """Set the rules of a layout."""
+        items: list[Code] = []
+        for found in plan.rules:
+            rule = found.rule
+            holds: Code | None = None
+            if found.condition is not None:
+                expressions = self.expressions(bits=64)
+                holds = expressions.condition(found.condition)
+                self.runtime |= expressions.helpers
+            items.append(
+                call(
+                    self.use("LayoutRule"),
+                    string(rule.name),
+                    string(rule.about),
+                    string(rule.text),
+                    line=str(rule.span.line),
+                    doc=None if not rule.doc else string(rule.doc),
+                    holds=holds,
+                    ascending=None
+                    if found.ascending is None
+                    else string(found.ascending.field.name),
+                    array=None if found.elements_of is None else string(found.elements_of),
+                )
+            )
+        if items:
+            name = symbol(plan.name, plan.version)
+            text = render(call(f"{name}.requires", *items))
+            if any(len(line) > WIDTH for line in text.splitlines()):
+                text += "  # fmt: skip"
+            self.part(text, apart=True)
 
     def one(self, plan: LayoutPlan) -> str:
         name = symbol(plan.name, plan.version)
@@ -170,7 +204,17 @@ class Module(TextCodecs):
             tag=None if f.tag is None else str(f.tag),
             absent=None if f.absent is None else str(f.absent),
             unit=None if f.unit is None else string(f.unit),
+            fills=self.fills(plan, f.name),
         )
+
+    def fills(self, plan: LayoutPlan, array: str) -> Code | None:
+        """What builders put into the elements of an array."""
+        items: list[tuple[str, Code]] = []
+        for fill in plan.layout.fills_of(array, plan.version):
+            names = map(string, (fill.target, fill.given, fill.base))
+            otherwise = None if fill.otherwise is None else str(fill.otherwise)
+            items.append(("", call(self.use("Fill"), *names, otherwise=otherwise)))
+        return Call("", tuple(items)) if items else None
 
     def spelled(self, name: str, spelled: str | None) -> str | None:
         """The name in the format's own documents, where it is another."""

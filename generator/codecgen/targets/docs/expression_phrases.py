@@ -25,6 +25,7 @@ _IS = {
     ">": "is greater than",
     ">=": "is at least",
 }
+_ENDS = {"max": "largest", "min": "smallest"}
 CHECKSUMS = {name: crc.title for name, crc in CRCS.items()}
 
 
@@ -60,8 +61,10 @@ def value(node: Node) -> Phrase:
         case Null():
             return said("null")
         case EndOf(end, array, None):
-            return join(("the", end, "of", formula(array)))
+            return join(("the", _ENDS.get(end, end), "of", formula(array)))
         case EndOf(end, array, path):
+            if end in _ENDS:
+                return join(("the", _ENDS[end], code(path), "of", formula(array)))
             return join((code(path), "of the", end, "of", formula(array)))
         case _:
             return formula(node)

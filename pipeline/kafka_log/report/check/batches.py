@@ -10,7 +10,7 @@ from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.bytes_of_files import only_zeros
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.tails import tail_kind
-from kafka_log.report.check.walk import Walked
+from kafka_log.report.check.walk import RULES, Refused, Walked
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.model import Lost
@@ -33,6 +33,7 @@ class BatchCheck(Check):
         negative = is_counted & (walked.headers.count < 0)
         yield from self._negative(walked, negative)
         yield from self._records(walked, {*walked.headers.position[negative].tolist()})
+        yield from self._rules(walked)
         yield from self._magic(walked)
 
     def _run(self, walked: Walked, run: Lost) -> Iterator[Finding]:
@@ -101,7 +102,7 @@ class BatchCheck(Check):
     def _records(self, walked: Walked, but: Container[int]) -> Iterator[Finding]:
         """Name the batches whose records cannot all be read, but those at some positions."""
         for batch in walked.refused:
-            if batch.position in but:
+            if batch.position in but or batch.problem.at == RULES:
                 continue
             inner = batch.problem.at == "crc"
             lost = max((batch.last - batch.first + 1) - batch.read, 0)
@@ -118,6 +119,31 @@ class BatchCheck(Check):
                 first_offset=batch.first,
                 last_offset=batch.last,
                 records=lost if batch.count is None else max(batch.count - batch.read, 0),
+            )
+
+    def _rules(self, walked: Walked) -> Iterator[Finding]:
+        """Report the batches of a segment that break the same rule as one finding."""
+        broken: dict[str, list[Refused]] = {}
+        for batch in walked.refused:
+            if batch.problem.at == RULES:
+                where = batch.problem.error.where
+                broken.setdefault(f"{where.path} {where.schema}", []).append(batch)
+        for batches in broken.values():
+            first, last = batches[0], batches[-1]
+            many = (
+                "1 batch contradicts" if len(batches) == 1 else f"{len(batches)} batches contradict"
+            )
+            begin = "" if len(batches) == 1 else "In the first one "
+            yield self.context.finding(
+                "warning",
+                "batch_rules",
+                walked.segment.path,
+                f"{many} the rules that brokers hold producers to. {begin}{first.problem.error.reason}. Consumers read the "
+                "records; look-ups by offset or time, compaction and tools may go wrong.",
+                "Read the records without a range of offsets or timestamps, and repair or replace the program that wrote them.",
+                byte=first.position,
+                first_offset=first.first,
+                last_offset=last.last,
             )
 
     def _magic(self, walked: Walked) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from codecgen.runtime.errors import RuleBroken
 from kafka_log.disk.directory import Segment
 from kafka_log.report.header_pass import HeaderPass, Piece, pays
 from kafka_log.segment.block_reader import BlockReader
@@ -18,6 +19,7 @@ from kafka_log.segment.placement import in_order, outside
 from kafka_log.segment.reader import SegmentReader
 
 LEAST = "least_timestamp"
+RULES = "rules"
 OF_PRODUCER = ("producer_epoch", "base_sequence", "last_sequence")
 
 NOBODY_SAYS: Mapping[Segment, int | None] = MappingProxyType({})
@@ -27,7 +29,8 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A batch whose checksum is right, but whose records cannot all be read. ``read`` is how many can."""
+    """A batch whose checksum is right, but whose records cannot all be read, or which breaks a rule of its format (the
+    problem is at :data:`RULES`). ``read`` is how many records can be read."""
 
     position: int
     first: int
@@ -87,6 +90,7 @@ class Reading:
         def opened(segment: Segment) -> SegmentReader | BlockReader:
             options: dict[str, Any] = {"policy": Policy.SALVAGE, "records": self.deep}
             options |= {"rescue": False, "next_base": following.get(segment)}
+            options |= {"check_rules": self.deep}
             if fast:
                 return BlockReader(segment.path, engine=self.engine, **options)
             return SegmentReader(segment.path, **options)
@@ -127,10 +131,12 @@ def walk(
 def _refused(batch: Batch) -> list[Refused]:
     problems = list(batch.problems)
     problems += [Problem("crc", r.crc_error) for r in batch.records if r.crc_error is not None][:1]
-    if not problems:
-        return []
+    problems = problems[-1:] or [
+        Problem(RULES, error) for error in batch.findings if isinstance(error, RuleBroken)
+    ]
     first = batch.last_offset if batch.base_offset is None else batch.base_offset
     read = sum(record.crc_error is None for record in batch.records)
     return [
-        Refused(batch.position, first, batch.last_offset, batch.record_count, read, problems[-1])
+        Refused(batch.position, first, batch.last_offset, batch.record_count, read, problem)
+        for problem in problems[:1]
     ]

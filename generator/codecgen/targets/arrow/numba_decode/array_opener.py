@@ -26,6 +26,12 @@ from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.field_reader import check_number, null_of
 from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables
 from codecgen.targets.arrow.numba_decode.layout_reader import Reader
+from codecgen.targets.arrow.numba_decode.layout_rules import (
+    RULES,
+    WITH_RULES,
+    check_fields,
+    fields_of_rules,
+)
 from codecgen.targets.arrow.numba_decode.view import Kernels
 
 
@@ -72,6 +78,7 @@ class ArrayOpener:
         variables: Variables,
         row: Var,
         most: Var,
+        full_check: Var,
     ) -> None:
         self.kernels = kernels
         self.case = case
@@ -80,6 +87,7 @@ class ArrayOpener:
         self.variables = variables
         self.row = row
         self.most = most
+        self.full_check = full_check
 
     def emit(self, end: Expr) -> None:
         case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
@@ -104,8 +112,13 @@ class ArrayOpener:
         code.do("store_64", self.row + slots["CASE"], case.number)
         needed = self.kernels.entry_fields(case)
         needed |= fields_needed(read_program(self.kernels.plan, case.entry).ops, checks=True)
-        end = reader.layout(case.entry, ENTRY, end, needed, stop=f.name)
+        needed |= fields_of_rules(self.kernels.plan, case.entry)
+        end = reader.layout(case.entry, ENTRY, end, needed, stop=f.name, ruled=True)
         fields = Fields(self.kernels.plan, case.entry, ENTRY, self.variables)
+        if case.entry.rules:
+            apply = reader.place(*RULES)
+            self.code.assign(apply, self.full_check & WITH_RULES)
+            check_fields(reader, fields, apply)
         if case.array.when is not None:
             there = condition_of(fields, case.array.when, f)
             if there is not None and there != TRUE:

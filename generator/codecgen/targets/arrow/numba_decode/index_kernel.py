@@ -37,6 +37,7 @@ from codecgen.targets.arrow.numba_decode.field_reader import load
 from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables
 from codecgen.targets.arrow.numba_decode.framing import framing_of
 from codecgen.targets.arrow.numba_decode.layout_reader import Reader
+from codecgen.targets.arrow.numba_decode.layout_rules import WITH_CARE
 from codecgen.targets.arrow.numba_decode.view import Kernels, kind_of
 
 
@@ -175,7 +176,7 @@ class Index:
     ) -> None:
         case, module = test.case, self.module
         if test.care is not None:
-            with code.when(all_of([full_check, test.care])):
+            with code.when(all_of([full_check & WITH_CARE, test.care])):
                 check = module.check(case.entry.fields[0].field, case.rows.span, "full_check")
                 code.give(effect("fail", row, check, start), "full_check")
         if case.array is not None:
@@ -183,7 +184,9 @@ class Index:
                 code, None, {}, row=row, most=most, at=Var("at"), check=module.check
             )
             reader = Reader(self.kernels.plan, code, "open", variables, p, gives)
-            ArrayOpener(self.kernels, case, code, reader, variables, row, most).emit(end)
+            ArrayOpener(self.kernels, case, code, reader, variables, row, most, full_check).emit(
+                end
+            )
 
     # ------------------------------------------------------------ where it ends
 
@@ -248,7 +251,7 @@ class Index:
         least = bytes_to_fixed(self.entry)
         conditions = [] if test.when is None or test.when == TRUE else [test.when]
         if test.care is not None:
-            conditions.append(invert(all_of([full_check, test.care])))
+            conditions.append(invert(all_of([full_check & WITH_CARE, test.care])))
         if not conditions:
             code.give(after - p >= least)
         else:

@@ -20,6 +20,7 @@ from codecgen.targets.arrow.numba_decode.field_reader import (
     field_of,
 )
 from codecgen.targets.arrow.numba_decode.field_variables import Fields
+from codecgen.targets.arrow.numba_decode.layout_rules import refuse_rules
 from codecgen.targets.arrow.numba_decode.tag_section import TaggedReader
 
 
@@ -35,11 +36,15 @@ class Reader(TaggedReader):
         end: Expr,
         needed: Iterable[str],
         stop: str | None = None,
+        *,
+        ruled: bool = False,
     ) -> Expr:
         """Print the program of a layout, up to (not with) the field ``stop``. The end of the bytes that are open then.
 
-        ``needed`` are the fields that somebody else asks for.
+        ``needed`` are the fields that somebody else asks for. ``ruled``: the caller applies the rules of the layout.
         """
+        if not ruled:
+            refuse_rules(layout)
         whole = read_program(self.plan, layout)
         ops = whole.ops if stop is None else whole.until(stop)
         wanted = fields_needed(whole.ops, checks=self.checks) | set(needed)

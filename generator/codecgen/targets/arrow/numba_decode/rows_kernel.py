@@ -25,9 +25,16 @@ from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.array_opener import base_type
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs
 from codecgen.targets.arrow.numba_decode.field_reader import load
-from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Variables
+from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Fields, Variables
 from codecgen.targets.arrow.numba_decode.index_kernel import Index
 from codecgen.targets.arrow.numba_decode.layout_reader import Reader
+from codecgen.targets.arrow.numba_decode.layout_rules import (
+    RULES,
+    WITH_RULES,
+    check_fields,
+    fields_of_rules,
+    rules_of_rows,
+)
 from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
 
 
@@ -128,6 +135,9 @@ class RowsKernel:
         counted = type_.count is not None or type_.counted_by is not None
         first, count = Var("first"), Var("count")
         code.assign(first, self.at)
+        rules = self.kernels.row_rules(case, self.variables)
+        apply = self.noted(*RULES)
+        rules.before(code)
         if counted:
             code.assign(count, self.loaded(self.row, "COUNT"))
             with code.when(count > rows_room - first):
@@ -140,6 +150,7 @@ class RowsKernel:
                 with code.when(self.at >= rows_room):
                     code.give(0)
             reader.layout(case.element, ITEM, self.end, self.kernels.item_fields(case))
+            rules.row(reader, code, apply, self.at.eq(first))
             self.numbers(varying=True)
             if not counted:
                 code.add(self.at, 1)
@@ -148,6 +159,8 @@ class RowsKernel:
             number = count if counted else self.at - first
             reader.fail(number < type_.at_least, array.field)
         reader.fail(self.p.ne(self.end), array.field)
+        is_empty = count.eq(0) if counted else self.at.eq(first)
+        rules.after(reader, code, apply, is_empty)
         self.commit(first + count if counted else self.at)
         code.do("store_64", self.slot(self.row, "SECTION"), self.end)
         code.do("store_64", self.slot(self.row, "COUNT"), 0)
@@ -218,8 +231,12 @@ class RowsKernel:
                 code.assign(self.p, after)
             else:
                 reader = Reader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
+                rules_of_rows(case)  # there are none
+                fields = Fields(self.kernels.plan, case.entry, ITEM, self.variables)
                 needed = self.kernels.item_fields(case)
-                reader.layout(case.entry, ITEM, after, needed)
+                needed |= fields_of_rules(self.kernels.plan, case.entry)
+                reader.layout(case.entry, ITEM, after, needed, ruled=True)
+                check_fields(reader, fields, full_check & WITH_RULES)
                 if is_open:
                     code.assign(self.variables.of("place", "size"), self.p - start)
                 else:

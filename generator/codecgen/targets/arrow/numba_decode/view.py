@@ -15,6 +15,12 @@ from codecgen.targets.arrow.code_tree import FALSE, Expr, Global
 from codecgen.targets.arrow.module import KernelModule
 from codecgen.targets.arrow.numba_decode.column_outputs import Slots
 from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Fields, Variables
+from codecgen.targets.arrow.numba_decode.layout_rules import (
+    RULES,
+    RowFields,
+    RowRules,
+    rules_of_rows,
+)
 
 INDEX = (
     "STATUS",
@@ -99,7 +105,14 @@ class Kernels:
         for leaf, value in self.sources[case.number].numbers:
             self.term(fields, case, value, leaf)
         self.refused(fields, case)
+        if case.array is not None:
+            rules = self.row_rules(case, fields.variables)
+            fields.used |= rules.fields.used
         return fields
+
+    def row_rules(self, case: CasePlan, variables: Variables) -> RowRules:
+        """What the rows of an entry have to meet all together."""
+        return RowRules(case, RowFields(self.plan, case.entry, ENTRY, variables, case))
 
     def refused(self, fields: Fields, case: CasePlan) -> list[Expr]:
         """When the rows of an entry are refused, by what the array that holds them has to meet."""
@@ -137,6 +150,8 @@ class Kernels:
         out = {(part, name) for part, name in asked.used if part == ENTRY}
         for c in deferred(case.entry):
             out |= {(ENTRY, c.name), (ENTRY, f"start of {c.name}")}
+        if rules_of_rows(case):
+            out.add(RULES)
         for end in asked.ends.values():
             assert isinstance(end.value, nodes.FieldValue)
             out.add((end.end, end.value.field.name))

@@ -93,6 +93,8 @@ class Values:
         asked = f"asked for as {value.end}({'.'.join(value.array.names)})"
         if array is None or value.array.names != (array.name,):
             raise Refused(asked)
+        if value.end not in ("first", "last"):
+            raise Refused(asked)
         if not isinstance(inner, nodes.FieldValue) or inner.holders:
             raise Refused(asked)
         if not isinstance(self.op(inner, "item")[1], Number):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from collections.abc import Iterator
+
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, RulePlan
 from codecgen.plan.column_sources import SourceError, blamed, only_kernels_read, sources
 from codecgen.plan.columns import CasePlan, ViewPlan
 from codecgen.plan.constant_folding import fold
@@ -36,6 +38,7 @@ from codecgen.targets.arrow.function_printer import Names, Printer, function_tex
 from codecgen.targets.arrow.numba_decode.array_opener import base_type, bytes_to_fixed
 from codecgen.targets.arrow.numba_decode.field_reader import null_of
 from codecgen.targets.arrow.numba_decode.framing import Framing, framing_of
+from codecgen.targets.arrow.numba_decode.layout_rules import refuse_rules
 from codecgen.targets.arrow.numpy_decode.arithmetic import either, opposite
 from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
 from codecgen.targets.arrow.numpy_decode.layout_reader import (
@@ -43,6 +46,7 @@ from codecgen.targets.arrow.numpy_decode.layout_reader import (
     NumpyLayoutReader,
     kind_of,
 )
+from codecgen.targets.arrow.numpy_decode.layout_rules import CaseRules, RuleFields
 from codecgen.targets.python_source import assign
 
 _BASE = "codecgen.runtime.arrow.numpy"
@@ -80,6 +84,7 @@ class Readers(ElementReader):
             for case in view.cases
         }
         self.columns = {case.number: self.columns_of(case) for case in view.cases}
+        self.rules = {case.number: self.rules_of(case) for case in view.cases}
         self.refused = {case.number: self.refused_of(case) for case in view.cases}
 
     def refused_of(self, case: CasePlan) -> Expr | None:
@@ -90,6 +95,13 @@ class Readers(ElementReader):
         found = [self.condition(fields, value, f) for value in refused_arrays(case.array)]
         found = [condition for condition in found if condition != FALSE]
         return either(found) if found else None
+
+    def rules_of(self, case: CasePlan) -> CaseRules:
+        """The rules that are applied to the entries of a case."""
+        fields = RuleFields(self.plan, case.entry, Locals(), case, self.row)
+        rules = CaseRules(case, fields)
+        self.fields[case.number].used |= fields.used
+        return rules
 
     # ------------------------------------------------------------ columns
 
@@ -159,7 +171,8 @@ class Readers(ElementReader):
                 }
             if isinstance(part, Function):
                 used |= {type_ for _, type_ in part.parameters} | {part.result}
-        lines = ["import numpy as np\n\n" if "np" in used else ""]
+        lines = ["from typing import Any\n\n" if "Any" in used else ""]
+        lines += ["import numpy as np\n\n" if "np" in used else ""]
         for module, known in _IMPORTS:
             names = [name for name in known if name in used]
             lines.append(f"from {module} import {', '.join(names)}\n" if names else "")
@@ -205,6 +218,7 @@ class Readers(ElementReader):
         return Call(Global("Fields"), (), named)
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
+        refuse_rules(element)
         members: set[str] = set()
         for found in self.sources.values():
             leaf = found.fields.get(f.name)
@@ -326,11 +340,29 @@ class Readers(ElementReader):
             refused = self.refused[case.number]
             if refused is not None:
                 named.append(("refuse", Lambda(self.row, refused)))
+        named += self.rule_arguments(case)
         shared, columns = self.lambdas(case)
         if shared.items:
             named.append(("shared", shared))
         named.append(("columns", columns))
         return self.describe(f"rows_{case.name}".upper(), Call(Global("Case"), (), tuple(named)))
+
+    def rule_arguments(self, case: CasePlan) -> Iterator[tuple[str, Expr]]:
+        rules = self.rules[case.number]
+        for key, conditions in (("rules", rules.of_fields), ("row_rules", rules.of_rows)):
+            if conditions:
+                functions = [Global(self.rule(case, *found)) for found in conditions]
+                yield key, Several(tuple(functions))
+        if rules.ascending:
+            yield "ascending", Several(tuple(map(Text, rules.ascending)))
+
+    def rule(self, case: CasePlan, rule: RulePlan, condition: Expr) -> str:
+        """A function that says where a rule holds. Its name."""
+        code = Builder()
+        code.give(condition)
+        name = self.names.new(f"{rule.name}_in_{case.entry.name.replace('.', '_')}")
+        self.function(name, [(self.row, "Any")], "Vector", rule.rule.doc or rule.rule.text, code)
+        return name
 
     def head(self, case: CasePlan) -> str:
         code, walk_ = Builder(), Var("walk")

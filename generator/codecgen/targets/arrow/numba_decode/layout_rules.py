@@ -1,0 +1,165 @@
+"""The rules of layouts in kernels: they are applied where the caller asks for a full check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codecgen.plan import LayoutPlan, Plan, RulePlan, nodes
+from codecgen.plan.columns import CasePlan
+from codecgen.plan.nodes import Value
+from codecgen.schema.model import Field
+from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
+from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.code_tree import Expr, Var, all_of, any_of, invert
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_decode.field_reader import FieldReader
+from codecgen.targets.arrow.numba_decode.field_variables import (
+    ENTRY,
+    ITEM,
+    Fields,
+    Variables,
+    is_number,
+)
+
+RULES = (ENTRY, "rules apply")
+"""What the index notes of an entry: whether the rules are applied to its rows."""
+
+WITH_CARE, WITH_RULES = 1, 2
+"""Bits of ``full_check``: leave to the reference codecs what a view says needs a full check; apply the rules of layouts."""
+
+
+def field_of_rule(layout: LayoutPlan, rule: RulePlan) -> Field:
+    """Return the field that a rule is about."""
+    fp = layout.field(rule.rule.about)
+    return layout.fields[0].field if fp is None else fp.field
+
+
+def rules_of_fields(layout: LayoutPlan) -> list[RulePlan]:
+    """Return the rules that ask for no elements of an array."""
+    return [rule for rule in layout.rules if rule.elements_of is None]
+
+
+def rules_of_rows(case: CasePlan) -> list[RulePlan]:
+    """Return the rules that ask for elements. Raise Unsupported for those of another array than that of the rows."""
+    found = [rule for rule in case.entry.rules if rule.elements_of is not None]
+    for rule in found:
+        if case.array is None or rule.elements_of != case.array.name:
+            raise Unsupported(
+                "a rule about another array than that of the rows", field_of_rule(case.entry, rule)
+            )
+    return found
+
+
+def refuse_rules(layout: LayoutPlan) -> None:
+    """Raise Unsupported if a layout has rules: it lies where nothing applies them."""
+    for rule in layout.rules:
+        raise Unsupported("a rule of a layout that lies in another", field_of_rule(layout, rule))
+
+
+def breach_of(fields: Fields, rule: RulePlan) -> Expr:
+    """Print the condition that a rule is broken; sums wrap in 64 bits."""
+    assert rule.condition is not None
+    arithmetic = fields.arithmetic()
+    arithmetic.bits = 64
+    try:
+        return _opposite(arithmetic, fields.folded(rule.condition))
+    except Refused as error:
+        raise Unsupported(error.reason, field_of_rule(fields.layout, rule)) from None
+
+
+def _opposite(arithmetic: Arithmetic, value: Value) -> Expr:
+    match value:
+        case nodes.Logical(operator, left, right):
+            sides = [_opposite(arithmetic, left), _opposite(arithmetic, right)]
+            return all_of(sides) if operator == "or" else any_of(sides)
+        case nodes.Negation(operand):
+            return arithmetic.condition(operand)
+    return invert(arithmetic.condition(value))
+
+
+def fields_of_rules(plan: Plan, layout: LayoutPlan) -> set[str]:
+    """Return the fields that rules without elements ask for."""
+    asked = Fields(plan, layout, ENTRY, Variables())
+    for rule in rules_of_fields(layout):
+        breach_of(asked, rule)
+    return {name for _, name in asked.used}
+
+
+def check_fields(reader: FieldReader, fields: Fields, apply: Expr) -> None:
+    """Print the rules that ask for no elements."""
+    rules = rules_of_fields(fields.layout)
+    if rules:
+        with reader.code.when(apply):
+            for rule in rules:
+                reader.fail(breach_of(fields, rule), field_of_rule(fields.layout, rule))
+
+
+@dataclass(slots=True)
+class RowFields(Fields):
+    """Fields of an entry, with what its rows have all together: variables that change from row to row."""
+
+    extremes: dict[tuple[str, str], Var] = field(default_factory=dict)
+
+    def end(self, value: nodes.EndValue) -> Term:
+        inner = value.value
+        plain = isinstance(inner, nodes.FieldValue) and not inner.holders
+        if not plain or not is_number(inner.field) or inner.type.nullable:  # type: ignore[union-attr]
+            raise Refused(f"asked for as {value.end}({'.'.join(value.array.names)})")
+        assert isinstance(inner, nodes.FieldValue)
+        self.used.add((ITEM, inner.field.name))
+        key = (value.end, inner.field.name)
+        found = self.extremes.setdefault(key, Var("_".join((value.end, inner.field.name))))
+        return Term(found)
+
+
+class RowRules:
+    """Prints the rules that ask for elements, around and in the loop over the rows."""
+
+    def __init__(self, case: CasePlan, fields: RowFields) -> None:
+        self.rules = rules_of_rows(case)
+        self.fields = fields
+        self.layout = case.entry
+        self.breaches = [
+            (rule, breach_of(fields, rule)) for rule in self.rules if rule.condition is not None
+        ]
+        self.ascending: list[tuple[RulePlan, str, Var]] = []
+        for rule in self.rules:
+            if rule.ascending is None:
+                continue
+            f = rule.ascending.field
+            if not is_number(f):
+                raise Unsupported("a rule about numbers that kernels do not compare", f)
+            fields.used.add((ITEM, f.name))
+            known = fields.extremes.setdefault(("last", f.name), Var(f"last_{f.name}"))
+            self.ascending.append((rule, f.name, known))
+
+    def before(self, code: Builder) -> None:
+        """Begin: variables of no row."""
+        for variable in self.fields.extremes.values():
+            code.assign(variable, 0)
+
+    def row(self, reader: FieldReader, code: Builder, apply: Expr, is_first: Expr) -> None:
+        """Look at one row."""
+        if not self.rules:
+            return
+        with code.when(apply):
+            for rule, name, known in self.ascending:
+                value = self.fields.variables.of(ITEM, name)
+                test = all_of([invert(is_first), value <= known])
+                reader.fail(test, field_of_rule(self.layout, rule))
+            for (end, name), variable in self.fields.extremes.items():
+                value = self.fields.variables.of(ITEM, name)
+                if end == "last":
+                    code.assign(variable, value)
+                    continue
+                further = {"max": [value > variable], "min": [value < variable]}.get(end, [])
+                with code.when(any_of([is_first, *further])):
+                    code.assign(variable, value)
+
+    def after(self, reader: FieldReader, code: Builder, apply: Expr, is_empty: Expr) -> None:
+        """Look at the rows all together."""
+        if not self.breaches:
+            return
+        with code.when(all_of([apply, invert(is_empty)])):
+            for rule, breach in self.breaches:
+                reader.fail(breach, field_of_rule(self.layout, rule))

@@ -1,0 +1,73 @@
+"""The rules of layouts in readers by NumPy: where they are broken, for many entries at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codecgen.plan import RulePlan, nodes
+from codecgen.plan.columns import CasePlan
+from codecgen.plan.nodes import Value
+from codecgen.targets.arrow.arithmetic import Refused, Term
+from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.code_tree import Expr
+from codecgen.targets.arrow.numba_decode.field_variables import is_number
+from codecgen.targets.arrow.numba_decode.layout_rules import (
+    field_of_rule,
+    refuse_rules,
+    rules_of_fields,
+    rules_of_rows,
+)
+from codecgen.targets.arrow.numpy_decode.arithmetic import NumpyArithmetic
+from codecgen.targets.arrow.numpy_decode.field_variables import NumpyFields
+
+
+@dataclass(slots=True)
+class RuleFields(NumpyFields):
+    """Fields of entries, with the first, last, largest and smallest number of their rows."""
+
+    def leaf(self, value: Value) -> Term:
+        if not isinstance(value, nodes.EndValue):
+            return NumpyFields.leaf(self, value)
+        inner = value.value
+        if not isinstance(inner, nodes.FieldValue) or inner.holders or not is_number(inner.field):
+            raise Refused(f"asked for as {value.end}({'.'.join(value.array.names)})")
+        self.used.add(("item", inner.field.name))
+        return Term(self.of_row(value.end, inner.field.name))
+
+
+class CaseRules:
+    """The rules of the entries of one case. What they ask for gathers in ``fields.used``."""
+
+    def __init__(self, case: CasePlan, fields: RuleFields) -> None:
+        self.case = case
+        self.fields = fields
+        self.of_fields: list[tuple[RulePlan, Expr]] = []
+        self.of_rows: list[tuple[RulePlan, Expr]] = []
+        self.ascending: list[str] = []
+        if case.rows.header_only:
+            return
+        if case.array is not None:
+            refuse_rules(case.element)
+        self.of_fields = self.conditions(rules_of_fields(case.entry))
+        rules = rules_of_rows(case)
+        self.of_rows = self.conditions([rule for rule in rules if rule.condition is not None])
+        for rule in rules:
+            if rule.ascending is None:
+                continue
+            f = rule.ascending.field
+            if not is_number(f):
+                raise Unsupported("a rule about numbers that NumPy does not compare", f)
+            fields.used.add(("item", f.name))
+            self.ascending.append(f.name)
+
+    def conditions(self, rules: list[RulePlan]) -> list[tuple[RulePlan, Expr]]:
+        """Print where each of some rules holds."""
+        arithmetic = NumpyArithmetic(self.fields.leaf, 64)
+        found = []
+        for rule in rules:
+            assert rule.condition is not None
+            try:
+                found.append((rule, arithmetic.condition(self.fields.folded(rule.condition))))
+            except Refused as error:
+                raise Unsupported(error.reason, field_of_rule(self.case.entry, rule)) from None
+        return found

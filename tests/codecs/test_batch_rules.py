@@ -1,0 +1,216 @@
+"""What fields of a record batch have to meet together: every engine refuses the same batches, and lenient readers read them."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codecgen.runtime.arrow import numpy_decoder
+from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rejected, load_kernels, load_numpy_reader
+from codecgen.runtime.errors import BuildError, RuleBroken
+from kafka_codecs import RECORD_BATCH, Compression, TimestampType
+from kafka_codecs.arrow.records import RECORDS
+from kafka_log import LogDirectory, SegmentReader, scan
+from kafka_log.segment.block_reader import BlockReader
+from tests.paths import SAMPLES, VECTORS
+
+NONE = 1 << 63
+small = st.integers(-3, 4)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> dict[str, Any]:
+    """Batches of which about a half meets all rules."""
+    deltas = draw(st.lists(small, max_size=4))
+    if draw(st.booleans()):
+        deltas = sorted(set(map(abs, deltas)))
+    times = draw(st.lists(small, min_size=len(deltas), max_size=len(deltas)))
+    base = draw(st.sampled_from([-1, 0, 5, 1700000000000, (1 << 63) - 2]))
+    largest = base + max(times, default=0)
+    largest = (largest + (1 << 63)) % (1 << 64) - (1 << 63)
+    producer = draw(st.sampled_from([-1, 7]))
+    settled = {-1: st.just(-1), 7: st.integers(0, 3)}[producer]
+    anything = draw(st.booleans())
+    control = draw(st.booleans()) if anything else False
+    return {
+        "attributes": {
+            "compression": draw(st.sampled_from([Compression.NONE, Compression.GZIP])),
+            "timestamp_type": draw(st.sampled_from([*TimestampType])),
+            "is_transactional": draw(st.booleans()) if anything else producer >= 0,
+            "is_control": control,
+        },
+        "last_offset_delta": draw(small if anything else st.just(max(deltas, default=3))),
+        "base_timestamp": base,
+        "max_timestamp": draw(st.sampled_from([largest, largest, -1, base])),
+        "producer_id": producer,
+        "producer_epoch": draw(small if anything else settled),
+        "base_sequence": draw(small if anything else settled),
+        "records": [
+            {"offset_delta": delta, "timestamp_delta": time, "key": None, "value": b""}
+            for delta, time in zip(deltas, times, strict=True)
+        ],
+    }
+
+
+def broken_rules(batch: dict[str, Any]) -> set[str]:
+    """The rules of Kafka's LogValidator and MemoryRecordsBuilder, written down once more."""
+    bits, records = batch["attributes"], batch["records"]
+    deltas = [record["offset_delta"] for record in records]
+    has_producer = batch["producer_id"] != -1
+    out = set()
+    if bits["is_transactional"] and not has_producer:
+        out.add("producer_of_transaction")
+    if has_producer and batch["producer_epoch"] < 0:
+        out.add("epoch_of_producer")
+    if has_producer and batch["base_sequence"] < 0 and not bits["is_control"]:
+        out.add("sequence_of_producer")
+    if len(records) > batch["last_offset_delta"] + 1:
+        out.add("offsets_of_count")
+    if bits["is_control"] and has_producer and len(records) > 1:
+        out.add("one_marker")
+    if any(after <= before for before, after in pairwise(deltas)):
+        out.add("offsets_ascend")
+    if records and deltas[0] < 0:
+        out.add("offsets_from_base")
+    if records and deltas[-1] > batch["last_offset_delta"]:
+        out.add("offsets_to_last")
+    if records and bits["timestamp_type"] == TimestampType.CREATE_TIME:
+        largest = batch["base_timestamp"] + max(record["timestamp_delta"] for record in records)
+        largest = (largest + NONE) % (1 << 64) - NONE  # as Java's long
+        if batch["max_timestamp"] == -1 and largest >= 0:
+            out.add("no_timestamp")
+        if batch["max_timestamp"] not in (-1, largest):
+            out.add("largest_timestamp")
+    return out
+
+
+@cache
+def decoder(numpy: bool) -> Decoder:
+    load = load_numpy_reader if numpy else load_kernels
+    columns = [column for column in RECORDS.columns if column.name in ("offset", "timestamp")]
+    return Decoder(RECORDS, columns, rules=True, kernels=load(RECORDS))
+
+
+def rejects(data: bytes, numpy: bool) -> bool:
+    chunk = Chunk(len(data))
+    chunk.view()[: len(data)] = data
+    chunk.size = len(data)
+    found = list(decoder(numpy).decode(chunk, 0))
+    return any(isinstance(item, Rejected) for item in found)
+
+
+@given(batches())
+@settings(deadline=None)
+def test_all_engines_refuse_the_batches_that_brokers_refuse(batch: dict[str, Any]) -> None:
+    expected = broken_rules(batch)
+    data = RECORD_BATCH.build(batch, strict=False)
+    assert rejects(data, numpy=False) is bool(expected)
+    assert rejects(data, numpy=True) is bool(expected)
+    assert rejects(data + data, numpy=True) is bool(expected)
+    if not expected:
+        assert RECORD_BATCH.build(batch) == data
+        assert RECORD_BATCH.parse(data)
+        return
+    with pytest.raises(RuleBroken) as refused:
+        RECORD_BATCH.parse(data)
+    with pytest.raises(BuildError) as unbuilt:
+        RECORD_BATCH.build(batch)
+    for error in (refused.value, unbuilt.value):
+        assert any(f"breaks the rule {name} (" in error.reason for name in expected)
+        assert str(error.where.schema).startswith("records/record_batch.yaml:")
+    findings: list[Any] = []
+    lenient = RECORD_BATCH.parse(data, strict=False, findings=findings)
+    assert findings == []
+    assert [record.offset_delta for record in lenient.records] == [
+        record["offset_delta"] for record in batch["records"]
+    ]
+
+
+def test_a_batch_of_many_rows_is_looked_at_as_a_whole_by_numpy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(numpy_decoder, "PART_ROWS", 8)
+    monkeypatch.setattr(numpy_decoder, "PART_BYTES", 64)
+    records = [
+        {"offset_delta": i, "timestamp_delta": 0, "key": None, "value": b""} for i in range(50)
+    ]
+    batch = {"base_timestamp": 1, "max_timestamp": 1, "records": records}
+    assert not rejects(RECORD_BATCH.build(batch), numpy=True)
+    records[24]["timestamp_delta"] = 1
+    assert rejects(RECORD_BATCH.build(batch, strict=False), numpy=True)
+    records[24] |= {"timestamp_delta": 0, "offset_delta": 23}
+    assert rejects(RECORD_BATCH.build(batch, strict=False), numpy=True)
+
+
+BROKEN = {
+    "max-timestamp-unset": ({"max_timestamp": -1}, "max_timestamp is -1", 35),
+    "last-offset-delta-zero": ({"last_offset_delta": 0}, "last_offset_delta is 0", 23),
+    "offset-deltas-equal": ({}, "records[1].offset_delta is 0, but 0 in the element before", 66),
+}
+
+
+def write_broken(path: Path, case: str) -> Path:
+    fields = BROKEN[case][0]
+    deltas = (0, 0, 0) if case == "offset-deltas-equal" else (0, 1, 2)
+    records = [
+        {"offset_delta": delta, "timestamp_delta": 2 * i, "key": b"k", "value": b"v"}
+        for i, delta in enumerate(deltas)
+    ]
+    batch = {
+        "base_offset": 0,
+        "last_offset_delta": 2,
+        "base_timestamp": 1700000000000,
+        "max_timestamp": 1700000000004,
+        "records": records,
+    }
+    log = path / "t-0" / "00000000000000000000.log"
+    log.parent.mkdir()
+    log.write_bytes(RECORD_BATCH.build(batch | fields, strict=False))
+    return log
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_strict_readers_and_deep_checks_say_which_rule_is_broken(tmp_path: Path, case: str) -> None:
+    log = write_broken(tmp_path, case)
+    _, reason, byte = BROKEN[case]
+    for engine in ("construct", "arrow"):
+        with pytest.raises(RuleBroken) as refused:
+            scan(str(log), policy="strict", engine=engine).read_all()
+        assert refused.value.reason.startswith(f"{reason}: it breaks the rule "), engine
+        assert refused.value.where.file == str(log)
+        if case != "offset-deltas-equal":
+            assert refused.value.where.position == byte
+        deep = LogDirectory(tmp_path).check(deep=True, engine=engine).to_pylist()
+        assert [f["severity"] for f in deep if f["code"] == "batch_rules"] == ["warning"]
+        assert [f["byte"] for f in deep if f["code"] == "batch_rules"] == [0]
+        assert reason in str([f["meaning"] for f in deep])
+        plain = LogDirectory(tmp_path).check(engine=engine).to_pylist()
+        assert all(f["severity"] == "note" for f in plain)
+        assert scan(str(log), engine=engine).read_all().num_rows == 3
+    [batch] = SegmentReader(log)
+    assert batch.findings == ()
+
+
+def test_no_batch_that_a_broker_wrote_breaks_a_rule() -> None:
+    made_by_hand = {"features", "foreign", "malformed", "control"}
+    logs = [path for path in SAMPLES.rglob("*.log") if path.is_file()]
+    logs += [
+        path
+        for path in VECTORS.rglob("*.log")
+        if not made_by_hand & set(path.relative_to(VECTORS).parts)
+    ]
+    assert len(logs) > 50
+    broken = [
+        f"{log} at {batch.position}: {finding}"
+        for log in logs
+        for batch in BlockReader(log, policy="salvage", check_rules=True)
+        for finding in batch.findings
+        if isinstance(finding, RuleBroken)
+    ]
+    assert broken == []
