@@ -88,14 +88,10 @@ class Build:
             base = obj.get(fill.base)
             if base is None and elements:
                 base = elements[0][1].get(fill.given)
-            if base is None:
-                default = self.fields.by_name[fill.base].default
-                base = None if default is None else default(obj)
-            if not isinstance(base, int):
-                if any(fill.given in item for _, item in elements):
-                    raise BuildError("a number is needed").located(path=fill.base)
-                base = 0
-            else:
+            default = self.fields.by_name[fill.base].default
+            if not isinstance(base, int) and fill.base not in obj and default is not None:
+                base = default(obj)
+            if isinstance(base, int):
                 obj[fill.base] = base
             for i, item in elements:
                 try:

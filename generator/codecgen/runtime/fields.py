@@ -49,8 +49,12 @@ class Fill:
     base: str
     otherwise: int | None = None
 
-    def apply(self, item: dict[str, Any], index: int, base: int) -> None:
-        """Put the value into an element. Raises BuildError if it has two values that contradict each other."""
+    def apply(self, item: dict[str, Any], index: int, base: Any) -> None:
+        """Put the value into an element.
+
+        Raises:
+            BuildError: if a number is missing, or if the element has two values that contradict each other.
+        """
         given = item.pop(self.given, None)
         if given is None:
             if item.get(self.field) is None:
@@ -58,6 +62,9 @@ class Fill:
             return
         if not isinstance(given, int):
             raise BuildError(f"a number is needed, not {given!r}").located(path=self.given)
+        if not isinstance(base, int):
+            reason = f"{self.base} is needed: {self.given} is written as what it is more than that"
+            raise BuildError(reason).located(path=self.given)
         value = item.setdefault(self.field, given - base)
         if value != given - base:
             reason = f"{self.given} is {given}, but {self.base} {base} and {self.field} {value} make it {base + value}"
