@@ -203,6 +203,7 @@ class Growing:
             "max_timestamp": TIME,
             "producer_id": producer if transactional else -1,
             "producer_epoch": 0 if transactional else -1,
+            "base_sequence": 0 if kind == "data" else -1,
             "attributes": {"is_transactional": transactional, "is_control": control},
             "records": records,
         }
