@@ -12,7 +12,10 @@ from tests.mutants.edits import Mutant
 from tests.mutants.selection import Selection
 from tests.mutants.trial import Outcome, run
 
-LIMIT_S = 240.0
+CPU_LIMIT_S = 240
+LIMIT_S = 1800.0
+"""A mutant that makes a test run on and on is killed by its seconds of CPU: other work on the machine does not count. One that
+waits for something that does not come is killed by the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,9 @@ def outcomes(
 def _child(
     send: multiprocessing.connection.Connection, files: Mapping[str, str], task: Task
 ) -> None:
+    import resource  # there is none where nothing forks
+
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S + 5))
     changed = dict(files)
     if task.mutant is not None:
         changed[task.mutant.file] = task.mutant.apply(files[task.mutant.file])
@@ -70,7 +76,7 @@ def _ended(one: _Running) -> Outcome | None:
         try:
             outcome = one.result.recv()
         except EOFError:
-            outcome = Outcome("killed", "the process died")
+            outcome = Outcome("killed", f"the process died, or took {CPU_LIMIT_S} s of CPU")
     elif time.monotonic() - one.since > LIMIT_S:
         one.process.kill()
         outcome = Outcome("killed", f"no end after {LIMIT_S:.0f} s")
