@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from codecgen.schema.model import Field
-from codecgen.schema.types import ArrayType
+from codecgen.schema.types import ScalarType
 from tests.codecs.test_releases import model
 
 CONSTANTS = {
@@ -63,7 +63,7 @@ DOCUMENTED = {
     "voters_record_voter.kraft_version_feature": "kRaftVersionFeature",
 }
 """Fields whose name in Kafka's documents is not the one here in camel case."""
-TIMES = ("timestamp", "timestamp_ms", "timeout", "timeout_ms", "timestamp_delta")
+TIMES = ("timestamp", "timestamp_ms", "timeout", "timeout_ms", "timestamp_delta", "delete_horizon")
 """How names of times and durations end; Kafka has all of them in milliseconds."""
 
 
@@ -98,10 +98,24 @@ def test_fields_are_spelled_as_in_kafkas_documents() -> None:
     assert {place: one.spelled for place, one in fields() if one.spelled} == DOCUMENTED
 
 
-def test_times_are_in_milliseconds_and_nothing_else_has_a_unit() -> None:
+def units() -> Iterator[tuple[str, str, str | None]]:
+    """Yield place, type and unit of each field and derived value that is a number, and of each column of a view."""
     for place, one in fields():
-        is_time = place.endswith(TIMES) and not isinstance(one.type, ArrayType)
-        assert one.unit == ("ms" if is_time else None), place
+        if isinstance(one.type, ScalarType):
+            yield place, one.type.name, one.unit
+    for layout in model().layouts.values():
+        yield from ((f"{layout.name}.{one.name}", one.type, one.unit) for one in layout.derived)
+    for view in model().views.values():
+        yield from ((f"{view.name}.{one.name}", one.type, one.unit) for one in view.columns)
+
+
+def test_times_are_in_milliseconds_and_nothing_else_has_a_unit() -> None:
+    found = list(units())
+    assert len(found) > 400
+    for place, type_, unit in found:
+        # The type timestamp_ms of a column says it already.
+        is_time = place.endswith(TIMES) and type_ != "timestamp_ms"
+        assert unit == ("ms" if is_time else None), place
 
 
 def test_titles() -> None:

@@ -80,6 +80,7 @@ SLOW = (
 )
 VIEWS = Selection(
     (
+        "tests/codecs/test_spellings.py",
         "tests/arrow/test_topic_views.py",
         "tests/log/tables/test_columns_of_views.py",
         "tests/log/tables/test_rows_of_every_record.py",
