@@ -58,4 +58,4 @@ def test_a_sample_of_compiled_kernels_reads_what_plain_ones_do(tmp_path: Path) -
             compared += compare(world, tmp_path, random.Random(compared))
 
     block_of(SEED + 2, look, (Phase.generate,), views=True)
-    assert compared == COMPILED
+    assert compared >= COMPILED  # a schema may have several views
