@@ -37,7 +37,7 @@ FEW = 60
 MANY = int(os.environ.get("KAFKA_LOG_CUT_FILES", "490"))
 MODES = ("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
 
-SAID = "bytes when the query was planned, and has"
+SAID = "bytes when it was found, and has"
 
 Row = tuple[str, int, int]
 

@@ -306,7 +306,7 @@ def test_a_file_that_is_cut_before_its_task_runs(
     assert planned.getNumPartitions() == 1
     size = {"batches": len(numbered(2, 5)), "half of one": len(data) - 30, "nothing": 0}[kept]
     path.write_bytes(data[:size])
-    said = f"it had {len(data)} bytes when the query was planned, and has {size} now"
+    said = f"it had {len(data)} bytes when it was found, and has {size} now"
     with pytest.raises(Exception, match=said) as caught:
         planned.count()
     assert str(path) in str(caught.value)

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Literal, Unpack
 
@@ -170,11 +170,11 @@ def _written(
     def on_lost(path: Path, of: Lost) -> None:
         lost.append(f"{path}: bytes {of.start} to {of.end} are lost: {of.reason}")
 
-    paths = [s.path for s in partition.segments]
     if not columns and view is None:
         columns = ["topic", "partition", *_columns(selection)]
+    found = [replace(partition, error=None)]  # the caller has told of it
     with (
-        scan(paths, columns, selection=selection, view=view, on_lost=on_lost) as batches,
+        scan(found, columns, selection=selection, view=view, on_lost=on_lost) as batches,
         closing(_WRITERS[kind](batches, file)) as written,
     ):
         done = damaged = 0

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
 from kafka_log.report.header_pass import Piece
-from kafka_log.report.stat_asked import Asked, OnProblem
+from kafka_log.report.stat_asked import Asked, OnProblem, problems_of_end
 from kafka_log.report.stat_columns import (
     BY,
     NEEDED,
@@ -53,13 +53,9 @@ class _Place:
     def close(self, end: End, file: str) -> None:
         """Note how a file ended."""
         self.lost_bytes += sum(lost.end - lost.start for lost in end.lost)
-        for x in end.lost:
-            self.wrong(f"{file}: bytes {x.start} to {x.end} are lost: {x.reason}")
         self.trailing_bytes += end.trailing_bytes
-        if end.error is not None:
-            self.wrong(str(end.error))
-        elif end.trailing_bytes and end.note is None:
-            self.wrong(f"{file}: {end.trailing_bytes} bytes at the end are no whole batch")
+        for line in problems_of_end(end, file):
+            self.wrong(line)
 
 
 class Stat:

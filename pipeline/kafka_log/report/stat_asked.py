@@ -14,7 +14,7 @@ from kafka_log.report.header_pass import HeaderPass, Read, pays
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_columns import Arrays, Wanted
 from kafka_log.segment.kernels import ENGINES, Engine
-from kafka_log.segment.model import Batch, Policy, is_own_checksum
+from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.tables.arguments import one_of
@@ -101,6 +101,16 @@ class Asked:
 
 def _and(mask: Any, other: Any) -> Any:
     return other if mask is None else mask & other
+
+
+def problems_of_end(end: End, file: str) -> Iterator[str]:
+    """Yield a line for each problem in how a file ended."""
+    for lost in end.lost:
+        yield f"{file}: bytes {lost.start} to {lost.end} are lost: {lost.reason}"
+    if end.error is not None:
+        yield str(end.error)
+    elif end.trailing_bytes and end.note is None:
+        yield f"{file}: {end.trailing_bytes} bytes at the end are no whole batch"
 
 
 def _problems(batch: Batch) -> Iterator[str]:

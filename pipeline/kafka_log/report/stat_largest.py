@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.report.stat_asked import Asked
+from kafka_log.report.stat_asked import Asked, problems_of_end
 from kafka_log.report.stat_columns import HOUR, TIME, By
 from kafka_log.report.stat_sums import codec_name
 from kafka_log.segment.columnar import Scanner
@@ -138,8 +138,11 @@ def _batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
             owner = next(places)
         begins = piece.is_last
         assert owner is not None
+        file = os.fspath(piece.segment.path)
         for line in chain(piece.noted, () if piece.error is None else [piece.error]):
-            asked.on_problem(f"{piece.segment.path}: {line}")
+            asked.on_problem(f"{file}: {line}")
+        for line in () if piece.end is None else problems_of_end(piece.end, file):
+            asked.on_problem(line)
         asked.advance(piece.done)
         a = asked.chosen(piece.arrays)
         if not len(a["size"]):
@@ -190,9 +193,10 @@ def _records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
                 "producer_id": pc.if_else(pc.less(producers, 0), None, producers),
             }
             yield _table(LARGEST_RECORDS, columns, owner, np.asarray(batch.column("codec")))
-        for lost in () if scanner.end is None else scanner.end.lost:
-            what = f"bytes {lost.start} to {lost.end} are lost: {lost.reason}"
-            asked.on_problem(f"{segment.path}: {what}")
+        for line in (
+            () if scanner.end is None else problems_of_end(scanner.end, os.fspath(segment.path))
+        ):
+            asked.on_problem(line)
         asked.advance(segment.size)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -152,11 +152,11 @@ def _read(
 ) -> None:
     """Take what one partition says, whose latest records count."""
     on_damage: OnDamage | None = "keep" if policy is Policy.SALVAGE else None
-    paths = [segment.path for segment in partition.segments]
+    found = [replace(partition, error=None)]  # the caller has told of it
     # The coordinators write outside of transactions: no marker has to be looked for.
     isolation: Isolation = "read_uncommitted"
     rows = scan(
-        paths, _COLUMNS, policy, view="transactions", isolation=isolation, on_damage=on_damage
+        found, _COLUMNS, policy, view="transactions", isolation=isolation, on_damage=on_damage
     )
     for batch in rows:
         for row in _rows(batch):

@@ -361,7 +361,7 @@ class Run:
     def shorter(self, missing: range) -> UnreadableError:
         """That the file no longer has bytes that it had."""
         was, now = self.reader.size, missing.start
-        said = f"it had {was} bytes when the query was planned, and has {now} now"
+        said = f"it had {was} bytes when it was found, and has {now} now"
         return UnreadableError(said, Where(position=now, file=self.name))
 
     def cut_off(self, more: str = "") -> ParseError:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
+from kafka_log.segment.offsets_of_files import offsets_of
 from kafka_log.segment.passes import Run
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import (
@@ -50,8 +51,10 @@ class SegmentReader:
 
     Under ``salvage`` what can be read of batches that are not good is given, and told; without ``rescue`` they are lost.
 
-    ``size`` are the bytes that the file had when it was found: they are lost when it is gone. With ``reaches`` those that it has no longer are
-    lost too, up to ``stop``; but not where its batches still come as far as that offset: brokers cut off what they made longer in advance.
+    ``size`` are the bytes that the file had when it was found: they are lost when it is gone. If it is shorter now, the bytes up to ``stop`` that it no longer
+    has are lost, unless its batches still come as far as the offset ``reaches``: a broker cuts off what it made longer in advance, and a cleaner
+    puts a shorter file in the place of a longer one. Without ``reaches`` that is where the next segment in the directory begins, and a file is only
+    compared whose ``tail`` is rolled: brokers truncate the active one.
 
     ``next_base`` is the first offset of the next segment, None where nobody says it: under ``salvage`` larger ones are not believed.
 
@@ -129,10 +132,13 @@ class SegmentReader:
 
     def missing(self, size: int) -> range:
         """The bytes that are to be read and that the file no longer has, which has ``size``."""
-        if self.size is None or self.reaches is None:
+        if self.size is None or (self.reaches is None and self.tail is not Tail.ROLLED):
             return range(size, size)
         stop = self.size if self.stop is None else min(self.stop, self.size)
-        is_whole = size >= stop or _comes_as_far_as(self.reaches, self.path)
+        if size >= stop:
+            return range(size, size)
+        reaches = _next_base(self.path) if self.reaches is None else self.reaches
+        is_whole = reaches is not None and _comes_as_far_as(reaches, self.path)
         return range(size, size if is_whole else stop)
 
     def _fail(self, error: UnreadableError) -> None:
@@ -171,6 +177,20 @@ class HeaderReader(SegmentReader):
         data = run.read(position, min(size, HEADER_BYTES))
         found = header_of(data, position, size, run.name)
         return found or super().batch_at(run, position, size, records=records)
+
+
+def _next_base(path: Path) -> int | None:
+    """The first offset of the next live segment in the directory of one, by their names; None if there is none, or nobody can say."""
+    own = offsets_of(path)
+    try:
+        bases = [
+            o.start
+            for other in path.parent.iterdir()
+            if other.suffix == ".log" and (o := offsets_of(other))
+        ]
+    except OSError:
+        return None
+    return None if own is None else min((base for base in bases if base > own.start), default=None)
 
 
 def _comes_as_far_as(offset: int, path: Path) -> bool:

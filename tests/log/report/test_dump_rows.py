@@ -255,7 +255,8 @@ def test_several_brokers(
     copy.parent.mkdir(parents=True)
     copy.write_bytes(log.read_bytes())
     options = ("--output", "jsonl", "--columns", "segment,offset")
-    rows = objects(dumped(capfdbinary, log.parent, copy.parent, *options))
+    keep = ("--replicas", "keep")
+    rows = objects(dumped(capfdbinary, log.parent, copy.parent, *options, *keep))
     assert {row["segment"] for row in rows} == {str(log), str(copy)}
     assert len(rows) == 2 * len(HARD)
 

@@ -1,0 +1,156 @@
+"""A segment that another one follows loses bytes between discovery and reading: what is missing is never passed over in silence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_log import LogDirectory, Lost, Partition, discover, scan, scan_batches
+from kafka_log.cli import common, main
+from kafka_log.disk import directory
+from kafka_log.log_directory import opened
+from kafka_log.segment.positioned_reads import UnreadableError
+from tests.log.segment.test_reader import batch
+
+BATCHES = 3
+"""Of three records each, in each segment."""
+
+SHRUNK = {"at a batch boundary": 2, "to one batch": 1, "to nothing": 0}
+"""Batches that stay."""
+
+
+def make(directory: Path) -> list[int]:
+    """Make a partition of three segments. Return the ends of the batches of the second one."""
+    directory.mkdir(parents=True)
+    for base in (0, 9, 18):
+        data = [batch(base + 3 * n) for n in range(BATCHES)]
+        (directory / f"{base:020d}.log").write_bytes(b"".join(data))
+    sizes = [len(batch(9 + 3 * n)) for n in range(BATCHES)]
+    return [sum(sizes[:n]) for n in range(BATCHES + 1)]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    make(tmp_path / "logs" / "t-0")
+    return tmp_path / "logs"
+
+
+def shrink(log: Path, batches: int, base: int = 9) -> tuple[Path, int, int]:
+    """Truncate a segment. Return its path, and its sizes before and after."""
+    path = log / "t-0" / f"{base:020d}.log"
+    size = path.stat().st_size
+    os.truncate(path, size // BATCHES * batches)
+    return path, size, path.stat().st_size
+
+
+def offsets_of(found: list[Partition], **options: Any) -> list[int]:
+    offsets: list[int] = scan(found, ["offset"], **options).read_all()["offset"].to_pylist()
+    return offsets
+
+
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+@pytest.mark.parametrize("case", SHRUNK)
+def test_rows_that_are_gone(log: Path, case: str, engine: str) -> None:
+    found = discover(log)
+    path, was, now = shrink(log, SHRUNK[case])
+    said = f"it had {was} bytes when it was found, and has {now} now"
+    reads: list[Any] = [scan, scan_batches]
+    for read in reads:
+        for policy in ("strict", "kafka"):
+            with pytest.raises(UnreadableError, match=said) as caught:
+                read(found, None, policy, engine=engine).read_all()
+            assert (caught.value.where.file, caught.value.where.position) == (str(path), now)
+        lost: dict[Path, Lost] = {}
+        options = {"engine": engine, "on_damage": "drop", "on_lost": lost.__setitem__}
+        read(found, None, "salvage", **options).read_all()
+        assert [(where, of.start, of.end) for where, of in lost.items()] == [(path, now, was)]
+    kept = [n for n in range(27) if not 9 + 3 * SHRUNK[case] <= n < 18]
+    assert offsets_of(found, policy="salvage", on_damage="drop", engine=engine) == kept
+    # Nothing of the missing bytes is wanted.
+    assert offsets_of(found, offsets=(18, None), engine=engine) == list(range(18, 27))
+    assert offsets_of(discover(log), engine=engine) == kept
+
+
+def test_a_segment_that_is_written_to_may_be_truncated(log: Path) -> None:
+    """A follower does so when the leader changes."""
+    found = discover(log)
+    shrink(log, 1, base=18)
+    assert offsets_of(found) == list(range(21))
+
+
+def test_a_shorter_file_with_the_same_end_is_whole(log: Path) -> None:
+    """A cleaner has removed what has newer values."""
+    found = discover(log)
+    path = log / "t-0" / f"{9:020d}.log"
+    data = path.read_bytes()
+    path.write_bytes(data[len(data) // BATCHES :])
+    assert offsets_of(found) == [n for n in range(27) if not 9 <= n < 12]
+
+
+def answers(log: LogDirectory) -> dict[str, Callable[[list[str]], Any]]:
+    """What each method says of damage."""
+    return {
+        "stat": lambda said: said.extend(filter(None, log.stat()["first_problem"].to_pylist())),
+        "stat, deep": lambda said: said.extend(
+            filter(None, log.stat(deep=True)["first_problem"].to_pylist())
+        ),
+        "largest": lambda said: log.largest(3, on_problem=said.append),
+        "largest, deep": lambda said: log.largest(3, deep=True, on_problem=said.append),
+        "txn": lambda said: log.txn(on_damage=said.append),
+        "producers": lambda said: log.producers(on_damage=said.append),
+        "keys": lambda said: said.extend(filter(None, log.keys()["problem"].to_pylist())),
+        "records_of_key": lambda said: log.records_of_key(b"k0", note=said.append),
+        "check": lambda said: said.extend(log.check()["meaning"].to_pylist()),
+    }
+
+
+@pytest.mark.parametrize("case", SHRUNK)
+@pytest.mark.parametrize("name", answers(LogDirectory(".")))
+def test_methods_say_it(log: Path, name: str, case: str) -> None:
+    logs = LogDirectory(log)
+    assert len(logs.found) == 1
+    shrink(log, SHRUNK[case])
+    said: list[str] = []
+    answers(logs)[name](said)
+    expected = "Offsets are not there" if name == "check" else "bytes when it was found"
+    assert [line for line in said if expected in line], said
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(
+    "verb",
+    [
+        *("dump", "dump --batches", "dump --output vectors", "stat", "keys", "keys --key k0"),
+        *("txn", "producers", "export", "salvage", "cut --offsets 0:20", "reindex"),
+        "convert --codec zstd",
+    ],
+)
+def test_verbs_say_it(
+    log: Path,
+    tmp_path: Path,
+    verb: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sizes: list[int] = []
+
+    def found(*args: Any, **options: Any) -> Any:
+        there = directory.survey(*args, **options)
+        if not sizes:
+            sizes.extend(shrink(log, 1)[1:])
+        return there
+
+    for module in (common, opened):
+        monkeypatch.setattr(module, "survey", found)
+    command, *words = verb.split()
+    if command in ("export", "salvage", "cut", "reindex", "convert"):
+        words += ["--out", str(tmp_path / "out")]
+    assert main([command, str(log), *words]) == 1
+    shown = capsys.readouterr()
+    assert f"it had {sizes[0]} bytes when it was found, and has {sizes[1]} now" in (
+        shown.out + shown.err
+    )
