@@ -62,11 +62,12 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
     """One line on stderr that says which records are passed over since they lie before the start of their log; nothing when there are none."""
     if selection.deleted_records:
         return
-    starts, low = LogStarts(), selection.offsets[0]
+    starts = LogStarts()
     places = [
         f"{utf8(p.topic)}-{p.partition} before {start}"
         for p in partitions
-        if (start := starts.of(p)) is not None and (low is None or low < start)
+        if (start := starts.of(p)) is not None
+        and ((low := selection.of(p.segments).offsets[0]) is None or low < start)
     ]
     if places:
         more = f" and {len(places) - PLACES_SAID} more" if len(places) > PLACES_SAID else ""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_log.segment.row_masks import HeaderMasks
+    from kafka_log.tables.selection import Selection
 
 ROWS = 1 << 12
 """Batches of the reference codecs that become rows at a time."""
@@ -46,7 +47,7 @@ class _Sink(Protocol):
 
     rows: int
 
-    def open(self, partition: Partition, segment: Segment) -> None: ...
+    def open(self, partition: Partition, segment: Segment, wanted: HeaderMasks | None) -> None: ...
     def put(self, part: Any) -> bool: ...
     def close(self) -> None: ...
 
@@ -65,18 +66,17 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
 
     with progress_of("dump", size, shown=not sys.stdout.isatty(), made=made) as advance:
         told = Told((lambda line: say(out, line)) if is_text else on_stderr, advance)
-        wanted = _wanted(options)
-        sink = (
-            _Lines(out, wanted) if is_text and not options.columns else _rows(options, wanted, out)
-        )
+        selection = selection_of(options)
+        sink = _Lines(out) if is_text and not options.columns else _rows(options, out)
         for partition in partitions:
             if partition.error is not None:
                 told.unreadable(partition.error)
+            wanted = _wanted(selection.of(partition.segments))
             for segment in partition.segments:
                 if wanted is not None and not _may_have(partition, segment, wanted):
                     continue
                 reader = open_segment(segment)
-                sink.open(partition, segment)
+                sink.open(partition, segment, wanted)
                 is_over = _range_end(segment, wanted, options.policy)
                 ended = False
                 with suppress(CodecError):  # of a strict reader, which is in its end too
@@ -108,9 +108,8 @@ def _with_engine(
     return options
 
 
-def _wanted(options: argparse.Namespace) -> HeaderMasks | None:
+def _wanted(chosen: Selection) -> HeaderMasks | None:
     """Which batches are wanted; None: all. Raises ValueError for what headers do not say."""
-    chosen = selection_of(options)
     if not chosen.batches().skips:
         return None
     from kafka_log.segment.row_masks import HeaderMasks
@@ -155,12 +154,13 @@ def _goes_with(batch: Batch, part: Any) -> bool:
 class _Lines:
     """The words of Kafka's dump tool."""
 
-    def __init__(self, out: BinaryIO, wanted: HeaderMasks | None) -> None:
+    def __init__(self, out: BinaryIO) -> None:
         self.out = out
-        self.wanted = wanted
+        self.wanted: HeaderMasks | None = None
         self.rows = 0
 
-    def open(self, partition: Partition, segment: Segment) -> None:
+    def open(self, partition: Partition, segment: Segment, wanted: HeaderMasks | None) -> None:
+        self.wanted = wanted
         say(self.out, f"Dumping {_shown(segment.path)}")
 
     def put(self, part: Any) -> bool:
@@ -204,7 +204,7 @@ def _end_of(part: Any) -> int:
     return int(part[-1].position + part[-1].size if isinstance(part, list) else part.end)
 
 
-def _rows(options: argparse.Namespace, wanted: HeaderMasks | None, out: BinaryIO) -> _Sink:
+def _rows(options: argparse.Namespace, out: BinaryIO) -> _Sink:
     """What puts columns."""
     from kafka_log.report.batch_rows import BatchTable
     from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
@@ -225,11 +225,11 @@ def _rows(options: argparse.Namespace, wanted: HeaderMasks | None, out: BinaryIO
 
         rows = 0
 
-        def open(self, partition: Partition, segment: Segment) -> None:
-            self.partition = partition
+        def open(self, partition: Partition, segment: Segment, wanted: HeaderMasks | None) -> None:
+            self.partition, self.wanted = partition, wanted
 
         def put(self, part: Any) -> bool:
-            rows, is_after = _chosen(part, wanted)
+            rows, is_after = _chosen(part, self.wanted)
             if rows.num_rows:
                 self.rows += rows.num_rows
                 output.write(table.rows(rows, self.partition))

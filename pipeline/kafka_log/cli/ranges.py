@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kafka_log.segment.ranges import Range
+from kafka_log.segment.ranges import Range, counts_from_end, is_negative
 from kafka_log.segment.times import TIMES, RangeError, milliseconds, present
 
 T = TypeVar("T")
@@ -63,11 +63,29 @@ class Times:
 
 
 def offset_range(text: str) -> Range:
-    """``A:B``, of which each may be left out. Raises ValueError."""
+    """``A:B``, of which each may be left out; negative ones count from the end. Raises ValueError."""
     low, colon, high = text.partition(":")
     if not colon:
         raise ValueError(f"{text!r} is no range of offsets: write A:B, A: or :B")
-    return _pair(low, high, _offset)
+    begin, end = (_offset(part) if part else None for part in (low, high))
+    if (
+        begin is not None
+        and end is not None
+        and begin > end
+        and is_negative(begin) == is_negative(end)
+    ):
+        raise RangeError(f"{low} is after {high}")
+    return begin, end
+
+
+def plain_offset_range(text: str) -> Range:
+    """Parse an offset range that cannot count from the end of a log. Raises ValueError."""
+    found = offset_range(text)
+    if counts_from_end(found):
+        raise ValueError(
+            f"{text!r} counts from the end of a partition, which this command cannot: write offsets from 0 on"
+        )
+    return found
 
 
 def _offset(text: str) -> int:

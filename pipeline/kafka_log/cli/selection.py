@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.ranges import argument, offset_range, time_range
+from kafka_log.cli.ranges import argument, offset_range, plain_offset_range, time_range
 from kafka_log.disk.names import STATES, states_of
 from kafka_log.disk.replicas import Replicas
 from kafka_log.segment.row_selection import Header
@@ -67,12 +67,17 @@ def add_selection(
     but: Mapping[str, str] | None = None,
     types: Mapping[str, Callable[[str], Any]] | None = None,
 ) -> None:
-    """Add options by their names (see PLACES, BATCHES and RECORDS). ``but`` has another help for some of them, ``types`` others values."""
+    """Add options by their names (see PLACES, BATCHES and RECORDS). ``but`` has another help for some of them, ``types`` others values.
+
+    Offsets with another help do not choose what is read of a partition: they cannot count from its end.
+    """
     command.set_defaults(filters=names)
     for name in names:
         option = _OPTIONS[name]
         text = (but or {}).get(name, option.help)
         settings = dict(option.settings)
+        if name == "offsets" and but is not None and name in but:
+            settings["type"] = argument(plain_offset_range)
         if types is not None and name in types:
             settings["type"] = argument(types[name])
         command.add_argument(_flag(name), help=text, **settings)
@@ -210,7 +215,7 @@ _OPTIONS: Mapping[str, _Option] = {
     ),
     "offsets": _Option(
         "offsets",
-        "from offset A up to, but not with, B; A: and :B are open",
+        "from offset A up to, but not with, B; A: and :B are open; negative ones count from the end: -5: are the last 5",
         {"type": argument(offset_range), "metavar": "A:B"},
     ),
     "time": _Option(

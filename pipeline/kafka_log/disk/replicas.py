@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_log.disk.directory import DirectoryError, Partition, Segment, State
 from kafka_log.disk.names import parse_name
+from kafka_log.segment.model import OnDamage, Policy
 
 LAST_OFFSET = MAX_END = (1 << 63) - 1
 
@@ -58,8 +59,22 @@ def log_end(segments: Sequence[Segment]) -> LogEnd | None:
     return LogEnd(-1, last.base_offset) if last.is_named else None
 
 
-def end_of(segment: Segment) -> LogEnd | None:
-    """Where a segment ends, None when it has no batch. Raises CodecError."""
+def end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) -> int:
+    """Return the offset after the last record of a partition that can be read: of its live segments, if it has such. 0 if nothing says it.
+    Raises OSError."""
+    live = [segment for segment in segments if segment.state == "live"] or segments
+    named = max((segment.base_offset for segment in live if segment.is_named), default=0)
+    for segment in reversed(live):
+        found = end_of(segment, policy, on_damage="keep")
+        if found is not None:
+            return max(found.offset, named)
+    return named
+
+
+def end_of(
+    segment: Segment, policy: Policy = Policy.KAFKA, on_damage: OnDamage = "raise"
+) -> LogEnd | None:
+    """Where a segment ends, None when it has no batch. Raises CodecError, if damage is to be raised."""
     if not segment.size:
         return None
     from kafka_log.disk.index_files import first_position  # layouts of indexes
@@ -69,7 +84,16 @@ def end_of(segment: Segment) -> LogEnd | None:
     start = first_position(segment, LAST_OFFSET, None)
     columns = ("last_offset", "leader_epoch", "offset_bound", "position")
     found: LogEnd | None = None
-    for batch in BatchScanner(segment.path, columns, start=start):
+    scanner = BatchScanner(
+        segment.path,
+        columns,
+        policy,
+        on_damage=on_damage,
+        start=start,
+        tail=segment.tail,
+        size=segment.size,
+    )
+    for batch in scanner:
         if batch.num_rows:
             offset, epoch, bound, position = (batch.column(name)[-1].as_py() for name in columns)
             if bound is None:

@@ -52,13 +52,18 @@ class LogDirectory(Writing, BrokerState, Contents):
         is a finding; nothing is raised for damage. See :data:`kafka_log.report.check.finding.FINDINGS`.
         """
         from kafka_log.report.check import check_table
+        from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.tables.selection import Selection
 
         return check_table(
             self.found,
             self._broker_directories(),
             deep=deep,
-            wanted=Selection(offsets=offsets, timestamps=timestamps, producers=producers),
+            wanted=Selection(
+                offsets=checked_plain_offsets("offsets", offsets),
+                timestamps=timestamps,
+                producers=producers,
+            ),
             engine=engine,
             advance=advance,
         )

@@ -55,6 +55,7 @@ class BrokerState(Opened):
         from kafka_log.report.partition_headers import raise_damage
         from kafka_log.report.transaction_states import coordinators
         from kafka_log.report.transactions import transaction_table
+        from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.tables.own_topics import TRANSACTION_STATE
         from kafka_log.tables.selection import Selection
 
@@ -73,7 +74,11 @@ class BrokerState(Opened):
             Clock(present, now is not None, MAX_TIMEOUT_MS if limit is None else limit),
             told,
             states=set(chosen_states),
-            wanted=Selection(producers=producers, offsets=offsets, timestamps=timestamps),
+            wanted=Selection(
+                producers=producers,
+                offsets=checked_plain_offsets("offsets", offsets),
+                timestamps=timestamps,
+            ),
             advance=advance,
         )
 
@@ -127,7 +132,7 @@ class BrokerState(Opened):
         """
         from kafka_log.report.group_states import group_table
         from kafka_log.report.groups import Groups, commit_table
-        from kafka_log.segment.ranges import checked_range
+        from kafka_log.segment.ranges import checked_plain_offsets, checked_range
         from kafka_log.tables.own_topics import CONSUMER_OFFSETS
 
         wanted = Groups(
@@ -135,7 +140,7 @@ class BrokerState(Opened):
             as_set(self._topics),
             as_set(self._numbers),
             moment("at", at),
-            checked_range("offsets", offsets),
+            checked_plain_offsets("offsets", offsets),
             checked_range("timestamps", timestamps),
             salvage,
         )

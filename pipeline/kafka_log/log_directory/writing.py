@@ -62,11 +62,13 @@ class Writing(Opened):
         ``offsets`` and a timestamp (milliseconds) in ``timestamps``. The first of a range is in, the end is not, None is open; None for a
         range is everything. A row says of each snapshot of the metadata that it is left out.
         Raises ValueError for what is no range, and as salvage."""
-        from kafka_log.segment.ranges import checked_range
+        from kafka_log.segment.ranges import checked_plain_offsets, checked_range
         from kafka_log.write import jobs
         from kafka_log.write.choice import Wanted
 
-        wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
+        wanted = Wanted(
+            checked_plain_offsets("offsets", offsets), checked_range("timestamps", timestamps)
+        )
         return jobs.cut(
             self.refuse_copies(self.found), local_path(out), self._paths, wanted, advance
         )

@@ -74,7 +74,9 @@ class HeaderPass:
         self.wanted = wanted
         self.read = read
         self.note = note
-        timed = {"least_timestamp", "largest_timestamp", "late"} & {*wanted.names}
+        timed = {"least_timestamp", "largest_timestamp", "timestamp_bound", "late"} & {
+            *wanted.names
+        }
         self.columns = TIMED if timed else TIMED[:2]
         self.sizes = "plain" in wanted.names
         self.chunk: Chunk | None = None

@@ -182,7 +182,8 @@ def _runs(
 ) -> dict[tuple[int, int], Run]:
     runs: dict[tuple[int, int], Run] = {}
     has_sequences = partition.topic not in COORDINATOR_TOPICS
-    for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted.batches(), advance):
+    wanted_rows = wanted.of(partition.segments).batches()
+    for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted_rows, advance):
         rows = batch.filter(pc.greater_equal(batch.column("producer_id"), 0))
         columns = (rows.column(name).to_pylist() for name in _COLUMNS)
         for number, epoch, control, transactional, *rest in zip(*columns, strict=True):

@@ -71,6 +71,7 @@ class Stat:
         number = {topic: i for i, topic in enumerate(self.topics)}
         self.topic_numbers = [number[utf8(place.partition.topic)] for place in self.places]
         self.sums = Sums(self.by, self.topic_numbers)
+        self.wanted = [asked.selection.of(place.segments) for place in self.places]
         for partition in partitions:
             if partition.error is not None:
                 next(p for p in self.places if p.partition is partition).wrong(str(partition.error))
@@ -86,7 +87,7 @@ class Stat:
             if begins:
                 owner = next(owners)
             begins = piece.is_last
-            self.sums.add(owner, self.asked.chosen(piece.arrays))
+            self.sums.add(owner, self.asked.chosen(piece.arrays, self.wanted[owner]))
             self._note(self.places[owner], piece)
             self.asked.advance(piece.done)
 

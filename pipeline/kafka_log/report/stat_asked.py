@@ -12,7 +12,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Segment
 from kafka_log.report.header_pass import HeaderPass, Read, pays
 from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.header_columns import Arrays, Wanted
+from kafka_log.segment.header_columns import UNBOUNDED, Arrays, Wanted
 from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
 from kafka_log.segment.ranges import Range
@@ -80,18 +80,17 @@ class Asked:
         """What reads these columns of their batches. It notes what is wrong."""
         return HeaderPass(Wanted(names, self.deep, self.now), self.read(segments), _problems)
 
-    def chosen(self, arrays: Arrays) -> Arrays:
-        """The batches that may have records that are chosen, by their headers."""
+    def chosen(self, arrays: Arrays, wanted: Selection) -> Arrays:
+        """The batches that may have records that are chosen, by their headers. ``wanted`` is the selection as of their partition."""
         mask = None
-        wanted = self.selection
-        for (low, high), first, last in (
-            (wanted.offsets, "first", "last"),
-            (wanted.timestamps, "least_timestamp", "largest_timestamp"),
+        for (low, high), first, bound in (
+            (wanted.offsets, "first", "offset_bound"),
+            (wanted.timestamps, "least_timestamp", "timestamp_bound"),
         ):
             if low is not None:
-                mask = _and(mask, arrays[last] >= low)
+                mask = _and(mask, arrays[bound] >= low)
             if high is not None:
-                mask = _and(mask, arrays[first] < high)
+                mask = _and(mask, (arrays[first] < high) | (arrays[bound] == UNBOUNDED))
         if wanted.producers is not None:
             mask = _and(mask, np.isin(arrays["producer_id"], wanted.producers))
         if mask is None:

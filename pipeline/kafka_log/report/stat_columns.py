@@ -78,6 +78,8 @@ NEEDED = (
     "records",
     "least_timestamp",
     "largest_timestamp",
+    "offset_bound",
+    "timestamp_bound",
     "late",
     "stored",
     "plain",

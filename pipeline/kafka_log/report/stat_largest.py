@@ -84,8 +84,9 @@ def largest_table(
             asked.on_problem(str(partition.error))
     topics = {topic: i for i, topic in enumerate(dict.fromkeys(p.topic for p in partitions))}
     owners = [
-        _Owner(partition, segment, i, topics[partition.topic])
+        _Owner(partition, segment, i, topics[partition.topic], wanted)
         for i, partition in enumerate(partitions)
+        for wanted in [asked.selection.of(partition.segments)]
         for segment in partition.segments
     ]
     parts = (_records if asked.deep else _batches)(owners, asked)
@@ -104,6 +105,7 @@ class _Owner(NamedTuple):
     segment: Segment
     place: int
     topic_number: int
+    wanted: Selection
 
 
 def _top(table: pa.Table, keys: Sequence[str], count: int) -> pa.Table:
@@ -144,7 +146,7 @@ def _batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
         for line in () if piece.end is None else problems_of_end(piece.end, file):
             asked.on_problem(line)
         asked.advance(piece.done)
-        a = asked.chosen(piece.arrays)
+        a = asked.chosen(piece.arrays, owner.wanted)
         if not len(a["size"]):
             continue
         columns = {
@@ -160,12 +162,11 @@ def _batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
 
 
 def _records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
-    wanted = asked.selection
-    rows = Selection(
-        offsets=wanted.offsets, timestamps=wanted.timestamps, producers=wanted.producers
-    ).rows()
     for owner in owners:
-        segment = owner.segment
+        segment, wanted = owner.segment, owner.wanted
+        rows = Selection(
+            offsets=wanted.offsets, timestamps=wanted.timestamps, producers=wanted.producers
+        ).rows()
         scanner = Scanner(
             segment.path,
             _RECORD,

@@ -13,11 +13,13 @@ import pyarrow as pa
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch
 from kafka_log.segment.row_masks import numbers, numbers_of
+from kafka_log.segment.row_values import OF_BATCHES, bounds_of
 
 TIMED = ("position", "base_offset", "timestamp")
 """Columns of records that the columns here need."""
 
-_NONE = np.iinfo(np.int64).max
+_NONE = UNBOUNDED = np.iinfo(np.int64).max
+"""The bound of a header that has none, or contradicts itself."""
 
 Arrays = Mapping[str, Any]
 """An array for each name of :data:`COLUMNS`."""
@@ -52,18 +54,25 @@ class _OfBlock:
     @property
     def least_timestamps(self) -> Any:
         """The least of the records where these were read. Else that of the first one, where the header has it."""
-        most = self.header("max_timestamp")
-        heads = self.block.batch_headers
-        first = heads.column("base_timestamp")
-        has = first.is_valid() if first.null_count else np.full(len(most), True)
-        has = np.asarray(has) & np.asarray(heads.column("delete_horizon").is_null())
-        has &= self.header("timestamp_type") == 0
-        found = np.where(has, numbers_of(first.fill_null(-1)), most)
+        first = self.block.batch_headers.column("first_timestamp")
+        found = numbers_of(first.fill_null(0))
+        if first.null_count:
+            found = np.where(numbers_of(first.is_valid()), found, self.header("max_timestamp"))
         return self._of_records(found, least=True)
 
     @property
     def largest_timestamps(self) -> Any:
         return self._of_records(self.header("max_timestamp"), least=False)
+
+    @property
+    def timestamp_bounds(self) -> Any:
+        return self._of_records(self.bounds("timestamp_bound"), least=False)
+
+    def bounds(self, name: str) -> Any:
+        column = self.block.batch_headers.column(name)
+        if pa.types.is_timestamp(column.type):
+            column = column.view(pa.int64())
+        return numbers_of(column.fill_null(UNBOUNDED))
 
     def _of_records(self, found: Any, *, least: bool) -> Any:
         """Timestamps of batches, but of their records where these were read."""
@@ -134,9 +143,8 @@ class _OfBatch:
         batch = self.batch
         if self.is_read and batch.records:
             return min((r.timestamp for r in batch.records if r.timestamp >= 0), default=-1)
-        has = batch.timestamp_type == 0 and batch.delete_horizon is None
-        base = batch.base_timestamp if has else None
-        return batch.max_timestamp if base is None else base
+        first = OF_BATCHES["first_timestamp"](batch, None)
+        return batch.max_timestamp if first is None else int(first)
 
     @property
     def largest_timestamp(self) -> int:
@@ -144,6 +152,12 @@ class _OfBatch:
         if self.is_read and batch.records:
             return max(r.timestamp for r in batch.records)
         return batch.max_timestamp
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        batch = self.batch
+        last, latest = (UNBOUNDED if one is None else one for one in bounds_of(batch))
+        return last, self.largest_timestamp if self.is_read and batch.records else latest
 
     @property
     def section(self) -> tuple[int, int]:
@@ -197,6 +211,10 @@ COLUMNS: Mapping[str, _Column] = {
     "largest_timestamp": _Column(
         np.int64, lambda it: it.largest_timestamps, lambda it: it.largest_timestamp
     ),
+    "offset_bound": _Column(
+        np.int64, lambda it: it.bounds("offset_bound"), lambda it: it.bounds[0]
+    ),
+    "timestamp_bound": _Column(np.int64, lambda it: it.timestamp_bounds, lambda it: it.bounds[1]),
     "late": _Column(np.int64, lambda it: it.late, lambda it: it.late),
     "stored": _Column(np.int64, lambda it: it.sections[0], lambda it: it.section[0]),
     "plain": _Column(np.int64, lambda it: it.sections[1], lambda it: it.section[1]),

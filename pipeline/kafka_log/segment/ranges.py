@@ -16,6 +16,13 @@ MAX_OFFSET = (1 << 63) - 1
 
 def checked_range(name: str, bounds: Any) -> Range:
     """A range of 64-bit numbers; None is everything. Raises ValueError, which says ``name``."""
+    low, high = _checked_pair(name, bounds)
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"{name} is {bounds!r}: the first is above the end")
+    return low, high
+
+
+def _checked_pair(name: str, bounds: Any) -> Range:
     if bounds is None:
         return EVERYTHING
     try:
@@ -25,6 +32,48 @@ def checked_range(name: str, bounds: Any) -> Range:
         raise ValueError(f"{name} is {bounds!r}: {reason}") from None
     if any(bound is not None and not -(1 << 63) <= bound < 1 << 63 for bound in (low, high)):
         raise ValueError(f"{name} is {bounds!r}: these must be numbers of 64 bits")
-    if low is not None and high is not None and low > high:
+    return low, high
+
+
+def checked_offsets(name: str, bounds: Any) -> Range:
+    """Return an offset range of which negative bounds count from the end of a log, as in Python slices: (-5, None) are the last 5 offsets.
+
+    None is everything. Raises ValueError, which says ``name``.
+    """
+    low, high = _checked_pair(name, bounds)
+    if (
+        low is not None
+        and high is not None
+        and low > high
+        and is_negative(low) == is_negative(high)
+    ):
         raise ValueError(f"{name} is {bounds!r}: the first is above the end")
     return low, high
+
+
+def checked_plain_offsets(name: str, bounds: Any) -> Range:
+    """Return an offset range. Raises ValueError for bounds that count from the end of a log, where it is not known or there are several."""
+    found = checked_offsets(name, bounds)
+    if counts_from_end(found):
+        raise ValueError(
+            f"{name} is {bounds!r}: it counts from the end of a partition, which is not possible here; give offsets from 0 on"
+        )
+    return found
+
+
+def is_negative(bound: int | None) -> bool:
+    """Return whether a bound of an offset range counts from the end of a log."""
+    return bound is not None and bound < 0
+
+
+def counts_from_end(offsets: Range) -> bool:
+    """Return whether a bound of an offset range counts from the end of a log."""
+    return is_negative(offsets[0]) or is_negative(offsets[1])
+
+
+def offsets_before(offsets: Range, end: int) -> Range:
+    """Return an offset range with the bounds that count from the end of a log as plain offsets. ``end`` is the offset after the last record."""
+    low, high = (
+        max(end + bound, 0) if bound is not None and bound < 0 else bound for bound in offsets
+    )
+    return low if low is None or high is None else min(low, high), high

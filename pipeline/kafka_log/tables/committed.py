@@ -40,18 +40,20 @@ class PartitionRows:
         starts: LogStarts | None = None,
         known: Known | None = None,
     ) -> None:
-        self._selection = selection
+        self._asked = self._selection = selection
         self._whole = of_view and selection.isolation is None
         self._committed = self._whole or selection.isolation == "read_committed"
         self._engine = engine
         self._starts = None if selection.deleted_records else starts or LogStarts()
         self._known: Known = {} if known is None else known
         self._partition: Log | None = None
-        self._rows = self._live = selection.rows()
+        self._counted: Log | None = None
+        self._rows = self._live = RowSelection()
 
     def of(self, partition: Log, state: State = "live") -> RowSelection:
         """What is wanted of its segments that are in a state. Raises CodecError for damage, where that is an error."""
         if partition is not self._partition:
+            self._count(partition)
             rows = self._find(partition) if self._committed else self._selection.rows()
             self._partition, self._rows, self._live = partition, rows, rows
             if (start := self.start(partition)) is not None:
@@ -60,6 +62,7 @@ class PartitionRows:
 
     def segments(self, partition: Log) -> list[Segment]:
         """Its segments that may have rows which are wanted, by their names. No transactions are looked for."""
+        self._count(partition)
         offsets = self._selection.offsets
         start = self.start(partition)
         if start is not None and all(s.state == "live" for s in partition.segments):
@@ -69,6 +72,11 @@ class PartitionRows:
     def start(self, partition: Log) -> int | None:
         """The log start offset of a partition, where records lie before it that are not wanted."""
         return None if self._starts is None else self._starts.of(partition)
+
+    def _count(self, partition: Log) -> None:
+        """Make plain offsets of those that count from the end of a partition."""
+        if partition is not self._counted:
+            self._counted, self._selection = partition, self._asked.of(partition.segments)
 
     def _find(self, partition: Log) -> RowSelection:
         asked = partition, self._selection.policy, self._selection.raises

@@ -193,15 +193,16 @@ def scan_batches(
     on_lost = options.pop("on_lost", None)
     reading = _taken(options, "limits", "engine", "mmap")
     wanted = changed(selection, policy, options)
-    rows = wanted.batches()
+    wanted.but(offsets=None).batches()  # refuses what headers do not say
     found = _find(path, wanted)
+    of = {id(partition): wanted.of(partition.segments) for partition in found}
 
-    def open_segment(_: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
+    def open_segment(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         return BatchScanner(
             segment.path,
             names,
             wanted.policy,
-            selection=within(rows, segment),
+            selection=within(of[id(partition)].batches(), segment),
             on_damage=wanted.on_damage,
             tail=segment.tail,
             size=segment.size,
@@ -209,7 +210,7 @@ def scan_batches(
         )
 
     BatchScanner("", None, wanted.policy, on_damage=wanted.on_damage, **reading)
-    segments = [(p, within_offsets(p.segments, wanted.offsets)) for p in found]
+    segments = [(p, within_offsets(p.segments, of[id(p)].offsets)) for p in found]
     output = Output(BATCHES, found, columns, False)
     return _stream(output, segments, open_segment, not wanted.raises, on_lost)
 

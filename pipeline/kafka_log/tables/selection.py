@@ -10,7 +10,15 @@ from kafka_log.disk.directory import Include, Segment, State
 from kafka_log.disk.names import states_of
 from kafka_log.disk.replicas import Replicas
 from kafka_log.segment.model import OnDamage, Policy
-from kafka_log.segment.ranges import EVERYTHING, Range, checked_range
+from kafka_log.segment.ranges import (
+    EVERYTHING,
+    Range,
+    checked_offsets,
+    checked_plain_offsets,
+    checked_range,
+    counts_from_end,
+    offsets_before,
+)
 from kafka_log.segment.row_selection import Aborted, Header, RowSelection
 from kafka_log.tables.arguments import number, one_of, several, text_of
 
@@ -63,7 +71,8 @@ class Selection:
     """What is wanted of logs. All filters must agree with a record; of several values of one it is any, but for ``headers``.
 
     ``topics`` and ``partitions`` choose among what is there. ``offsets`` and ``timestamps`` (milliseconds since 1970) are ranges:
-    the first is in, the end is not, None is open. ``keys`` are bytes, None for records without a key. ``headers`` are names, or names
+    the first is in, the end is not, None is open. Negative offsets count from the end of each partition, as in Python slices: (-5, None) are
+    its last 5 offsets, of which compaction and markers may leave less records. ``keys`` are bytes, None for records without a key. ``headers`` are names, or names
     with a value (None: null); a record has all of them. ``producers`` are producer ids, -1 for records without one.
 
     ``isolation`` is as consumers have it, and as with them ``read_uncommitted`` when it is None: with ``read_committed`` the
@@ -113,10 +122,22 @@ class Selection:
         """Whether damage is an error."""
         return self.damage == "raise"
 
+    def of(self, segments: Sequence[Segment]) -> Selection:
+        """Return the selection with offsets that count from the end of a partition, which has these segments, as plain ones.
+
+        The end is that of the log: its last batch is looked up by the index and by headers. Raises OSError.
+        """
+        if not counts_from_end(self.offsets):
+            return self
+        from kafka_log.disk.replicas import end_offset  # headers are read: not for other selections
+
+        return self.but(offsets=offsets_before(self.offsets, end_offset(segments, self.policy)))
+
     def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
         """What it wants of one file. ``end`` is an offset from which on nothing is read, ``aborted`` are the transactions to leave
-        out: what ``isolation`` makes of a partition (:mod:`kafka_log.tables.committed`)."""
-        low, high = self.offsets
+        out: what ``isolation`` makes of a partition (:mod:`kafka_log.tables.committed`). Raises ValueError for offsets that count from the end
+        of a partition: :meth:`of` makes plain ones of them."""
+        low, high = checked_plain_offsets("offsets", self.offsets)
         if end is not None:
             high = end if high is None else min(end, high)
             low = None if low is None else min(low, high)
@@ -248,7 +269,7 @@ def _policy(name: str, value: Any) -> Policy:
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "topics": several(str, text_of("names of topics")),
     "partitions": several(int, number(0, MAX_PARTITION, "numbers of partitions")),
-    "offsets": checked_range,
+    "offsets": checked_offsets,
     "timestamps": checked_range,
     "keys": several((bytes, bytearray, memoryview), _key),
     "headers": _headers,

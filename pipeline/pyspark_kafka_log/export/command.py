@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
 from kafka_log.disk.directory import Partition
+from kafka_log.segment.ranges import checked_plain_offsets
 from kafka_log.tables.selection import Selection
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
 from pyspark_kafka_log.export.job import run
@@ -42,7 +43,10 @@ def export_by_spark(
     """Run the command. Returns the exit code."""
     try:
         target = target_of(options.out, options.format, options.catalog)
-        query = Pushed(offsets=selection.offsets, timestamps=selection.timestamps)
+        query = Pushed(
+            offsets=checked_plain_offsets("offsets", selection.offsets),
+            timestamps=selection.timestamps,
+        )
         wanted = Options(
             paths=tuple(options.paths),
             assign=frozenset((one.topic, one.partition) for one in found),
