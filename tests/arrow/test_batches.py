@@ -43,9 +43,7 @@ def row(batch: Batch) -> dict[str, Any]:
         "last_sequence": batch.last_sequence,
         "attributes": batch.attributes,
         "offset_bound": None if contradicts_count(batch) else batch.last_offset,
-        "timestamp_bound": None
-        if (wraps and batch.timestamp_type == 0) or contradicts_times(batch)
-        else batch.max_timestamp,
+        "timestamp_bound": None if contradicts_times(batch) else batch.max_timestamp,
         "first_timestamp": first_timestamp(batch, wraps),
     }
 
@@ -60,7 +58,9 @@ def contradicts_count(batch: Batch) -> bool:
 
 
 def contradicts_times(batch: Batch) -> bool:
-    if batch.timestamp_type != 0 or batch.magic < 2:
+    if batch.magic < 2:
+        return batch.magic == 1 and batch.compression != "none" and batch.max_timestamp == -1
+    if batch.timestamp_type != 0:
         return False
     base = batch.base_timestamp if batch.delete_horizon is None else None
     return batch.max_timestamp == -1 or (base is not None and batch.max_timestamp < base)

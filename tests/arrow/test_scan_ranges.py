@@ -51,9 +51,10 @@ class Log:
 
     def bound(self, draw: st.DrawFn, column: int) -> int | None:
         near = st.sampled_from([row[column] for row in self.rows]).flatmap(
-            lambda v: st.integers(v - 3, v + 3)
+            lambda v: st.integers(max(v - 3, 0), v + 3)
         )
-        wide = st.sampled_from([-(1 << 63), -1, 0, (1 << 63) - 1])
+        low = [] if column == 0 else [-(1 << 63), -1]  # negative offsets count from the end
+        wide = st.sampled_from([*low, 0, (1 << 63) - 1])
         return draw(st.none() | near | near | near | wide)
 
     def bounds(self, draw: st.DrawFn, column: int) -> Bounds:

@@ -478,13 +478,13 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         if timestamp_bound_data:
             if (item_attributes & 7) == 0:
                 value_3 = item_timestamp
-            elif (item_attributes >> 3 & 1) == 1:
-                value_3 = item_timestamp
-            else:
+            elif item_timestamp == -1:
                 value_3 = 0
+            else:
+                value_3 = item_timestamp
         if timestamp_bound_data:
             store_64(timestamp_bound_data + 8 * at, value_3)
-        if False if (item_attributes & 7) == 0 else (item_attributes >> 3 & 1) != 1:
+        if False if (item_attributes & 7) == 0 else item_timestamp == -1:
             timestamp_bound_nulls += 1
             if timestamp_bound_validity:
                 clear_bit(timestamp_bound_validity, at)

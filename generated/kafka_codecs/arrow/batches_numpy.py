@@ -110,9 +110,9 @@ ROWS_MESSAGE_V1 = Case(
             np.where(
                 (row.item.attributes & 7) == 0,
                 row.item.timestamp,
-                np.where((row.item.attributes >> 3 & 1) == 1, row.item.timestamp, 0),
+                np.where(row.item.timestamp == -1, 0, row.item.timestamp),
             ),
-            np.where((row.item.attributes & 7) == 0, False, (row.item.attributes >> 3 & 1) != 1),
+            np.where((row.item.attributes & 7) == 0, False, row.item.timestamp == -1),
         ),
         "first_timestamp": lambda row: Nullable(
             np.where(

@@ -46,9 +46,9 @@ def message_v1_timestamp_bound(entry: Any, item: Any, place: Place) -> Any:
     """
     if entry.attributes.compression == enums.Compression.NONE:
         return entry.timestamp
-    if entry.attributes.timestamp_type == enums.TimestampType.LOG_APPEND_TIME:
-        return entry.timestamp
-    return None
+    if entry.timestamp == -1:
+        return None
+    return entry.timestamp
 
 
 def message_v1_first_timestamp(entry: Any, item: Any, place: Place) -> Any:
@@ -215,7 +215,7 @@ BATCHES = RowView(
                 ),
                 "timestamp_bound": Column(
                     message_v1_timestamp_bound,
-                    ("attributes.compression", "attributes.timestamp_type", "timestamp"),
+                    ("attributes.compression", "timestamp"),
                 ),
                 "first_timestamp": Column(
                     message_v1_first_timestamp,

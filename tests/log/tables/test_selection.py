@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
 from itertools import pairwise
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log import SegmentReader, discover, read_table, scan_batches
+from kafka_log.cli import main
 from kafka_log.segment import skipping
 from kafka_log.segment.kernels import Engine
 from kafka_log.tables.committed import PartitionRows
@@ -23,6 +25,7 @@ from kafka_log.tables.selection import Selection
 from kafka_log.tables.splits import Scan, Split, read_split
 from tests.paths import SAMPLES
 from tests.shares import examples
+from tests.support.lying_headers import with_header
 from tests.support.mixed_logs import KEYS, NAMES, PRODUCERS, START, VALUES, mixed_log, naive, seen
 
 ENGINES: Any = ("construct", "arrow")
@@ -45,7 +48,7 @@ HEADERS = st.lists(
 FILTERS = st.fixed_dictionaries(
     {},
     optional={
-        "offsets": ranges(-1, 90),
+        "offsets": ranges(0, 90),
         "timestamps": ranges(START - 1, START + 101),
         "keys": subset(KEYS),
         "headers": HEADERS,
@@ -100,6 +103,59 @@ def in_splits(path: Path, selection: Selection, seed: int) -> list[int]:
             for batch in read_split(part, Scan(columns=("offset",), engine=r.choice(ENGINES))):
                 found += batch.column(0).to_pylist()
     return found
+
+
+@examples(30)
+@given(seed=SEEDS, low=st.none() | st.integers(-60, 60), high=st.none() | st.integers(-60, 60))
+def test_negative_offsets_count_from_the_end(seed: int, low: int | None, high: int | None) -> None:
+    """As in slices of Python."""
+    if low is not None and high is not None and low > high and (low < 0) == (high < 0):
+        with pytest.raises(ValueError, match="the first is above the end"):
+            Selection(offsets=(low, high))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = mixed_log(Path(folder) / "t-0", seed)
+        every = seen(path)
+        wanted = range(every[-1].batch.next_offset)[low:high]
+        for engine in ENGINES:
+            found = scanned(path, offsets=(low, high), engine=engine, control_records=True)
+            assert found == [one.record.offset for one in every if one.record.offset in wanted]
+        columns = ["base_offset", "last_offset"]
+        batches = scan_batches(path, columns, offsets=(low, high)).read_all()
+        lasts = batches.column("last_offset").to_pylist()
+        assert {one.batch.last_offset for one in every if one.record.offset in wanted} <= {*lasts}
+        assert not wanted or all(last >= wanted.start for last in lasts)
+
+
+@pytest.mark.parametrize("argv", [["dump"], ["dump", "--batches"], ["stat"], ["keys"]])
+def test_the_last_offsets_on_the_command_line(
+    argv: list[str], tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Damage that lies in front of them is not met: what is not asked for is not read."""
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    for base in (0, 20):
+        data = [LOG_ENTRY.build(_batch(base + i, i, "none")) for i in range(0, 20, 2)]
+        data[0] = data[0][:-1] + b"?"
+        (folder / f"{base:020}.log").write_bytes(b"".join(data))
+    is_header_pass = argv == ["stat"]
+    code = main([*argv, str(folder), "--offsets", "-3:", "--output", "jsonl"])
+    rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    if argv == ["dump"]:
+        assert [row["offset"] for row in rows] == [37, 38, 39]
+    elif argv == ["dump", "--batches"]:
+        assert [row["base_offset"] for row in rows] == [36, 38]
+    else:
+        assert [row["records"] for row in rows] == [4 if is_header_pass else 3]
+    assert code == 0 or argv != ["dump"]
+
+
+def test_the_last_offsets_of_a_header_that_contradicts_itself(tmp_path: Path) -> None:
+    whole = LOG_ENTRY.build(_batch(0, 1, "gzip"))
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    (folder / f"{0:020}.log").write_bytes(with_header(whole, last_offset_delta=0))
+    assert scanned(folder, offsets=(-1, None)) == [1]
 
 
 @examples(40)
