@@ -24,7 +24,6 @@ from kafka_log.report.check.indexes import REBUILD
 from kafka_log.report.check.walk import Walked
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
-from kafka_log.segment.positioned_reads import open_segment
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.regular_files import open_regular
@@ -66,6 +65,8 @@ class TransactionIndexCheck(Check):
         self.ended: dict[int, int] = {}
         self.start: int | None = None
         """Where the log begins, if the producer snapshot there knows the open transactions, and no offset is missing since."""
+        self.open_at_start: dict[int, int] = {}
+        """What the snapshot says: the first offsets of transactions, by their producers, until their markers come."""
         self.next_offset = 0
         self.has_holes = context.broker.offset(CLEANER, context.key) is not None
 
@@ -116,7 +117,7 @@ class TransactionIndexCheck(Check):
             self.start = self.next_offset = segment.base_offset
             for producer, one in open_of(entries, segment.base_offset).items():
                 if one.first_offset is not None:
-                    self.begun[producer] = one.first_offset
+                    self.open_at_start[producer] = one.first_offset
 
     def _entries(self, path: Path) -> Iterator[Entry | Finding]:
         """Position, producer, first and last offset of each entry; then what cannot be read."""
@@ -277,7 +278,7 @@ class TransactionIndexCheck(Check):
         starts = sorted(run.start for run in walked.lost)
         found = Markers({}, {producer: [offset] for producer, offset in self.ended.items()})
         rows = headers.is_transactional.nonzero()[0].tolist()
-        with open_segment(walked.segment.path) as file:
+        with open_regular(walked.segment.path) as file:
             for i in rows:
                 position, producer = int(headers.position[i]), int(headers.producer_id[i])
                 while starts and starts[0] < position:
@@ -293,6 +294,7 @@ class TransactionIndexCheck(Check):
                 if kind is None:
                     continue
                 first, last = self.begun.pop(producer, None), int(headers.last[i])
+                first = self.open_at_start.pop(producer, first)
                 found.ends.setdefault(producer, []).append(last)
                 self.ended[producer] = last
                 if kind is ControlRecordType.ABORT:
@@ -309,13 +311,12 @@ class TransactionIndexCheck(Check):
 
     def _forget_start(self) -> None:
         """Forget what the producer snapshot said: a cleaner may have taken the markers of its transactions."""
-        if self.start is not None:
-            self.begun = {one: first for one, first in self.begun.items() if first >= self.start}
-            self.start = None
+        self.open_at_start.clear()
+        self.start = None
 
     def _forget(self) -> None:
         self.begun.clear()
-        self.start = None
+        self._forget_start()
 
 
 def _kind(data: bytes, position: int, file: str) -> ControlRecordType | None:
