@@ -10,6 +10,8 @@ from tests.support.check_plants import (
     ACTIVE,
     FIRST,
     PLAIN,
+    SECOND,
+    THIRD,
     TX,
     Plant,
     copied,
@@ -22,7 +24,7 @@ from tests.support.check_plants import (
 )
 
 BROKER = SAMPLES / "kafka-4.x"
-LOG, LAST = f"{PLAIN}/{FIRST}.log", f"{PLAIN}/{ACTIVE}.log"
+LOG, LOG_2, LAST = (f"{PLAIN}/{base}.log" for base in (FIRST, SECOND, ACTIVE))
 INDEX, TIMES = f"{PLAIN}/{FIRST}.index", f"{PLAIN}/{FIRST}.timeindex"
 ABORTED = f"{TX}/{FIRST}.txnindex"
 SNAPSHOT = f"{TX}/00000000000000000108.snapshot"
@@ -223,10 +225,16 @@ OF_FILES = [
     ),
     Plant(
         "segment alone removed",
+        lambda r: (r / LOG_2).unlink(),
+        "segment_missing",
+        f"{PLAIN}/{THIRD}.log",
+        0,
+    ),
+    Plant(
+        "first segment alone removed",
         lambda r: (r / LOG).unlink(),
-        "index_without_segment",
-        INDEX,
-        None,
-        also=("segment_missing",),
+        "segment_missing",
+        LOG_2,
+        0,
     ),
 ]

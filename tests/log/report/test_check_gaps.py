@@ -50,6 +50,33 @@ def test_a_partition_that_the_cleaner_knows(tmp_path: Path) -> None:
     assert gaps(root) == []
 
 
+@pytest.mark.parametrize("index", [".index", ".timeindex"])
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_an_index_without_its_segment_is_proof(
+    tmp_path: Path, index: str, *, is_compacted: bool
+) -> None:
+    """Whoever deletes or cleans a segment takes its indexes too. One finding says all of it."""
+    directory = tmp_path / PLAIN
+    shutil.copytree(BROKER / PLAIN, directory)
+    if is_compacted:
+        (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\nsegments.small 0 144\n")
+    kept = (directory / f"{42:020d}{index}").read_bytes()
+    remove_segment(directory, 42)
+    path = directory / f"{42:020d}{index}"
+    path.write_bytes(kept)
+    (row,) = LogDirectory(tmp_path).check().to_pylist()
+    found = row["severity"], row["code"], row["file"], row["byte"]
+    assert found == ("error", "segment_missing", str(directory / f"{84:020d}.log"), 0)
+    assert (row["first_offset"], row["last_offset"], row["records"]) == (42, 83, 42)
+    assert path.name in row["meaning"]
+    # Not one of another place, and not one whose segment is about to be deleted.
+    path.rename(directory / f"{43:020d}{index}")
+    assert ("error", "segment_missing", 42, 83) not in gaps(tmp_path)
+    (directory / f"{43:020d}{index}").rename(path)
+    (directory / f"{42:020d}.log.deleted").touch()
+    assert ("error", "segment_missing", 42, 83) not in gaps(tmp_path)
+
+
 def test_the_first_segments_and_the_last_ones_may_be_missing(tmp_path: Path) -> None:
     """Retention takes the first ones; what is missing at the end the high watermark says."""
     root = tmp_path / "broker"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +26,8 @@ class Context:
     broker: BrokerFiles
     cluster: Cluster
     included: frozenset[State]
+    missing: list[range] = field(default_factory=list)
+    """Offsets of segments that are told to be missing."""
 
     def may_grow(self, walked: Walked) -> bool:
         """Return whether a broker may have appended to a segment after it was read. A broker that was stopped in order does not."""

@@ -34,6 +34,9 @@ KEPT = 16
 FEW = 3
 """A log with more gaps than these, and records with keys, is taken for a compacted one."""
 
+_INDEXES = (".index", ".timeindex", ".txnindex")
+_REPLACED = (".deleted", ".swap", ".cleaned")
+
 _PERHAPS = "compaction may have removed them, or they are lost"
 _ASK = "Ask whether the topic is compacted; if it is not, copy the partition from another replica."
 
@@ -41,13 +44,14 @@ _ASK = "Ask whether the topic is compacted; if it is not, copy the partition fro
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Offsets that are not there, and the batches around them: there is none before the first one of the log. ``between`` is whether
-    segments end and begin here."""
+    segments end and begin here; then ``index`` is one of the segment that had these offsets, if it is still there."""
 
     first: int
     last: int
     before: tuple[Path, int] | None
     after: tuple[Path, int]
     between: bool
+    index: Path | None = None
 
     @property
     def offsets(self) -> int:
@@ -120,13 +124,22 @@ class GapCheck(Check):
         if walked.segment.is_named and last + 1 < first and base <= first:
             here = walked.segment.path, int(headers.position[0])
             # A segment that went missing leaves a gap up to the name of the next one.
-            self._add(Gap(last + 1, first - 1, place, here, first == base and place is not None))
+            between = first == base and place is not None
+            index = self._index_of(last + 1) if between else None
+            self._add(Gap(last + 1, first - 1, place, here, between, index))
+
+    def _index_of(self, base: int) -> Path | None:
+        """Return an index of a segment that is nowhere. A broker that deletes or replaces a segment renames the segment first."""
+        path = self.context.partition.directory / f"{base:020d}.log"
+        if any(path.with_name(path.name + end).exists() for end in ("", *_REPLACED)):
+            return None
+        return next((index for end in _INDEXES if (index := path.with_suffix(end)).exists()), None)
 
     def _add(self, gap: Gap) -> None:
         self.count += 1
-        if gap.last < (self.cleaned or 0):
+        if gap.last < (self.cleaned or 0) and gap.index is None:
             return
-        if len(self.gaps) < KEPT:
+        if len(self.gaps) < KEPT or gap.index is not None:
             self.gaps.append(gap)
         else:
             self._sum_up(gap, 1, gap.offsets)
@@ -151,6 +164,7 @@ class GapCheck(Check):
         reasons = [self._reason(gap) for gap in self.gaps]
         for gap, reason in zip(self.gaps, reasons, strict=True):
             if reason is not None:
+                self.context.missing.append(range(gap.first, gap.last + 1))
                 yield self._error(gap, reason)
         rest = [
             gap
@@ -249,6 +263,8 @@ class GapCheck(Check):
             return "and the metadata log is not compacted"
         if gap.last < (self.context.broker.offset(LOG_START, self.context.key) or 0):
             return None  # nobody reads these
+        if gap.index is not None and self._index_of(gap.first) is not None:
+            return f"and its {gap.index.name} is still there: whatever takes a segment away takes its indexes too"
         # A topic may have been compacted once: then only what lies on both sides tells.
         around = [
             False if place is None else _has_no_keys(*place) for place in (gap.before, gap.after)

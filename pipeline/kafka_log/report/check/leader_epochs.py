@@ -148,6 +148,8 @@ class LeaderEpochCheck(EndCheck):
         else:
             what = "which the broker cuts to the start of the log: retention has just deleted segments, they are in tiered storage, or they are lost"
             remedy = "Nothing if segments were deleted or are in a tier; else copy the partition from another replica."
+        if is_certain:
+            context.missing.append(range(first, base))
         yield context.finding(
             "error" if is_certain else "note",
             "segment_missing",

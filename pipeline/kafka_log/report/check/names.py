@@ -53,13 +53,18 @@ class NameCheck(Check):
         if not self.context.is_whole or parse_name(directory.resolve()) is None:
             return
         left: dict[str, list[Path]] = {}
-        for path in sorted(directory.iterdir()):
+        there = sorted(directory.iterdir())
+        names = {path.name for path in there}
+        for path in there:
             found = _LEFT.match(path.name)
             segment = _OF_SEGMENT.match(path.name)
             if found:
                 left.setdefault(found["suffix"], []).append(path)
             elif segment:
-                yield from self._of_segment(path, int(segment["base"]), segment["suffix"])
+                has_segment = f"{segment['base']}.log" in names
+                yield from self._of_segment(
+                    path, int(segment["base"]), segment["suffix"], has_segment
+                )
             elif path.name not in _IN_PARTITION and not METADATA_SNAPSHOT.match(path.name):
                 yield self.context.finding("note", *_nothing_reads(path))
         for one in self.context.partition.passed_over:
@@ -78,7 +83,9 @@ class NameCheck(Check):
             )
         yield from self._metadata(directory / "partition.metadata")
 
-    def _of_segment(self, path: Path, base: int, suffix: str) -> Iterator[Finding]:
+    def _of_segment(
+        self, path: Path, base: int, suffix: str, has_segment: bool
+    ) -> Iterator[Finding]:
         """Names that no segment can have, and indexes of one that is not there. Snapshots lie where a segment ends, too. A broker that is
         killed while it deletes a segment leaves such files, one that was stopped in order does not."""
         if suffix == "log" and base > MAX_OFFSET:
@@ -90,7 +97,8 @@ class NameCheck(Check):
                 "Give the file the name of its first offset, or move it away.",
             )
             return
-        if suffix not in ("log", "snapshot") and base not in self.context.bases:
+        is_told = any(base in offsets for offsets in self.context.missing)
+        if suffix not in ("log", "snapshot") and not has_segment and not is_told:
             yield self.context.finding(
                 "error" if self.context.broker.was_stopped else "note",
                 "index_without_segment",
