@@ -135,6 +135,46 @@ def test_the_code_of_the_page_runs() -> None:
     assert isinstance(LOG_ENTRY.parse(data), kafka_codecs.LogEntry)
 
 
+BUILT = """\
+from kafka_codecs import LOG_ENTRY, MESSAGE_V0, RECORD, RECORD_BATCH, PRODUCER_SNAPSHOT_V1, Compression
+
+RECORD_BATCH.build({"records": [{"key": b"k", "value": b"v"}]})
+RECORD_BATCH.build({"records": [{"offset": 7, "timestamp": 1700000000000, "headers": [{"key": "h", "value": None}]}]})
+RECORD_BATCH.build({"attributes": {"compression": "gzip"}, "base_offset": 5}, level=9)
+RECORD_BATCH.build({"attributes": {"compression": Compression.GZIP, "is_control": True}}, strict=False)
+parsed = RECORD_BATCH.parse(b"")
+RECORD_BATCH.build(parsed)
+RECORD_BATCH.build({"attributes": parsed.attributes, "records": parsed.records})
+LOG_ENTRY.build({"magic": 0, "offset": 3, "key": None, "value": b"v"})
+LOG_ENTRY.build(LOG_ENTRY.parse(b""))
+PRODUCER_SNAPSHOT_V1.build({"entries": []})
+RECORD_BATCH.build({"recrods": []})  # wrong
+RECORD_BATCH.build({"records": [{"key": "text"}]})  # wrong
+RECORD_BATCH.build({"records": [{"ofset": 7}]})  # wrong
+RECORD_BATCH.build({"attributes": {"is_control": "yes"}})  # wrong
+RECORD_BATCH.build({"base_offset": None})  # wrong
+RECORD_BATCH.build(b"")  # wrong
+MESSAGE_V0.build({"timestamp": 1})  # wrong
+MESSAGE_V0.build(parsed)  # wrong
+"""
+
+
+@pytest.mark.slow
+def test_mypy_checks_what_is_built(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(BUILT, "utf-8")
+    wrong = [i for i, line in enumerate(BUILT.splitlines(), 1) if line.endswith("# wrong")]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "program.py"],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": f"{GENERATED}{os.pathsep}{ROOT / 'generator'}"},
+        capture_output=True,
+        text=True,
+    )
+    found = re.findall(r"^program\.py:(\d+): error:", done.stdout, re.M)
+    assert sorted({int(line) for line in found}) == wrong, done.stdout
+
+
 @pytest.mark.slow
 def test_stubs_and_modules_have_the_same_names(tmp_path: Path) -> None:
     """Mypy's stubtest compares them. Derived values are no attributes of the classes."""

@@ -85,7 +85,10 @@ class Stubs:
         stub = next(one for one in self.by_module.values() if symbol in one.codecs)
         annotation = stub.codecs[symbol]
         assert isinstance(annotation, ast.Subscript)
-        return self.mismatch(value, annotation.slice, stub, symbol)
+        parsed = annotation.slice  # a codec of layouts has the values that its builder takes, too
+        if isinstance(parsed, ast.Tuple):
+            parsed = parsed.elts[0]
+        return self.mismatch(value, parsed, stub, symbol)
 
     def mismatch(self, value: Any, of: ast.expr, stub: Stub, path: str) -> str:
         """Where a value is not what an annotation says, or nothing."""

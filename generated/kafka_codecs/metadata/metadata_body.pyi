@@ -3,39 +3,77 @@
 from codecgen.runtime.construct import Layout
 from kafka_codecs.metadata.brokers import (
     BrokerRegistrationChangeRecord,
+    BrokerRegistrationChangeRecordV0Values,
+    BrokerRegistrationChangeRecordV1Values,
+    BrokerRegistrationChangeRecordV2Values,
+    BrokerRegistrationChangeRecordV3Values,
     FenceBrokerRecord,
+    FenceBrokerRecordV0Values,
     RegisterBrokerRecord,
+    RegisterBrokerRecordV0Values,
+    RegisterBrokerRecordV1Values,
+    RegisterBrokerRecordV2Values,
+    RegisterBrokerRecordV3Values,
+    RegisterBrokerRecordV4Values,
     RegisterControllerRecord,
+    RegisterControllerRecordV0Values,
     UnfenceBrokerRecord,
+    UnfenceBrokerRecordV0Values,
     UnregisterBrokerRecord,
+    UnregisterBrokerRecordV0Values,
     UnregisterControllerRecord,
+    UnregisterControllerRecordV0Values,
 )
 from kafka_codecs.metadata.cluster import (
     AbortTransactionRecord,
+    AbortTransactionRecordV0Values,
     BeginTransactionRecord,
+    BeginTransactionRecordV0Values,
     ClientQuotaRecord,
+    ClientQuotaRecordV0Values,
     ConfigRecord,
+    ConfigRecordV0Values,
     EndTransactionRecord,
+    EndTransactionRecordV0Values,
     FeatureLevelRecord,
+    FeatureLevelRecordV0Values,
     NoOpRecord,
+    NoOpRecordV0Values,
     ProducerIdsRecord,
+    ProducerIdsRecordV0Values,
     ZkMigrationStateRecord,
+    ZkMigrationStateRecordV0Values,
 )
 from kafka_codecs.metadata.enums import MetadataRecordType
 from kafka_codecs.metadata.security import (
     AccessControlEntryRecord,
+    AccessControlEntryRecordV0Values,
     DelegationTokenRecord,
+    DelegationTokenRecordV0Values,
     RemoveAccessControlEntryRecord,
+    RemoveAccessControlEntryRecordV0Values,
     RemoveDelegationTokenRecord,
+    RemoveDelegationTokenRecordV0Values,
     RemoveUserScramCredentialRecord,
+    RemoveUserScramCredentialRecordV0Values,
     UserScramCredentialRecord,
+    UserScramCredentialRecordV0Values,
 )
 from kafka_codecs.metadata.topics import (
     ClearElrRecord,
+    ClearElrRecordV0Values,
     PartitionChangeRecord,
+    PartitionChangeRecordV0Values,
+    PartitionChangeRecordV1Values,
+    PartitionChangeRecordV2Values,
     PartitionRecord,
+    PartitionRecordV0Values,
+    PartitionRecordV1Values,
+    PartitionRecordV2Values,
     RemoveTopicRecord,
+    RemoveTopicRecordV0Values,
     TopicRecord,
+    TopicRecordV0Values,
 )
 
 MetadataBody = (
@@ -68,6 +106,6 @@ MetadataBody = (
     | UnregisterControllerRecord
 )
 
-METADATA_BODY: dict[MetadataRecordType, dict[int, Layout[MetadataBody]]]
+METADATA_BODY: dict[MetadataRecordType, dict[int, Layout[MetadataBody, RegisterBrokerRecordV0Values | RegisterBrokerRecordV1Values | RegisterBrokerRecordV2Values | RegisterBrokerRecordV3Values | RegisterBrokerRecordV4Values | UnregisterBrokerRecordV0Values | TopicRecordV0Values | PartitionRecordV0Values | PartitionRecordV1Values | PartitionRecordV2Values | ConfigRecordV0Values | PartitionChangeRecordV0Values | PartitionChangeRecordV1Values | PartitionChangeRecordV2Values | FenceBrokerRecordV0Values | UnfenceBrokerRecordV0Values | RemoveTopicRecordV0Values | DelegationTokenRecordV0Values | UserScramCredentialRecordV0Values | FeatureLevelRecordV0Values | ClientQuotaRecordV0Values | ProducerIdsRecordV0Values | BrokerRegistrationChangeRecordV0Values | BrokerRegistrationChangeRecordV1Values | BrokerRegistrationChangeRecordV2Values | BrokerRegistrationChangeRecordV3Values | AccessControlEntryRecordV0Values | RemoveAccessControlEntryRecordV0Values | NoOpRecordV0Values | ZkMigrationStateRecordV0Values | RemoveUserScramCredentialRecordV0Values | BeginTransactionRecordV0Values | EndTransactionRecordV0Values | AbortTransactionRecordV0Values | RemoveDelegationTokenRecordV0Values | RegisterControllerRecordV0Values | ClearElrRecordV0Values | UnregisterControllerRecordV0Values | MetadataBody]]]  # fmt: skip
 
 __made_for__: dict[str, object]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from codecgen.runtime.declared import Declared
@@ -13,10 +14,11 @@ if TYPE_CHECKING:
 
     P = TypeVar("P", covariant=True, default=Any)
     L = TypeVar("L", covariant=True, default=Any)
+    B = TypeVar("B", contravariant=True, default=Mapping[str, Any])
 else:
     from typing import TypeVar
 
-    P, L = TypeVar("P"), TypeVar("L")
+    P, L, B = TypeVar("P"), TypeVar("L"), TypeVar("B")
 
 Trace = list[tuple[str, int, int, bool]]
 

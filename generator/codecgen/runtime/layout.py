@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic
 
 import construct
 
 from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.building import Build
 from codecgen.runtime.byte_strings import Bytes
-from codecgen.runtime.entry_points import EntryPoint, P
+from codecgen.runtime.entry_points import B, EntryPoint, P
 from codecgen.runtime.errors import (
     BuildError,
     CodecError,
@@ -53,8 +53,9 @@ class Length:
         return self.offset, self.size, self.signed, self.endian, self.before
 
 
-class Layout(EntryPoint[P, Any], Codec):
-    """Fields in the order of the bytes. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
+class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
+    """Fields in the order of the bytes. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping; for type
+    checkers from ``B``.
 
     ``source`` is the YAML file that describes it. With ``trailing`` lenient readers pass over bytes after the
     last field.
@@ -218,9 +219,7 @@ class Layout(EntryPoint[P, Any], Codec):
 
     # ------------------------------------------------------------ building
 
-    def build(
-        self, obj: Mapping[str, Any], *, level: int | None = None, strict: bool = True
-    ) -> bytes:
+    def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
         """Build bytes from a mapping with the layout's fields. Lengths, counts, checksums and compression are worked out.
 
         Args:
@@ -259,7 +258,7 @@ def _least(codec: Codec) -> int:
     return 0 if isinstance(codec, Lazy | Padding) else int(getattr(codec, "least", 1))
 
 
-class Choice(EntryPoint[P, Any], Codec):
+class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
     """One of several layouts, by the value of a field that lies at the same byte in all of them.
 
     A case may be a choice itself: a layout with versions is one.
@@ -393,9 +392,7 @@ class Choice(EntryPoint[P, Any], Codec):
                     return layout
         return self.cases.get(value) if isinstance(value, int) else None
 
-    def build(
-        self, obj: Mapping[str, Any], *, level: int | None = None, strict: bool = True
-    ) -> bytes:
+    def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
         """See :meth:`Layout.build`."""
         return self.write(obj, None, Session(level=level, strict=strict))
 

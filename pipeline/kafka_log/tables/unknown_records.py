@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
+from codecgen.runtime.layout import Layout
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs import (
     METADATA_BODY,
@@ -31,7 +32,10 @@ _KNOWN: Mapping[str, Mapping[int, Mapping[int, object]]] = {
     for topic, bodies in _FRAMED.items()
 }
 
-_FRAMES = {CLUSTER_METADATA: METADATA_RECORD, REMOTE_LOG_METADATA: REMOTE_LOG_METADATA_RECORD}
+_FRAMES: Mapping[str, Layout[Any, Any]] = {
+    CLUSTER_METADATA: METADATA_RECORD,
+    REMOTE_LOG_METADATA: REMOTE_LOG_METADATA_RECORD,
+}
 _NUMBERS = 3
 """Numbers of a frame: its version, the type of the record and its version."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_codecs import (
     PRODUCER_SNAPSHOT,
@@ -93,19 +93,20 @@ class ProducerStates:
         first = self._open.pop(batch.producer_id, None)
         if first is None or marker.kind is not ControlRecordType.ABORT:
             return b""
-        entry = {
-            "version": 0,
-            "producer_id": batch.producer_id,
-            "first_offset": first,
-            "last_offset": batch.base_offset,
-            "last_stable_offset": min(self._open.values(), default=batch.base_offset + 1),
-        }
-        return bytes(TRANSACTION_INDEX_ENTRY.build(entry))
+        return TRANSACTION_INDEX_ENTRY.build(
+            {
+                "version": 0,
+                "producer_id": batch.producer_id,
+                "first_offset": first,
+                "last_offset": batch.base_offset,
+                "last_stable_offset": min(self._open.values(), default=batch.base_offset + 1),
+            }
+        )
 
     def snapshot(self) -> bytes:
         """The producer snapshot at this place."""
-        entries = [
+        entries: list[Any] = [
             {"producer_id": producer} | {name: getattr(one, name) for name in _NAMES}
             for producer, one in self._producers.items()
         ]
-        return bytes(PRODUCER_SNAPSHOT.build({"version": 1, "entries": entries}))
+        return PRODUCER_SNAPSHOT.build({"version": 1, "entries": entries})

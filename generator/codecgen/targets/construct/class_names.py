@@ -15,7 +15,19 @@ from codecgen.targets.python_source import WIDTH
 Key = tuple[str, int | None]
 """A declaration and a version of it. Without one: a layout that has none, the union of all versions, a choice, a text."""
 
-OTHERS = frozenset(["Any", "Container", "Literal", "Parsed", "Sequence", "TaggedField", "UUID"])
+OTHERS = frozenset(
+    [
+        "Any",
+        "Container",
+        "Literal",
+        "Parsed",
+        "Required",
+        "Sequence",
+        "TaggedField",
+        "TypedDict",
+        "UUID",
+    ]
+)
 """What modules and stubs import beside the names of the runtime."""
 
 
@@ -34,9 +46,14 @@ class ClassNames:
                     self._names[layout.name, version] = self.free(f"{wanted}V{version}")
         for name in (*model.choices, *model.texts):
             self._names[name, None] = self.free(class_name(name))
+        self._values = {key: self.free(f"{name}Values") for key, name in self._names.items()}
 
     def __getitem__(self, key: Key) -> str:
         return self._names[key]
+
+    def values(self, key: Key) -> str:
+        """The name of the type of the values that a builder takes, for type checkers alone."""
+        return self._values[key]
 
     @property
     def taken(self) -> frozenset[str]:
@@ -61,6 +78,11 @@ class Classes:
     def __getitem__(self, key: Key) -> str:
         package, _, name = key[0].rpartition(".")
         return (self._used[package] if package else self.own)[name, key[1]]
+
+    def values(self, key: Key) -> str:
+        """The name of the type of the values that a builder takes."""
+        package, _, name = key[0].rpartition(".")
+        return (self._used[package] if package else self.own).values((name, key[1]))
 
 
 def cases(plan: Plan, choice: Choice) -> list[Key]:

@@ -9,15 +9,16 @@ from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import EachLine, Text, TextValue
 from codecgen.schema.types import BitsType, Reference
+from codecgen.targets.construct.build_types import BuildTypes
 from codecgen.targets.construct.class_names import Classes, cases, shortest, union
 from codecgen.targets.construct.homes import Home, class_name, symbol
-from codecgen.targets.construct.value_types import ENTRIES, PARSED, ValueTypes
+from codecgen.targets.construct.value_types import ENTRIES, PARSED
 from codecgen.targets.python_source import WIDTH, docstring
 
 _TEXT_KINDS = {"decimal": "int", "uuid": "UUID", "string": "str"}
 
 
-class Stub(ValueTypes):
+class Stub(BuildTypes):
     """Gathers the types of the declarations of one YAML file."""
 
     def __init__(self, plan: Plan, home: Home, homes: Mapping[str, Home], names: Classes) -> None:
@@ -92,7 +93,8 @@ class Stub(ValueTypes):
             types = [self.class_of(plan.name, plan.version) for plan in plans]
             self.classes.append(union(whole, types))
             every = Reference(layout.name, None, layout.span)
-            self.values.append(f"{symbol(layout.name)}: {self.codec(every, whole)}")
+            values = self.values_of((plan.name, plan.version) for plan in plans)
+            self.values.append(f"{symbol(layout.name)}: {self.codec(every, whole, values)}")
         for value in self.plan.derived[layout.name]:
             d = value.derived
             name = d.name if d.array is None else f"{d.array}_{d.name}"
@@ -122,21 +124,50 @@ class Stub(ValueTypes):
                     base = self.class_of(element.name, element.version)
                     known = self.element_class(plan, fp, element)
                     self.fields(known, (), base=base, derived=own, hidden=True)
+        values = self.built(plan)
         entry = self.use(ENTRIES, "Layout")
-        self.values.append(f"{symbol(plan.name, plan.version)}: {entry}[{name}]")
+        self.values.append(f"{symbol(plan.name, plan.version)}: {entry}[{name}, {values} | {name}]")
+
+    def built(self, plan: LayoutPlan) -> str:
+        """The types of the values that a builder takes for a layout in one version. The name of that of the whole."""
+        name = self.values_of([(plan.name, plan.version)])
+        for fp in plan.fields:
+            if isinstance(fp.field.type, BitsType):
+                bits = [(m.name, self.taken_bit(m)) for m in fp.field.type.members]
+                self.typed_dict(self.built_bits(plan, fp), bits)
+            filled, held = self.filled(plan, fp.name), self.held(plan, fp.field.type)
+            if filled and len(held) == 1:
+                fields = [(given, self.builtin("int")) for given in filled.values()]
+                base = self.values_of([(held[0].name, held[0].version)])
+                self.typed_dict(self.built_element(plan, fp), fields, base)
+        self.typed_dict(name, self.built_fields(plan))
+        return name
+
+    def typed_dict(self, name: str, fields: list[tuple[str, str]], base: str = "") -> None:
+        """A mapping that only type checkers know."""
+        base = base or self.use("typing", "TypedDict")
+        lines = [
+            f"@{self.use('typing', 'type_check_only')}",
+            f"class {name}({base}, total={self.builtin('False')}):",
+            *(f"    {field}: {type_}" for field, type_ in fields),
+        ]
+        self.classes.append("\n".join(lines) + ("" if fields else " ..."))
 
     def choice(self, choice: Choice) -> None:
         whole = self.class_of(choice.name)
         types = [self.class_of(*key) for key in shortest(self.plan, cases(self.plan, choice))]
         self.classes.append(union(whole, types))
+        values = self.values_of(cases(self.plan, choice))
         if choice.by is not None:
-            type_ = f"{self.use(ENTRIES, 'Choice')}[{whole}]"
+            type_ = f"{self.use(ENTRIES, 'Choice')}[{whole}, {values} | {whole}]"
         else:
             key = self.builtin("int")
             if choice.given is not None:
                 key = self.refer(choice.given, class_name(choice.given))
             kinds = dict.fromkeys(
-                f"{self.use(ENTRIES, 'Choice')}[{whole}]" if inner else self.codec(ref, whole)
+                f"{self.use(ENTRIES, 'Choice')}[{whole}, {values} | {whole}]"
+                if inner
+                else self.codec(ref, whole, values)
                 for _, ref, inner in cases_of(choice)
             )
             type_ = f"{self.builtin('dict')}[{key}, {' | '.join(kinds)}]"

@@ -172,14 +172,15 @@ class ValueTypes:
             return [self.class_of(choice.name)]
         return [self.class_of(*key) for key in shortest(self.plan, keys)]
 
-    def codec(self, ref: Reference, union: str) -> str:
-        """The type of the codec of a layout: one for each version where what is around it says which."""
+    def codec(self, ref: Reference, union: str, values: str) -> str:
+        """The type of the codec of a layout: one for each version where what is around it says which. ``values`` are those that
+        its builder takes."""
         layout = self.plan.model.layouts[ref.layout]
-        one = f"{self.use(ENTRIES, 'Layout')}[{union}]"
+        one = f"{self.use(ENTRIES, 'Layout')}[{union}, {values} | {union}]"
         if layout.versions is None or ref.version is not None:
             return one
         if layout.version_is is not None:
-            return f"{self.use(ENTRIES, 'Choice')}[{union}]"
+            return f"{self.use(ENTRIES, 'Choice')}[{union}, {values} | {union}]"
         return f"{self.builtin('dict')}[{self.builtin('int')}, {one}]"
 
     # ------------------------------------------------------------ values that are derived for elements

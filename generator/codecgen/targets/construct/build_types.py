@@ -1,0 +1,124 @@
+"""The types of the values that builders take, in a stub: a TypedDict for each version of a layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codecgen.plan import LayoutPlan
+from codecgen.plan.layouts import FieldPlan
+from codecgen.schema.types import (
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    ChoiceType,
+    FieldType,
+    PaddingType,
+    Reference,
+    ScalarType,
+    StructType,
+    TagsType,
+)
+from codecgen.targets.construct.class_names import Key
+from codecgen.targets.construct.value_types import ValueTypes
+
+
+class BuildTypes(ValueTypes):
+    """The types of the values of fields that a builder takes. What was parsed is taken too."""
+
+    def values_of(self, keys: Iterable[Key]) -> str:
+        """The values of layouts in some versions. (Unions have no names: they would be missing where a program runs.)"""
+        return " | ".join(self.refer(key[0], self.names.values(key)) for key in keys)
+
+    def built_fields(self, plan: LayoutPlan) -> list[tuple[str, str]]:
+        """The names and types of the fields that a caller gives."""
+        out = []
+        filled = self.filled_by_others(plan)
+        for fp in plan.fields:
+            if isinstance(fp.field.type, PaddingType):
+                continue
+            type_ = self.built_type(plan, fp)
+            if self.is_needed(fp) and fp.name not in filled:
+                type_ = f"{self.use('typing', 'Required')}[{type_}]"
+            out.append((fp.name, type_))
+        return out
+
+    def filled_by_others(self, plan: LayoutPlan) -> set[str]:
+        """The fields of a layout that are filled in where it is an element of an array of another layout."""
+        return {
+            fill.target
+            for plans in self.plan.versions.values()
+            for around in plans
+            for fp in around.fields
+            for fill in around.layout.fills_of(fp.name, around.version)
+            if any(held.name == plan.name for held in self.held(around, fp.field.type))
+        }
+
+    def is_needed(self, fp: FieldPlan) -> bool:
+        """Whether a builder refuses values without the field."""
+        f = fp.field
+        worked_out = f.measures is not None or f.counts is not None or f.checksum is not None
+        settled = f.const is not None or f.is_version or f.default is not None or f.tag is not None
+        empty = isinstance(f.type, BitsType | ArrayType | TagsType | PaddingType)
+        return not (worked_out or settled or empty or fp.when is not None or self.may_be_null(fp))
+
+    def built_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:
+        return self.or_none(self.taken_type(plan, fp, fp.field.type), self.may_be_null(fp))
+
+    def taken_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
+        """The type of the values that are not null."""
+        sequence = self.use("collections.abc", "Sequence")
+        match type_:
+            case ScalarType():
+                return self.taken_scalar(type_)
+            case BitsType():
+                parsed = self.inner(self.class_of(plan.name, plan.version), fp.name)
+                return f"{self.built_bits(plan, fp)} | {parsed}"
+            case TagsType():
+                return f"{sequence}[{self.use('typing', 'Any')}]"
+            case ArrayType(element=ScalarType() as one):
+                return f"{sequence}[{self.taken_scalar(one)}]"
+            case ArrayType(element=BytesType()):
+                return self.value_type(plan, fp, type_)
+            case ArrayType(element):
+                nullable = isinstance(element, ChoiceType) and element.null is not None
+                return f"{sequence}[{self.or_none(self.taken_layouts(plan, fp), nullable)}]"
+            case StructType() | ChoiceType():
+                return self.taken_layouts(plan, fp)
+        return self.value_type(plan, fp, type_)
+
+    def taken_scalar(self, type_: ScalarType) -> str:
+        """Values of an enum are given as its members, as numbers, or by their names."""
+        if type_.enum is None:
+            return self.scalar_type(type_)
+        return self.taken_enum(type_.enum)
+
+    def taken_enum(self, enum: str) -> str:
+        members = self.enum_type(enum).split(" | ")
+        return " | ".join(dict.fromkeys([*members, self.builtin("int"), self.builtin("str")]))
+
+    def taken_bit(self, m: BitMember) -> str:
+        return self.bit_type(m) if m.enum is None else self.taken_enum(m.enum)
+
+    def built_bits(self, plan: LayoutPlan, fp: FieldPlan) -> str:
+        """The type of the members of bits."""
+        return self.inner(self.class_of(plan.name, plan.version), f"{fp.name}_values")
+
+    def taken_layouts(self, plan: LayoutPlan, fp: FieldPlan) -> str:
+        """The layouts that may stand in a field, or be its elements: their values, or what was parsed."""
+        type_ = fp.field.type
+        inner = type_.element if isinstance(type_, ArrayType) else type_
+        held = self.held(plan, type_)
+        if isinstance(inner, Reference) and len(held) == 1 and self.filled(plan, fp.name):
+            values = self.built_element(plan, fp)
+        else:
+            values = self.values_of((p.name, p.version) for p in held)
+        return f"{values} | {self.held_type(plan, fp)}"
+
+    def filled(self, plan: LayoutPlan, array: str) -> dict[str, str]:
+        """What a caller may give in elements of an array, by the fields in whose place it stands."""
+        return {fill.target: fill.given for fill in plan.layout.fills_of(array, plan.version)}
+
+    def built_element(self, plan: LayoutPlan, fp: FieldPlan) -> str:
+        """The type of the elements of an array in which a caller may give other names."""
+        return self.inner(self.class_of(plan.name, plan.version), f"{fp.name}_values")
