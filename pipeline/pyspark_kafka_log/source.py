@@ -152,6 +152,7 @@ class KafkaLogReader(DataSourceReader):
             limits=Limits(decompressed=options.max_decompressed),
             engine=options.engine,
             view=options.view,
+            show_secrets=options.show_secrets,
             ends_corrupt_files=options.ends_corrupt_files,
         )
 

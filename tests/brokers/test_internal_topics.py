@@ -150,7 +150,7 @@ def test_what_is_shown_is_what_kafkas_classes_say(logs: Path, topic: str) -> Non
     asked: list[Request] = []
     shown: list[Any] = []
     for record in records(logs, topic):
-        found = decoder.decode(record.key, record.value, strict=True)
+        found = decoder.decode(record.key, record.value, strict=True, show_secrets=True)
         assert found.error is None
         for part, request in asked_for(topic, record):
             asked.append(request)

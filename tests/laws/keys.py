@@ -258,8 +258,10 @@ class Keys:
         d = self.d
         if not d.chance(6):
             return
-        kind = d.number(0, 5)
-        if kind == 0:
+        kind = d.number(0, 6)
+        if kind == 6:
+            spec["sensitive"] = True
+        elif kind == 0:
             spec["doc"] = d.pick(("Something.", "A | B, <b> & `c`", "Ends in \\"))
         elif kind == 1:
             spec["unit"] = d.pick(("ms", "bytes"))

@@ -99,6 +99,7 @@ def test_names_are_taken_in_any_case() -> None:
             {"include": "remote, deleted"},
             {"selection": Selection(on_damage="raise", include=("deleted", "remote"))},
         ),
+        ({"showSecrets": "true"}, {"show_secrets": True}),
         ({"splitBytes": "1000"}, {"split_bytes": 1000}),
         ({"batchRows": "10"}, {"batch_rows": 10}),
         ({"maxDecompressedBytes": "10"}, {"max_decompressed": 10}),

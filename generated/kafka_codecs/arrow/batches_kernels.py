@@ -787,9 +787,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         if offset_bound_data:
             store_64(offset_bound_data + 8 * at, value_3)
         if (
-            True
-            if item_record_count < 0 or item_last_offset_delta < wrap_64(item_record_count - 1)
-            else wrap_64(item_base_offset + item_last_offset_delta) < item_base_offset
+            True if item_record_count < 0 or item_last_offset_delta < wrap_64(item_record_count - 1) else wrap_64(item_base_offset + item_last_offset_delta) < item_base_offset
         ):
             offset_bound_nulls += 1
             if offset_bound_validity:
@@ -808,15 +806,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         if timestamp_bound_data:
             store_64(timestamp_bound_data + 8 * at, value_4)
         if (
-            False
-            if (item_attributes >> 3 & 1) == 1
-            else (
-                True
-                if item_max_timestamp == -1
-                else (
-                    False if item_attributes >> 6 & 1 else item_max_timestamp < item_base_timestamp
-                )
-            )
+            False if (item_attributes >> 3 & 1) == 1 else (True if item_max_timestamp == -1 else (False if item_attributes >> 6 & 1 else item_max_timestamp < item_base_timestamp))
         ):
             timestamp_bound_nulls += 1
             if timestamp_bound_validity:

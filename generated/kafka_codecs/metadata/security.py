@@ -9,6 +9,7 @@ from codecgen.runtime.construct import (
     Field,
     Integer,
     Layout,
+    Sensitive,
     Tags,
     Text,
     Uuid,
@@ -22,11 +23,12 @@ from kafka_codecs.metadata.enums import (
     ScramMechanism,
 )
 
-# A delegation token was made, or its time was prolonged.
+# A delegation token was made, or its time was prolonged. The secret of a token is not in it:
+# brokers compute it from the id and a key of their own (`delegation.token.secret.key`).
 DELEGATION_TOKEN_RECORD_V0 = Layout(
     "delegation_token_record",
-    Field("owner", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=9),
-    Field("requester", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=10),
+    Field("owner", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=11),
+    Field("requester", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=12),
     Field(
         "renewers",
         Array(
@@ -34,21 +36,21 @@ DELEGATION_TOKEN_RECORD_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=11,
+        line=13,
     ),
-    Field("issue_timestamp", Integer(8), line=12, spelled="issueTimestamp", unit="ms"),
-    Field("max_timestamp", Integer(8), line=13, spelled="maxTimestamp", unit="ms"),
-    Field("expiration_timestamp", Integer(8), line=14, spelled="expirationTimestamp", unit="ms"),
+    Field("issue_timestamp", Integer(8), line=14, spelled="issueTimestamp", unit="ms"),
+    Field("max_timestamp", Integer(8), line=15, spelled="maxTimestamp", unit="ms"),
+    Field("expiration_timestamp", Integer(8), line=16, spelled="expirationTimestamp", unit="ms"),
     Field(
         "token_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=15,
+        line=17,
         spelled="tokenId",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=5,
+        line=7,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -66,13 +68,13 @@ REMOVE_DELEGATION_TOKEN_RECORD_V0 = Layout(
     Field(
         "token_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=39,
+        line=41,
         spelled="tokenId",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=35,
+        line=37,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -87,26 +89,33 @@ RemoveDelegationTokenRecord = RemoveDelegationTokenRecordV0
 # The password of a user, as SCRAM stores it.
 USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
     "user_scram_credential_record",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=56),
-    Field("mechanism", EnumField(Integer(1), ScramMechanism, keep_unknown=True), line=57),
-    Field("salt", Bytes(Varint(32, signed=False, overlong=True), plus=1), line=58),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=58),
+    Field("mechanism", EnumField(Integer(1), ScramMechanism, keep_unknown=True), line=59),
+    Field(
+        "salt",
+        Bytes(Varint(32, signed=False, overlong=True), plus=1),
+        line=60,
+        sensitive=Sensitive(),
+    ),
     Field(
         "stored_key",
         Bytes(Varint(32, signed=False, overlong=True), plus=1),
-        line=59,
+        line=61,
         spelled="storedKey",
+        sensitive=Sensitive(),
     ),
     Field(
         "server_key",
         Bytes(Varint(32, signed=False, overlong=True), plus=1),
-        line=60,
+        line=62,
         spelled="serverKey",
+        sensitive=Sensitive(),
     ),
-    Field("iterations", Integer(4), line=61),
+    Field("iterations", Integer(4), line=63),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=52,
+        line=54,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -121,12 +130,12 @@ UserScramCredentialRecord = UserScramCredentialRecordV0
 # A password of a user was removed.
 REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
     "remove_user_scram_credential_record",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=85),
-    Field("mechanism", EnumField(Integer(1), ScramMechanism, keep_unknown=True), line=86),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=87),
+    Field("mechanism", EnumField(Integer(1), ScramMechanism, keep_unknown=True), line=88),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=81,
+        line=83,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -141,38 +150,38 @@ RemoveUserScramCredentialRecord = RemoveUserScramCredentialRecordV0
 # A rule of access was made.
 ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
     "access_control_entry_record",
-    Field("id", Uuid(), line=103),
+    Field("id", Uuid(), line=105),
     Field(
         "resource_type",
         EnumField(Integer(1), AclResourceType, keep_unknown=True),
-        line=104,
+        line=106,
         spelled="resourceType",
     ),
     Field(
         "resource_name",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=105,
+        line=107,
         spelled="resourceName",
     ),
     Field(
         "pattern_type",
         EnumField(Integer(1), AclPatternType, keep_unknown=True),
-        line=106,
+        line=108,
         spelled="patternType",
     ),
-    Field("principal", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=107),
-    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=108),
-    Field("operation", EnumField(Integer(1), AclOperation, keep_unknown=True), line=109),
+    Field("principal", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=109),
+    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=110),
+    Field("operation", EnumField(Integer(1), AclOperation, keep_unknown=True), line=111),
     Field(
         "permission_type",
         EnumField(Integer(1), AclPermissionType, keep_unknown=True),
-        line=110,
+        line=112,
         spelled="permissionType",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=99,
+        line=101,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -187,11 +196,11 @@ AccessControlEntryRecord = AccessControlEntryRecordV0
 # A rule of access was removed.
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
     "remove_access_control_entry_record",
-    Field("id", Uuid(), line=135),
+    Field("id", Uuid(), line=137),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=131,
+        line=133,
         spelled="unknownTags",
         hidden=True,
     ),

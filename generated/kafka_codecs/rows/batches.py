@@ -31,11 +31,7 @@ def message_v1_offset_bound(entry: Any, item: Any, place: Place) -> Any:
     """Offset that no record exceeds, null if the header contradicts its number of records. From
     views/batches.yaml:83.
     """
-    if (
-        entry.magic > 0
-        and entry.attributes.compression != enums.Compression.NONE
-        and entry.offset == 0
-    ):
+    if entry.magic > 0 and entry.attributes.compression != enums.Compression.NONE and entry.offset == 0:
         return None
     return entry.offset
 

@@ -75,6 +75,7 @@ RUNTIME = frozenset(
         "property",
         "rest_of_line",
         "rule",
+        "sensitive",
         "tags",
         "text",
         "text_line",

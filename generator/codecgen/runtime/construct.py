@@ -35,6 +35,7 @@ from codecgen.runtime.primitives import (
 )
 from codecgen.runtime.properties_file import PropertiesFile, Property
 from codecgen.runtime.rules import LayoutRule
+from codecgen.runtime.sensitive import Sensitive
 from codecgen.runtime.tags import Tags
 from codecgen.runtime.text_values import Base64Uuid, Decimal, RestOfLine, Word
 from codecgen.runtime.zero_bytes import Padding, ZeroFilled, ZeroTerminated
@@ -71,6 +72,7 @@ __all__ = [
     "Property",
     "RestOfLine",
     "Rule",
+    "Sensitive",
     "Tags",
     "Text",
     "TextLine",

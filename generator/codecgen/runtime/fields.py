@@ -17,6 +17,7 @@ from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.parsed import Derived
 from codecgen.runtime.primitives import Codec
 from codecgen.runtime.rules import LayoutRule
+from codecgen.runtime.sensitive import Sensitive
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Field:
     ``spelled`` is the name in the format's own documents, ``hidden`` fields are left out where people
     read. ``tag`` is the number of a tagged field: it has no bytes of its own, but lies in the section of
     them. ``fills`` are what builders put into the elements of an array. ``absent`` is the number that means that there is no value, ``unit`` that of the number; these are for people, too.
+    ``sensitive`` says that the value is a secret, which programs hide from people.
     """
 
     def __init__(
@@ -109,12 +111,14 @@ class Field:
         absent: int | None = None,
         unit: str | None = None,
         fills: tuple[Fill, ...] = (),
+        sensitive: Sensitive | None = None,
     ) -> None:
         self.name = name
         self.codec = codec
         self.absent = absent
         self.unit = unit
         self.fills = fills
+        self.sensitive = sensitive
         self.line = line
         self.spelled = spelled or name
         self.hidden = hidden

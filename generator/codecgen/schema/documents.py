@@ -316,6 +316,7 @@ class ModelBuilder:
             formerly=forms.formerly(r["formerly"]),
             misprint=forms.misprint(r["misprint"]),
             hidden=bool(r["hidden"]),
+            sensitive=forms.sensitive(r["sensitive"]),
             tag=cast(int | None, r["tag"]),
             filled=literals.is_filled(r),
             places=r.places(),

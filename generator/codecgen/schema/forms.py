@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
+from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema import yaml_tree
 from codecgen.schema.expression import Expression
 from codecgen.schema.expression import parse as parse_expression
@@ -148,6 +149,12 @@ def misprint(value: object) -> Misprint | None:
     return Misprint(
         value.text("as"), value.text("doc"), until, cast(Versions | None, value["versions"])
     )
+
+
+def sensitive(value: object) -> Sensitive | None:
+    if isinstance(value, Record):
+        return Sensitive(str(value["named_by"]), words(value["endings"]))
+    return Sensitive() if value else None
 
 
 def compression(r: Record) -> Compression:

@@ -245,6 +245,9 @@ FORMS: Mapping[str, Form] = {
             "formerly": Key(Use("formerly"), "A name that it had before."),
             "misprint": _MISPRINT,
             "hidden": Key(Boolean(), "Left out of summaries."),
+            "sensitive": Key(
+                Either((Boolean(), Use("sensitive"))), "The value is a secret: readers hide it."
+            ),
         },
         one_of=(
             ("type", "bits", "bytes", "string", "array", "layout", "fields", "choice", "padding"),
@@ -402,6 +405,19 @@ FORMS: Mapping[str, Form] = {
         {
             "name": Key(Name(), "The name.", True),
             "until": Key(Release(), "The release in which it changed.", True),
+        },
+    ),
+    "sensitive": Form(
+        "Which values of a field are secrets.",
+        {
+            "named_by": Key(
+                Name(), "The field of the same layout, a text, that names the value.", True
+            ),
+            "endings": Key(
+                ListOf(Text()),
+                "How the names of secrets end, in lower case; the case of a name does not matter.",
+                True,
+            ),
         },
     ),
     "misprint": Form(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema.expression import Expression
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
@@ -74,6 +75,7 @@ class Field:
     formerly: Formerly | None = None
     misprint: Misprint | None = None
     hidden: bool = False
+    sensitive: Sensitive | None = None
     tag: int | None = None
     filled: bool = False
     types: tuple[tuple[Versions, FieldType], ...] = ()

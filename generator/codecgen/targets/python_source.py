@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
+from codecgen.runtime.sensitive import Sensitive
+
 WIDTH = 100
 
 
@@ -62,6 +64,14 @@ def literal(value: int | str | bytes) -> str:
         return str(value)
     plain = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\x{b:02x}" for b in value)
     return f'b"{"".join(plain)}"'
+
+
+def sensitive_code(head: str, found: Sensitive) -> Call:
+    """The call that makes such an object, ``head`` being the name of its class."""
+    if found.named_by is None:
+        return call(head)
+    endings = tuple(("", string(ending)) for ending in found.endings)
+    return call(head, string(found.named_by), Call("", endings))
 
 
 def flat(code: Code) -> str:

@@ -133,6 +133,15 @@ def add_reading(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_show_secrets(command: argparse.ArgumentParser) -> None:
+    """Add the option ``--show-secrets``."""
+    command.add_argument(
+        "--show-secrets",
+        action="store_true",
+        help="show passwords and other secrets in what records of Kafka's own topics say (default: hide them)",
+    )
+
+
 Open = Callable[[Segment], Batches]
 
 

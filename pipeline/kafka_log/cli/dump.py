@@ -13,6 +13,7 @@ from kafka_log.cli.common import (
     GOOD,
     PROBLEMS,
     add_common,
+    add_show_secrets,
     found,
     opener,
 )
@@ -65,6 +66,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         help="what keys and values are: utf8, json, int, hex, base64, confluent, or a topic of Kafka's own, whose layouts say it;"
         " for both, or key=HOW,value=HOW. auto: Kafka's own topics by their names; none: bytes (default %(default)s)",
     )
+    add_show_secrets(command)
     command.add_argument(
         "--digest", action="store_true", help="vectors only: digests in the place of records"
     )

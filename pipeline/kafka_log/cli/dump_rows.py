@@ -37,7 +37,9 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     decode = Decode.of(options.decode)
     width = screen_width() if options.width is None else None
     most = WIDTH if options.width is None else min(max(options.width, 0), _WIDEST)
-    decoder = Decoder(decode, lambda data: json_text(json_bytes(data)))
+    decoder = Decoder(
+        decode, lambda data: json_text(json_bytes(data)), show_secrets=options.show_secrets
+    )
     names = options.columns.split(",") if options.columns else list(COLUMNS)
     is_headed = len(partitions) > 1 and width is not None and not options.columns
     if is_text and not options.columns and (len(partitions) == 1 or is_headed):

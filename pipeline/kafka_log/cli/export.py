@@ -13,6 +13,7 @@ from kafka_log.cli.common import (
     COULD_NOT_RUN,
     GOOD,
     PROBLEMS,
+    add_show_secrets,
     found,
     say_deleted,
 )
@@ -67,6 +68,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="what the records of one of Kafka's own topics say: offsets, groups, topics, ...",
     )
+    add_show_secrets(command)
     command.add_argument(
         "--policy",
         choices=[p.value for p in Policy],
@@ -177,6 +179,7 @@ def _export(options: argparse.Namespace) -> int:
                 progress=told,
                 columns=options.columns.split(",") if options.columns else None,
                 view=options.view,
+                show_secrets=options.show_secrets,
                 selection=selection,
             )
             for file in closed_at_end.enter_context(closing(written)):
@@ -252,7 +255,10 @@ class _AskedFor:
         asked = {
             "paths": [str(p) if is_url(p) else str(local_path(p).resolve()) for p in options.paths],
             "time": None if times is None else times.text,
-            **{name: getattr(options, name) for name in ("format", "columns", "view")},
+            **{
+                name: getattr(options, name)
+                for name in ("format", "columns", "view", "show_secrets")
+            },
             **selection.plain(),
         }
         return cls(Path(options.out), asked, times, selection)
@@ -288,6 +294,7 @@ def _by_spark(options: argparse.Namespace) -> int:
         f"--format {options.format}": options.format not in ("parquet", *TABLES),
         "--view": options.view is not None,
         "--overwrite": options.overwrite,
+        "--show-secrets": options.show_secrets,
     }
     for name, given in wrong.items():
         if given:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_show_secrets
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
@@ -67,6 +67,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="go on after records that are damaged, missing or not known: what they said is missing",
     )
+    add_show_secrets(command)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,7 +78,11 @@ def run(options: argparse.Namespace) -> int:
     damage: list[str] = []
 
     def table(log: LogDirectory) -> pa.Table:
-        how: dict[str, Any] = {"salvage": options.salvage, "on_damage": damage.append}
+        how: dict[str, Any] = {
+            "salvage": options.salvage,
+            "on_damage": damage.append,
+            "show_secrets": options.show_secrets,
+        }
         if options.changes is not None:
             first, last = options.changes
             return changes(log.metadata_changes(first, last, options.what, **how))

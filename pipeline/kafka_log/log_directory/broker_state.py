@@ -157,6 +157,7 @@ class BrokerState(Opened):
         as_of: int | None = None,
         salvage: bool = False,
         on_damage: OnDamage | None = None,
+        show_secrets: bool = False,
     ) -> pa.Table:
         """What ``__cluster_metadata`` says: a row for each thing of a kind (:data:`kafka_log.report.metadata.KINDS`: ``topics``,
         ``partitions``, ``configs``, ``brokers``, ...) that there is after the record at the offset ``as_of`` (None: the last one; -1: before the first one).
@@ -164,7 +165,8 @@ class BrokerState(Opened):
         Reading begins at the newest snapshot that is whole. Where after it records are missing or damaged, or are not known, the answer is
         as of the last offset before these, and ``on_damage`` is called with a line about them, as about snapshots that are not
         whole; None: :class:`~kafka_log.disk.directory.DirectoryError` or :class:`~codecgen.runtime.errors.CodecError` is raised for such records.
-        ``salvage`` passes over them: what they said is missing. Raises ValueError for a kind or an offset that is not there.
+        ``salvage`` passes over them: what they said is missing. Values of settings that are secrets are ``(redacted)`` unless ``show_secrets``.
+        Raises ValueError for a kind or an offset that is not there.
         """
         from kafka_log.report.metadata import state_table
 
@@ -176,6 +178,7 @@ class BrokerState(Opened):
             numbers=as_set(self._numbers),
             salvage=salvage,
             on_damage=on_damage,
+            show_secrets=show_secrets,
         )
 
     def metadata_changes(
@@ -186,11 +189,12 @@ class BrokerState(Opened):
         *,
         salvage: bool = False,
         on_damage: OnDamage | None = None,
+        show_secrets: bool = False,
     ) -> pa.Table:
         """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed: what
         identifies it, and :data:`kafka_log.report.metadata_changes.DIFFERENCES`. ``first`` None is the earliest that can be told (with a log that begins at
         offset 0: before its first record), ``last`` None the end. What cannot be told is left out as of :meth:`metadata`: then other
-        offsets are compared, and ``on_damage`` is told which. Raises as it does, also where nothing is left to compare."""
+        offsets are compared, and ``on_damage`` is told which. Secrets are compared, and ``(redacted)`` as there. Raises as it does, also where nothing is left to compare."""
         from kafka_log.report.metadata_changes import change_table
 
         return change_table(
@@ -202,6 +206,7 @@ class BrokerState(Opened):
             numbers=as_set(self._numbers),
             salvage=salvage,
             on_damage=on_damage,
+            show_secrets=show_secrets,
         )
 
     def coordinator(

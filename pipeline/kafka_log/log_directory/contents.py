@@ -95,6 +95,7 @@ class Contents(Opened):
         *,
         columns: Sequence[str] | None = None,
         view: str | None = None,
+        show_secrets: bool = False,
         policy: Policy | str | None = None,
         selection: Selection | None = None,
         overwrite: bool = False,
@@ -119,6 +120,7 @@ class Contents(Opened):
             view=None if view is None else text_of("the name of a view")("view", view),
             selection=_of_rows(wanted),
             overwrite=overwrite,
+            show_secrets=show_secrets,
         )
 
     def keys(

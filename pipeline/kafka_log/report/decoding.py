@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.sensitive import REDACTED
 from kafka_log.report.table_output import json_bytes, json_text
 from kafka_log.segment.control import read_control
 from kafka_log.tables.own_topics import OWN_TOPICS, OwnTopic, own_topic
@@ -106,6 +107,7 @@ class Decoder:
     decode: Decode
     render: Render
     one_line: Callable[[Any], str] = json_text
+    show_secrets: bool = False
     failed: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def changes(self, topic: str, name: str) -> bool:
@@ -147,10 +149,15 @@ class Decoder:
     def _own(
         self, own: OwnTopic, key: bytes | None, value: bytes | None, file: str, position: int
     ) -> tuple[str | None, str | None]:
-        said = own.decode(key, value, file=file, position=position)
+        said = own.decode(key, value, file=file, position=position, show_secrets=self.show_secrets)
+        shown: Any = said.value
+        how = "shown as they are"
+        if shown is None and value is not None and own.has_secrets and not self.show_secrets:
+            shown = REDACTED  # nobody knows which of its bytes are secrets
+            how = "hidden, as they may hold secrets (--show-secrets shows them)"
         if said.error is not None:
-            self._fail(f"records are none of {own.name} that is known", str(said.error))
-        return self._said(said.key, key), self._said(said.value, value)
+            self._fail(f"records are none of {own.name} that is known", str(said.error), how)
+        return self._said(said.key, key), self._said(shown, value)
 
     def _control(
         self, key: bytes | None, value: bytes | None, file: str, position: int
@@ -166,13 +173,13 @@ class Decoder:
             return self.one_line(said)
         return None if data is None else self.render(data)
 
-    def _fail(self, what: str, reason: str) -> None:
+    def _fail(self, what: str, reason: str, how: str = "shown as they are") -> None:
+        what = f"{what}, and {how}"
         count, first = self.failed.get(what, (0, reason))
         self.failed[what] = count + 1, first
 
     def notes(self) -> list[str]:
         """Lines about what could not be read, and is shown as bytes are."""
         return [
-            f"{count:,} {what}, and shown as they are; the first: {first}"
-            for what, (count, first) in self.failed.items()
+            f"{count:,} {what}; the first: {first}" for what, (count, first) in self.failed.items()
         ]

@@ -62,6 +62,7 @@ def export(
     *,
     columns: Sequence[str] | None = None,
     view: str | None = None,
+    show_secrets: bool = False,
     selection: Selection | None = None,
     overwrite: bool = False,
     progress: Callable[[Partition, int], None] = lambda partition, rows: None,
@@ -70,7 +71,7 @@ def export(
 ) -> Generator[Exported, None, None]:
     """Write a file for each partition into a directory, one after the other: ``TOPIC-PARTITION.KIND``.
 
-    ``columns``, ``view``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
+    ``columns``, ``view``, ``show_secrets``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
     come before the others, so that the files can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them.
     Each file is written beside and renamed when it is whole. What was made of the same log (:mod:`kafka_log.disk.log_identity`) with the
     same segments, from the same start, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
@@ -86,6 +87,8 @@ def export(
     # Which partitions and states, the caller has said.
     selection = selection.but(topics=None, partitions=None, include=())
     asked = {"columns": columns and list(columns), "view": view} | selection.plain()
+    if show_secrets:
+        asked["show_secrets"] = True
     starts = LogStarts()
     ordered = list(places.items())
     if selection.policy is not Policy.SALVAGE:
@@ -117,7 +120,9 @@ def export(
                 manifest.add(path.name, {"rows": 0, "lost": [], "damaged": 0, "made_of": None})
             with (
                 whole_file(path) as file,
-                closing(_written(partition, file, kind, columns, view, selection, lost)) as written,
+                closing(
+                    _written(partition, file, kind, columns, view, show_secrets, selection, lost)
+                ) as written,
             ):
                 for counts in written:
                     progress(partition, counts[0])
@@ -162,6 +167,7 @@ def _written(
     kind: Format,
     columns: Sequence[str] | None,
     view: str | None,
+    show_secrets: bool,
     selection: Selection,
     lost: list[str],
 ) -> Generator[tuple[int, int], None, None]:
@@ -174,7 +180,14 @@ def _written(
         columns = ["topic", "partition", *_columns(selection)]
     found = [replace(partition, error=None)]  # the caller has told of it
     with (
-        scan(found, columns, selection=selection, view=view, on_lost=on_lost) as batches,
+        scan(
+            found,
+            columns,
+            selection=selection,
+            view=view,
+            show_secrets=show_secrets,
+            on_lost=on_lost,
+        ) as batches,
         closing(_WRITERS[kind](batches, file)) as written,
     ):
         done = damaged = 0

@@ -161,7 +161,8 @@ def batch_object(batch: Batch, whole: Any) -> dict[str, Any]:
 
 
 def record_object(record: Record, decode: OwnTopic | None = None) -> dict[str, Any]:
-    """A record as JSON values; bytes are standard Base64. ``decode`` adds what a record of one of Kafka's own topics says."""
+    """A record as JSON values; bytes are standard Base64. ``decode`` adds what a record of one of Kafka's own topics says, without secrets; the
+    bytes have them."""
     out: dict[str, Any] = {
         "type": "record",
         "offset": record.offset,

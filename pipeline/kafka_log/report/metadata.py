@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_log.disk.directory import Partition
 from kafka_log.report import metadata_state as state
 from kafka_log.report.metadata_answer import answer, metadata_replicas
 from kafka_log.report.metadata_log import Event
 from kafka_log.report.metadata_words import MECHANISMS, OF_ACLS, RESOURCES, listeners, word
 from kafka_log.report.partition_headers import OnDamage
+from kafka_log.tables.topic_views import topic_view
 
 Row = dict[str, Any]
 
@@ -32,6 +34,22 @@ class Kind:
     views: tuple[str, ...]
     rows: Callable[[Iterable[Event]], Iterable[Row]]
 
+    def without_secrets(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows with :data:`~codecgen.runtime.sensitive.REDACTED` in the place of each secret."""
+        secrets: dict[str, Sensitive] = {}
+        for view in self.views:
+            secrets |= topic_view(view, None).secrets
+        for row in rows:
+            hidden = [
+                name
+                for name, sensitive in secrets.items()
+                if row.get(name) is not None
+                and sensitive.covers(
+                    None if sensitive.named_by is None else row[sensitive.named_by]
+                )
+            ]
+            yield row | dict.fromkeys(hidden, REDACTED)
+
 
 def state_table(
     partitions: Sequence[Partition],
@@ -42,13 +60,14 @@ def state_table(
     numbers: Collection[int] | None = None,
     salvage: bool = False,
     on_damage: OnDamage | None = None,
+    show_secrets: bool = False,
 ) -> pa.Table:
     """What there is of a kind (one of :data:`KINDS`) as of an offset, its record included (None: the end of the log), by what
     identifies it. ``topics`` and ``numbers`` choose among topics, their partitions, and their settings.
 
     Where records cannot be read, are not known or are missing, the answer is as of the last offset before them, and ``on_damage`` is
     told; None: that is raised. A snapshot that is not whole is told too where the log says the same, and then nothing is raised.
-    ``salvage`` passes over such records.
+    ``salvage`` passes over such records. Secrets are ``(redacted)`` unless ``show_secrets``.
 
     Raises ValueError for a kind that is not known, and as :func:`~kafka_log.report.metadata_log.metadata_log`.
     """
@@ -60,7 +79,8 @@ def state_table(
             on_damage(line)
     elif not salvage:
         found.raise_for_reason()
-    return table_of(kind, found.rows, topics, numbers)
+    rows = found.rows if show_secrets else kind.without_secrets(found.rows)
+    return table_of(kind, rows, topics, numbers)
 
 
 def table_of(

@@ -35,6 +35,7 @@ def change_table(
     numbers: Collection[int] | None = None,
     salvage: bool = False,
     on_damage: OnDamage | None = None,
+    show_secrets: bool = False,
 ) -> pa.Table:
     """What is not the same of a kind as of the offsets ``first`` (None: the earliest that can be told) and ``last`` (None: the end): a row for each thing that was added, removed or
     changed. ``columns`` are those that differ; ``before`` and ``after`` what these say, as JSON.
@@ -59,7 +60,10 @@ def change_table(
     rows = []
     for key, (identity, _) in {**was, **now}.items():
         found = _difference(
-            kind, was[key][1] if key in was else None, now[key][1] if key in now else None
+            kind,
+            was[key][1] if key in was else None,
+            now[key][1] if key in now else None,
+            show_secrets,
         )
         if found is not None:
             rows.append(identity | found)
@@ -101,7 +105,9 @@ def _by_key(kind: Kind, table: pa.Table) -> dict[str, tuple[Row, Row]]:
     return out
 
 
-def _difference(kind: Kind, before: Row | None, after: Row | None) -> Row | None:
+def _difference(
+    kind: Kind, before: Row | None, after: Row | None, show_secrets: bool
+) -> Row | None:
     if before == after:
         return None
     names = [
@@ -111,7 +117,10 @@ def _difference(kind: Kind, before: Row | None, after: Row | None) -> Row | None
     ]
 
     def said(row: Row | None) -> str | None:
-        return None if row is None else json.dumps({n: row[n] for n in names}, ensure_ascii=False)
+        if row is None:
+            return None
+        shown = row if show_secrets else next(kind.without_secrets([row]))
+        return json.dumps({n: shown[n] for n in names}, ensure_ascii=False)
 
     change = "added" if before is None else "removed" if after is None else "changed"
     return {"change": change, "columns": names, "before": said(before), "after": said(after)}

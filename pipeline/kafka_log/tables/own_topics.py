@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,9 +56,15 @@ class OwnTopic:
     """How the records of one topic are read. Get one from :func:`own_topic`."""
 
     def __init__(
-        self, name: str, read: Callable[[bytes | None, bytes | None, _Bytes], Decoded]
+        self,
+        name: str,
+        read: Callable[[bytes | None, bytes | None, _Bytes], Decoded],
+        *,
+        has_secrets: bool = False,
     ) -> None:
         self.name = name
+        self.has_secrets = has_secrets
+        """Whether records of the topic may hold secrets."""
         self._read = read
 
     def decode(
@@ -69,18 +75,20 @@ class OwnTopic:
         strict: bool = False,
         file: str = "",
         position: int = 0,
+        show_secrets: bool = False,
     ) -> Decoded:
-        """What a record says. Never raises: the error is in the result, beside what could be read."""
-        return self._read(key, value, _Bytes(strict, file, position))
+        """Return what a record says, without secrets unless ``show_secrets``. Never raises: the error is in the result, beside what could be read."""
+        return self._read(key, value, _Bytes(strict, file, position, show_secrets))
 
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """How bytes are parsed, and where they lie."""
+    """How bytes are parsed and shown, and where they lie."""
 
     strict: bool
     file: str
     position: int
+    show_secrets: bool
 
     def parse(self, codec: Layout | Choice, data: bytes, part: str) -> tuple[Layout, Any]:
         """The fields, and the layout that they are of. Raises CodecError."""
@@ -106,6 +114,9 @@ class _Bytes:
             known = ", ".join(map(str, choice.cases))
             raise ValueRefused(f"{number} is not known; there are: {known}", source.where())
         return number
+
+    def plain(self, layout: Layout, fields: Any, without: Container[str] = ()) -> Json:
+        return plain(layout, fields, without, show_secrets=self.show_secrets)
 
     def refused(self, part: str, reason: str) -> CodecError:
         return ValueRefused(reason, Where(path=part, position=self.position, file=self.file))
@@ -135,14 +146,14 @@ def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) 
             layout, fields = how.parse(key, key_bytes, "key")
         except CodecError as error:
             return Decoded(error=error.without_frames())
-        said = {"type": str(int(fields["type"])), "data": plain(layout, fields, ("type",))}
+        said = {"type": str(int(fields["type"])), "data": how.plain(layout, fields, ("type",))}
         if value_bytes is None:
             return Decoded(said)
         try:
             layout, fields = how.parse(values[int(fields["type"])], value_bytes, "value")
         except CodecError as error:
             return Decoded(said, error=error.without_frames())
-        data = plain(layout, fields, ("version",))
+        data = how.plain(layout, fields, ("version",))
         _name_status(data, fields)
         _open_members(data, fields)
         return Decoded(said, {"version": str(int(fields["version"])), "data": data})
@@ -182,7 +193,7 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
     newest = max(codec.cases)
     number = newest if version > newest else version
     try:
-        layout, fields = _Bytes(False, "", 0).parse(
+        layout, fields = _Bytes(False, "", 0, False).parse(
             codec, number.to_bytes(2, "big", signed=True) + content[2:], ""
         )
     except CodecError:
@@ -211,9 +222,15 @@ def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> OwnTopic:
             return Decoded(
                 None, said, how.refused("value.body", "no such record, or version, is known")
             )
-        return Decoded(None, said | {"data": plain(case, body)})
+        return Decoded(None, said | {"data": how.plain(case, body)})
 
-    return OwnTopic(name, read)
+    return OwnTopic(name, read, has_secrets=any(map(_has_secrets, bodies.values())))
+
+
+def _has_secrets(case: Any) -> bool:
+    """Return whether a field of a layout, or of one of the layouts by version, is a secret."""
+    layouts = case.values() if isinstance(case, Mapping) else (case,)
+    return any(f.sensitive is not None for layout in layouts for f in layout.fields)
 
 
 # ---------------------------------------------------------------- topics

@@ -64,6 +64,7 @@ class ScanOptions(Filters, total=False):
     engine: Engine
     indexes: bool
     watch: Watch | None
+    show_secrets: bool
 
 
 class BatchOptions(Filters, total=False):
@@ -103,7 +104,8 @@ def scan(
     record is wanted of are not decompressed where their headers say so, but under ``strict``.
 
     ``view`` gives the rows of one of Kafka's own topics (``offsets``, ``groups``, ...; see :mod:`kafka_log.tables.topic_views`) in the
-    place of its records, without what transactions wrote that were aborted or are open, unless ``isolation`` says otherwise.
+    place of its records, without what transactions wrote that were aborted or are open, unless ``isolation`` says otherwise. Passwords and
+    other secrets are ``(redacted)`` there unless ``show_secrets``; in the bytes of records they are as they are.
     ``on_lost`` is called with a path and a :class:`~kafka_log.Lost` for each run of bytes that is passed over, and each directory, where damage
     is no error. With a ``watch``, which needs ``on_damage="keep"``, errors of a file or a directory are told to it and not raised, and
     the next one is read. ``binary_view`` gives keys, values and headers as views. ``chunk_bytes``, ``limits`` and ``engine`` are as in
@@ -115,6 +117,7 @@ def scan(
     view, on_lost = options.pop("view", None), options.pop("on_lost", None)
     binary_view, indexes = options.pop("binary_view", False), options.pop("indexes", True)
     engine, watch = options.get("engine", "auto"), options.pop("watch", None)
+    show_secrets = options.pop("show_secrets", False)
     reading = _taken(options, "chunk_bytes", "limits", "engine")
     wanted = changed(selection, policy, options)
     found = _find(path, wanted)
@@ -155,7 +158,7 @@ def scan(
         # Codecs of all that it has: not for other scans.
         from kafka_log.tables.topic_views import topic_view
 
-        of_topic = topic_view(view, columns)
+        of_topic = topic_view(view, columns, show_secrets=show_secrets)
         segments = [(p, rows.segments(p)) for p in of_topic.partitions(found)]
         return _scan_view(of_topic, segments, open_segment, engine, keep, on_lost)
     segments = [(p, rows.segments(p)) for p in found]

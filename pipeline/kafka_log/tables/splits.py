@@ -108,6 +108,7 @@ class Scan:
     engine: Engine = "auto"
     timestamp_unit: Unit = "us"
     view: str | None = None
+    show_secrets: bool = False
     ends_corrupt_files: bool = False
     """Whether damage that would be raised ends its file: the rows before it stay, and the rest is lost."""
 
@@ -139,7 +140,7 @@ class Scan:
         from kafka_log.tables.topic_views import topic_view  # codecs of all that it has
 
         assert self.view is not None
-        return topic_view(self.view, self.columns)
+        return topic_view(self.view, self.columns, show_secrets=self.show_secrets)
 
 
 def record_batches(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from codecgen.runtime.arrow.payloads import Rejected, decode
 from codecgen.runtime.arrow.view import PayloadView
 from codecgen.runtime.errors import Where
 from codecgen.runtime.located_bytes import Limits
+from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
@@ -45,11 +47,13 @@ _MORE = {**_OF_RECORD, **_TOLD}
 
 @dataclass(frozen=True)
 class TopicView:
-    """A view of one of Kafka's own topics, and the columns of it that are wanted. Raises ValueError for those that there are not."""
+    """A view of one of Kafka's own topics, and the columns of it that are wanted. Secrets are :data:`~codecgen.runtime.sensitive.REDACTED` unless
+    ``show_secrets``. Raises ValueError for columns that there are not."""
 
     name: str
     columns: tuple[str, ...]
     view: PayloadView
+    show_secrets: bool = False
 
     @property
     def topic(self) -> str:
@@ -59,6 +63,14 @@ class TopicView:
     def own(self) -> tuple[str, ...]:
         """The columns that come from what records say."""
         return tuple(name for name in self.columns if name not in _MORE)
+
+    @property
+    def secrets(self) -> Mapping[str, Sensitive]:
+        """The wanted columns in which values are hidden."""
+        if self.show_secrets:
+            return {}
+        found = ((c.name, c.sensitive) for c in self.view.columns if c.name in self.columns)
+        return {name: sensitive for name, sensitive in found if sensitive is not None}
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -102,20 +114,39 @@ class TopicView:
         record, or (``keep``) left out; so are records of the metadata whose type or version nobody knows. A timestamp that has no place
         in its column is null. Kernels read where the ``engine`` is ``arrow``, or ``auto`` and there are ``size`` bytes for which they pay:
         to compile those of a view takes some seconds, once. The rows are the same."""
+        secrets = self.secrets
         compiled = engine == "arrow" or (engine == "auto" and size >= KERNEL_MIN_BYTES)
         for batch in records:
             if not keep:
                 refuse_unknown(self.topic, batch, segment)
             parts = {name: batch.column(name) for name in self.view.parts}
             # A view without a column of its own still says how many rows there are.
-            wanted = self.own or (self.view.columns[0].name,)
+            naming = (s.named_by for s in secrets.values() if s.named_by is not None)
+            wanted = tuple(dict.fromkeys((*self.own, *naming))) or (self.view.columns[0].name,)
             for found in decode(
                 self.view, parts, wanted, strict=strict, limits=limits, compiled=compiled
             ):
                 if found.rejected and not keep:
                     raise _error(found.rejected[0], batch, segment)
                 if found.batch.num_rows:
-                    yield _rows(found.batch, batch.take(found.rows), segment, schema)
+                    own = _without_secrets(found.batch, secrets)
+                    yield _rows(own, batch.take(found.rows), segment, schema)
+
+
+def _without_secrets(rows: pa.RecordBatch, secrets: Mapping[str, Sensitive]) -> pa.RecordBatch:
+    """Return ``rows`` with :data:`REDACTED` in the place of each secret. Null stays null."""
+    for name, sensitive in secrets.items():
+        at = rows.schema.get_field_index(name)
+        values = rows.column(at)
+        hidden = values.is_valid()
+        if sensitive.named_by is not None:
+            endings = "|".join(map(re.escape, sensitive.endings))
+            names = pc.utf8_lower(rows.column(sensitive.named_by))
+            is_named = pc.match_substring_regex(names, f"(?:{endings})$").fill_null(True)
+            hidden = pc.and_(hidden, is_named)
+        redacted = pa.scalar(REDACTED).cast(values.type)
+        rows = rows.set_column(at, rows.schema.field(at), pc.if_else(hidden, redacted, values))
+    return rows
 
 
 def _rows(
@@ -165,8 +196,10 @@ _PLAIN = {
 }
 
 
-def topic_view(name: str, columns: Sequence[str] | None) -> TopicView:
-    """A view by its name, with the columns that are asked for; without any all that need not be asked for."""
+def topic_view(
+    name: str, columns: Sequence[str] | None, *, show_secrets: bool = False
+) -> TopicView:
+    """A view by its name, with the columns that are asked for; without any all that need not be asked for. Secrets are hidden unless ``show_secrets``."""
     if name not in VIEWS:
         close = get_close_matches(name, VIEWS, 1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
@@ -176,7 +209,7 @@ def topic_view(name: str, columns: Sequence[str] | None) -> TopicView:
     if columns is None:
         columns = [column.name for column in view.columns if not column.on_request]
     check_columns(columns, (*(column.name for column in view.columns), *_MORE))
-    return TopicView(name, tuple(columns), view)
+    return TopicView(name, tuple(columns), view, show_secrets)
 
 
 def _error(rejected: Rejected, batch: pa.RecordBatch, segment: Segment) -> RecordRefused:

@@ -22,6 +22,7 @@
 | ``includeMetadata`` | ``true`` adds all columns that say where a record comes from | ``false`` |
 | ``columns`` | exactly these columns, with commas between | |
 | ``view`` | ``batches``, ``stat``, ``findings``, ...: answers about logs (:mod:`pyspark_kafka_log.reports`), or ``offsets``, ``groups``, ...: what the records of one of Kafka's own topics say, in the place of records | |
+| ``showSecrets`` | ``true`` shows passwords and other secrets in the views of Kafka's own topics | ``false`` |
 | ``deep`` | of the views ``stat`` and ``findings``: ``true`` decodes every record, not headers and checksums only | ``false`` |
 | ``includeControlRecords`` | ``true`` reads transaction markers and the like as rows too | ``false`` |
 | ``includeDeletedRecords`` | ``true`` reads records before the log start offset too, which DeleteRecords has cut off | ``false`` |

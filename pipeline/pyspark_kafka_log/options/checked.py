@@ -60,6 +60,8 @@ class Options:
     corrupt_record: str = table.CORRUPT_RECORD.default
     view: str | None = None
     """One of Kafka's own topics, whose rows are read."""
+    show_secrets: bool = False
+    """Whether passwords and other secrets are shown in the rows of a view."""
     report: str | None = None
     """An answer about logs whose rows are read (:mod:`pyspark_kafka_log.reports`)."""
     include_headers: bool = False
@@ -159,6 +161,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Se
         fail_on_data_loss=of[table.FAIL_ON_DATA_LOSS],
         corrupt_record=of[table.CORRUPT_RECORD],
         view=view,
+        show_secrets=of[table.SHOW_SECRETS],
         report=report,
         include_headers=headers,
         include_metadata=metadata,

@@ -62,6 +62,7 @@ INCLUDE_HEADERS = Option("includeHeaders", values.boolean, False)
 INCLUDE_METADATA = Option("includeMetadata", values.boolean, False)
 COLUMNS: Option[tuple[str, ...] | None] = Option("columns", values.names, None)
 VIEW: Option[str | None] = Option("view", values.one_of(*sorted({*VIEWS, *REPORTS})), None)
+SHOW_SECRETS = Option("showSecrets", values.boolean, False)
 INCLUDE_CONTROL_RECORDS = Option("includeControlRecords", values.boolean, False)
 INCLUDE_DELETED_RECORDS = Option("includeDeletedRecords", values.boolean, False)
 MODE = Option("mode", values.mode, MODES["FAILFAST"])
@@ -104,6 +105,7 @@ READING: tuple[Option[Any], ...] = (
     INCLUDE_METADATA,
     COLUMNS,
     VIEW,
+    SHOW_SECRETS,
     INCLUDE_CONTROL_RECORDS,
     INCLUDE_DELETED_RECORDS,
     MODE,

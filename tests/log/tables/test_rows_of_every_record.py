@@ -186,7 +186,7 @@ def said(topic: str) -> list[dict[str, Any]]:
     assert decoder is not None
     out = []
     for record in records(topic):
-        found = decoder.decode(record.key, record.value, strict=True)
+        found = decoder.decode(record.key, record.value, strict=True, show_secrets=True)
         assert found.error is None
         data = found.key["data"] if found.key else {}
         if found.value:

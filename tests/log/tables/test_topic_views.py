@@ -51,7 +51,7 @@ def said(
     decoder = own_topic(topic)
     assert decoder is not None
     for record in records(topic, broker):
-        found = decoder.decode(record.key, record.value, strict=True)
+        found = decoder.decode(record.key, record.value, strict=True, show_secrets=True)
         assert found.error is None
         assert found.key is not None
         yield record.offset, found.key, found.value

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from codecgen.runtime.sensitive import Sensitive
+
 
 class NoKernelsError(ImportError):
     """Kernels cannot read a view: it was generated without any."""
@@ -14,7 +16,7 @@ class NoKernelsError(ImportError):
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column. ``index`` is its place among the buffers of the kernels; ``members`` are those of structs, and of the structs
-    in a list; ``element`` is what other lists hold."""
+    in a list; ``element`` is what other lists hold. ``sensitive`` says that values, and all that is inside of them, are secrets."""
 
     name: str
     type: str
@@ -24,6 +26,7 @@ class Column:
     on_request: bool = False
     doc: str = ""
     element: Column | None = None
+    sensitive: Sensitive | None = None
 
     @property
     def parts(self) -> tuple[Column, ...]:

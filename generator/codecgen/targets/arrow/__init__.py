@@ -147,6 +147,7 @@ def _module(view: ViewPlan, names: Sequence[str], kernels: Code, **rest: Code | 
         docstring(of.doc or f"The view {of.name}.", f"{MARK} {of.span.file}; do not edit."),
         "",
         f"from codecgen.runtime.arrow.view import {imported}",
+        *payloads.sensitive_import(view),
         "",
     ]
     columns = [payloads.column_of(view, leaf) for leaf in view.leaves if leaf.inside is None]

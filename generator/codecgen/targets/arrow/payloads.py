@@ -6,10 +6,11 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.plan.columns import Leaf, ViewPlan
 from codecgen.plan.payloads import PayloadPlan, is_whole, plan_payloads
+from codecgen.plan.sensitive_columns import sensitivity
 from codecgen.schema.model import View
 from codecgen.targets.arrow.checks import Unsupported, refusal, tuple_of
 from codecgen.targets.arrow.numba_decode.payload_kernels import payload_kernels_of
-from codecgen.targets.python_source import Code, assign, call, docstring, string
+from codecgen.targets.python_source import Code, assign, call, docstring, sensitive_code, string
 from codecgen.targets.target_output import Emitted
 
 
@@ -50,10 +51,18 @@ def _description(package: str, view: PayloadPlan, mark: str, kernels: bool) -> s
         docstring(of.doc or f"The view {of.name}.", f"{mark} {of.span.file}; do not edit."),
         "",
         "from codecgen.runtime.arrow.view import Column, PayloadView",
+        *sensitive_import(view),
         "",
         assign(of.name.upper(), code),
     ]
     return "\n".join([*lines, "", f"__all__ = [{string(of.name.upper())}]"]) + "\n"
+
+
+def sensitive_import(view: ViewPlan | PayloadPlan) -> list[str]:
+    """Return the line that imports what :func:`column_of` needs for secrets; none if there are no secrets."""
+    if not any(sensitivity(view, leaf) for leaf in view.leaves):
+        return []
+    return ["from codecgen.runtime.sensitive import Sensitive"]
 
 
 def column_of(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Code:
@@ -61,6 +70,7 @@ def column_of(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Code:
     column = leaf.column
     inside: list[Code] = [column_of(view, inner) for inner in view.inside(leaf)]
     element = column.element is not None
+    secret = sensitivity(view, leaf)
     return call(
         "Column",
         string(column.name),
@@ -71,4 +81,5 @@ def column_of(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Code:
         nullable="True" if column.nullable else None,
         on_request="True" if column.on_request else None,
         doc=string(column.doc) if column.doc else None,
+        sensitive=None if secret is None else sensitive_code("Sensitive", secret),
     )

@@ -27,6 +27,7 @@ from codecgen.targets.python_source import (
     literal,
     mapping,
     render,
+    sensitive_code,
     string,
 )
 
@@ -205,6 +206,9 @@ class Module(TextCodecs):
             absent=None if f.absent is None else str(f.absent),
             unit=None if f.unit is None else string(f.unit),
             fills=self.fills(plan, f.name),
+            sensitive=None
+            if f.sensitive is None
+            else sensitive_code(self.use("Sensitive"), f.sensitive),
         )
 
     def fills(self, plan: LayoutPlan, array: str) -> Code | None:

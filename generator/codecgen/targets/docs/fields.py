@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.type_text import byte_count, constant_words, scalar_name, size_words
+from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema.model import Derived, Field, Layout
 from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Compression, ScalarType
 from codecgen.targets.docs.expression_phrases import CHECKSUMS, cases, condition, range_words, value
@@ -152,6 +153,14 @@ def _names(site: Site, name: str, spelled: str | None) -> Phrase:
     return code(name) if other == name else phrase(code(name), BREAK, code(other))
 
 
+def _secret(found: Sensitive) -> str | Phrase:
+    """Which values are secrets, as a sentence."""
+    if found.named_by is None:
+        return "A secret."
+    endings = join([code(ending) for ending in found.endings], ", ")
+    return phrase("A secret where ", code(found.named_by), " ends with one of ", endings, ".")
+
+
 def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
     f = fp.field
     parts: list[str | Phrase] = [f.doc]
@@ -167,6 +176,8 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
         parts.append(phrase("Always ", code(constant_words(f.const)), "."))
     if f.unit is not None:
         parts.append(phrase("In ", said(f.unit), "."))
+    if f.sensitive is not None:
+        parts.append(_secret(f.sensitive))
     if f.absent is not None:
         parts.append(phrase(code(f.absent), " means that there is none."))
     elif f.default is not None:

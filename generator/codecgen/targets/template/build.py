@@ -207,6 +207,7 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         if f.formerly is None
         else view.Former(plan.spelling(f.formerly.name, None), f.formerly.until),
         hidden=f.hidden,
+        sensitive=f.sensitive is not None,
         tag=f.tag,
         place=_place(f.span),
     )

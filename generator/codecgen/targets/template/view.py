@@ -95,6 +95,7 @@ class Field:
     since: Annotated[Since | None, "When it came."]
     formerly: Annotated[Former | None, "The name that it had before."]
     hidden: Annotated[bool, "Whether summaries leave it out."]
+    sensitive: Annotated[bool, "Whether its value is a secret, always or by the name that it has."]
     tag: Annotated[
         int | None,
         "Of a tagged field its number: it lies in the field of kind `tags`, which is the last one.",

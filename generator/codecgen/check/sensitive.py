@@ -1,0 +1,38 @@
+"""Secrets: the field that names a value is a text of the same layout, and endings of names are what they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.lookup import field_of, field_spans
+from codecgen.schema.model import Field, Layout, Model
+from codecgen.schema.types import BytesType
+from codecgen.spans import hint, place
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        for f in layout.fields:
+            yield from _named(f, layout)
+
+
+def _named(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    secret = f.sensitive
+    if secret is None or secret.named_by is None:
+        return
+    where = place(f, "sensitive")
+    naming = field_of(layout, secret.named_by)
+    if naming is None:
+        message = f'"{layout.name}" has no field "{secret.named_by}"'
+        help = hint(secret.named_by, field_spans(layout))
+        yield Diagnostic("C014", message, where, "not a field", help)
+    elif not all(isinstance(kind, BytesType) and kind.text for kind in naming.all_types()):
+        message = f'"{naming.name}" names a secret, and is no text'
+        yield Diagnostic("C017", message, where, help="give it the type string")
+    if not secret.endings:
+        yield Diagnostic("C017", "there is no ending: nothing is a secret", where)
+    for ending in secret.endings:
+        if not ending or ending != ending.lower():
+            message = f'no name ends with "{ending}": endings are compared in lower case'
+            yield Diagnostic("C017", message, where, help="write it in lower case")

@@ -1,0 +1,288 @@
+"""Passwords and other secrets of the metadata log are in no output that decodes it, unless somebody asks for them."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from codecgen.runtime.arrow.view import Column
+from codecgen.runtime.sensitive import REDACTED, Sensitive
+from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
+from kafka_log import LogDirectory, read_table
+from kafka_log.cli import main
+from kafka_log.disk.directory import discover
+from kafka_log.segment.kernels import Engine
+from kafka_log.tables.own_topics import VIEWS, own_topic
+from kafka_log.tables.splits import Scan, Split, read_split
+from tests.paths import SAMPLES
+from tests.support.made_topics import entry, log, metadata
+
+SECRETS = {
+    "salt": b"0salt-of-ana-is-here",
+    "stored_key": b"1stored-key-of-ana-x",
+    "server_key": b"2server-key-of-ana-x",
+    "ssl.keystore.password": b"3keystore-password-x",
+    "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": b"4jaas-config-secret",
+    "My.Plugin.Password": b"5plugin-password-xx",
+    "damaged": b"6bytes-nobody-knows-x",
+}
+KNOWN = "retention.ms-is-no-secret"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("cluster")
+    scram: dict[str, Any] = {name: SECRETS[name] for name in ("salt", "stored_key", "server_key")}
+    batches = [
+        metadata(
+            0,
+            "user_scram_credential_record",
+            name="ana",
+            mechanism="scram_sha_256",
+            iterations=4096,
+            **scram,
+        )
+    ]
+    settings = [name for name in SECRETS if name.lower().endswith(("password", "config"))]
+    for offset, name in enumerate([*settings, "retention.ms"], 1):
+        value = KNOWN if name == "retention.ms" else SECRETS[name].decode()
+        batches.append(
+            metadata(
+                offset,
+                "config_record",
+                resource_type="broker",
+                resource_name="",
+                name=name,
+                value=value,
+            )
+        )
+    log(root, "__cluster_metadata-0", *batches)
+    return root
+
+
+@pytest.fixture(scope="module")
+def damaged(cluster: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, and a record that cannot be decoded."""
+    root = tmp_path_factory.mktemp("damaged")
+    shutil.copytree(cluster, root, dirs_exist_ok=True)
+    path = root / "__cluster_metadata-0" / f"{0:020}.log"
+    path.write_bytes(path.read_bytes() + entry(5, None, b"\xff\xff\xff" + SECRETS["damaged"]))
+    return root
+
+
+def forms(secret: bytes) -> list[bytes]:
+    """A secret as it would stand in an output."""
+    inner = base64.b64encode(secret)[:-4]
+    return [secret, inner, secret.hex().encode(), str(list(secret)).encode()]
+
+
+def told(data: bytes) -> set[str]:
+    """The names of secrets that are in an output."""
+    return {name for name, secret in SECRETS.items() if any(form in data for form in forms(secret))}
+
+
+def plain(path: Path) -> bytes:
+    """What is in a file, or below a directory, also where it is compressed."""
+    if path.is_dir():
+        return b"".join(plain(child) for child in path.iterdir())
+    if path.suffix == ".parquet":
+        return repr(pq.read_table(path).to_pylist()).encode()
+    if path.suffix == ".arrow":
+        return repr(pa.ipc.open_file(path).read_all().to_pylist()).encode()
+    return path.read_bytes()
+
+
+ALL_SCRAM = "user,salt,stored_key,server_key"
+DUMPS = [
+    ["dump", "PATH", *more]
+    for more in (
+        [],
+        ["--output", "jsonl"],
+        ["--output", "csv"],
+        ["--output", "jsonl", "--columns", "value,offset"],
+        ["--decode", "__cluster_metadata"],
+        ["--policy", "salvage"],
+    )
+]
+VIEWED = [
+    ["metadata", "PATH", "--what", "scram"],
+    ["metadata", "PATH", "--what", "configs"],
+    ["metadata", "PATH", "--what", "configs", "--changes", "0:4", "--output", "jsonl"],
+    *(
+        ["export", "PATH", "--out", "OUT", "--view", view, "--columns", columns, "--format", kind]
+        for kind in ("csv", "jsonl", "parquet", "arrow")
+        for view, columns in (("configs", "name,value"), ("configs", "value"), ("scram_credentials", ALL_SCRAM))
+    ),
+]  # fmt: skip
+
+
+def output(words: Sequence[str], path: Path, out: Path, capfd: pytest.CaptureFixture[str]) -> bytes:
+    shutil.rmtree(out, ignore_errors=True)
+    places = {"PATH": str(path), "OUT": str(out)}
+    assert main([places.get(word, word) for word in words]) in (0, 1)
+    printed = capfd.readouterr()
+    return (printed.out + printed.err).encode() + (plain(out) if out.exists() else b"")
+
+
+@pytest.mark.parametrize("words", [*DUMPS, *VIEWED], ids=" ".join)
+def test_no_command_tells_secrets(
+    words: Sequence[str],
+    cluster: Path,
+    damaged: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    path = damaged if words in DUMPS else cluster
+    hidden = output(words, path, tmp_path / "out", capfd)
+    assert told(hidden) == set()
+    is_scram = "scram" in words
+    assert is_scram or REDACTED.encode() in hidden
+    shown = output([*words, "--show-secrets"], path, tmp_path / "out", capfd)
+    if words in DUMPS:
+        assert told(shown) == set(SECRETS)
+        assert KNOWN.encode() in hidden
+    elif ALL_SCRAM in words:
+        assert told(shown) == {"salt", "stored_key", "server_key"}
+    elif not is_scram:
+        assert len(told(shown)) == 3
+        assert KNOWN.encode() in hidden
+
+
+def test_a_secret_that_changes_is_a_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setting: dict[str, Any] = {
+        "resource_type": "broker",
+        "resource_name": "",
+        "name": "ssl.key.password",
+    }
+    batches = [metadata(i, "config_record", **setting, value=f"secret-{i}") for i in range(2)]
+    log(tmp_path, "__cluster_metadata-0", *batches)
+    assert main(["metadata", str(tmp_path), "--what", "configs", "--changes", "0:1"]) == 0
+    said = capsys.readouterr().out
+    assert "changed" in said and said.count(REDACTED) == 2 and "secret-" not in said
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("view", sorted({view for view, topic in VIEWS.items() if "metadata" in topic and "remote" not in topic}))  # fmt: skip
+def test_views_in_python_and_spark(view: str, compiled: bool, cluster: Path) -> None:
+    engine: Engine = (
+        "arrow" if compiled and view in ("configs", "scram_credentials") else "construct"
+    )
+    columns = [c.name for c in _columns(view)]
+    (segment,) = discover(cluster)[0].segments
+    for show, names in ((False, set()), (True, _SHOWN.get(view, set()))):
+        table = read_table(cluster, columns, view=view, show_secrets=show, engine=engine)
+        scan = Scan(tuple(columns), view=view, show_secrets=show, engine=engine)
+        rows = [row for batch in read_split(Split(segment), scan) for row in batch.to_pylist()]
+        assert told(repr(table.to_pylist()).encode()) == told(repr(rows).encode()) == names
+    assert REDACTED in repr(read_table(cluster, columns, view=view).to_pylist()) or not names
+
+
+_SHOWN = {
+    "scram_credentials": {"salt", "stored_key", "server_key"},
+    "configs": {name for name in SECRETS if name.lower().endswith(("password", "config"))},
+}
+
+
+def _columns(view: str) -> Sequence[Column]:
+    module = __import__(f"kafka_codecs.arrow.{view}", fromlist=[view.upper()])
+    return getattr(module, view.upper()).columns  # type: ignore[no-any-return]
+
+
+def test_python_api(cluster: Path) -> None:
+    directory = LogDirectory(cluster)
+    for show in (False, True):
+        said = repr(directory.metadata("configs", show_secrets=show).to_pylist()).encode()
+        changes = directory.metadata_changes(0, 4, "configs", show_secrets=show)
+        for text in (said, repr(changes.to_pylist()).encode()):
+            assert told(text) == (_SHOWN["configs"] if show else set())
+
+
+def test_bytes_are_as_they_are(cluster: Path) -> None:
+    values = b"".join(read_table(cluster, ["value"])["value"].to_pylist())
+    assert told(values) == set(SECRETS) - {"damaged"}
+
+
+# ---------------------------------------------------------------- which fields are secrets
+
+
+def _secrets() -> dict[tuple[str, str], Sensitive]:
+    """The fields that are secrets, by record and name."""
+    found = {}
+    for bodies in (METADATA_BODY, REMOTE_LOG_METADATA_BODY):
+        for kind, case in bodies.items():
+            for layout in case.values() if isinstance(case, dict) else [case]:
+                for field in layout.fields:
+                    if field.sensitive is not None:
+                        found[kind.name, field.name] = field.sensitive
+    return found
+
+
+def test_which_fields_are_secrets() -> None:
+    """What Kafka's RecordRedactor hides."""
+    always = Sensitive()
+    assert {key: found for key, found in _secrets().items() if found == always} == {
+        ("USER_SCRAM_CREDENTIAL_RECORD", "salt"): always,
+        ("USER_SCRAM_CREDENTIAL_RECORD", "stored_key"): always,
+        ("USER_SCRAM_CREDENTIAL_RECORD", "server_key"): always,
+    }
+    assert _secrets().keys() - {("CONFIG_RECORD", "value")} == {
+        key for key, found in _secrets().items() if found == always
+    }
+
+
+PASSWORDS = (
+    "delegation.token.master.key",
+    "delegation.token.secret.key",
+    "password.encoder.old.secret",
+    "password.encoder.secret",
+    "sasl.jaas.config",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.password",
+    "ssl.truststore.certificates",
+    "ssl.truststore.password",
+    "zookeeper.ssl.keystore.password",
+    "zookeeper.ssl.truststore.password",
+)
+"""Settings of brokers of the type PASSWORD, in Kafka 2.8 to 4.4. A test with brokers asks the newest for its list."""
+
+OTHERS = (
+    "retention.ms", "cleanup.policy", "sasl.oauthbearer.token.endpoint.url", "delegation.token.max.lifetime.ms", "ssl.keystore.location",
+    "ssl.keystore.type", "password.encoder.iterations", "sasl.oauthbearer.client.credentials.client.id", "token.impersonation.validation", "min.insync.replicas",
+)  # fmt: skip
+
+
+def _setting() -> Sensitive:
+    return _secrets()["CONFIG_RECORD", "value"]
+
+
+@pytest.mark.parametrize("name", PASSWORDS)
+def test_settings_that_are_secrets(name: str) -> None:
+    for spelled in (name, f"listener.name.internal.{name}", name.upper()):
+        assert _setting().covers(spelled)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_settings_that_are_none(name: str) -> None:
+    assert not _setting().covers(name)
+
+
+def test_records_of_real_brokers_say_the_same_as_before() -> None:
+    """Nothing else of them is hidden."""
+    topic = own_topic("__cluster_metadata")
+    assert topic is not None and topic.has_secrets
+    values = read_table(SAMPLES / "kafka-4.x" / "__cluster_metadata-0", ["value"])["value"]
+    for value in values.to_pylist():
+        assert topic.decode(None, value) == topic.decode(None, value, show_secrets=True)
