@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.spark.logs import numbered, write
+from tests.spark.logs import batch, build, numbered, write
 
 
 @pytest.fixture
@@ -52,3 +52,20 @@ def test_the_same_partition_in_two_directories_is_refused(spark: SparkSession, d
         with pytest.raises(Exception, match="set replicas to newest or keep"):
             load(spark, disks, **options).count()
     assert load(spark, disks, replicas="newest").count() == 12
+
+
+def test_records_before_the_log_start_do_not_come_back(
+    spark: SparkSession, directory: Path
+) -> None:
+    """DeleteRecords has moved the start into a segment that lies in tiered storage by now."""
+    name = "WTscIl6vTOe-sFdJ50q0_w"
+    path = directory / "kafka-tiered-storage" / f"orders-0-{name}" / f"{0:020}-{name}.log"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(numbered(3, 4))
+    (directory / "orders-0").mkdir()
+    (directory / "orders-0" / f"{12:020}.log").write_bytes(build(batch(12, [b"12", b"13"])))
+    (directory / "log-start-offset-checkpoint").write_text("0\n1\norders 0 5\n")
+    rows = load(spark, directory, include="remote").select("offset").collect()
+    assert sorted(row["offset"] for row in rows) == list(range(5, 14))
+    every = load(spark, directory, include="remote", includeDeletedRecords=True)
+    assert every.count() == 14

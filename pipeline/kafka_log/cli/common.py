@@ -18,6 +18,7 @@ from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey,
 from kafka_log.disk.files import PassedOver, line_of, of_topics
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.disk.replicas import one_of_each
+from kafka_log.disk.tiers import with_tiers
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -59,22 +60,32 @@ def say_passed_over(found: Sequence[PassedOver]) -> None:
 
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
-    """One line on stderr that says which records are passed over since they lie before the start of their log; nothing when there are none."""
-    if selection.deleted_records:
-        return
+    """Say on stderr which records are left out because they lie before the start of their log; nothing if there are none."""
+    if not selection.deleted_records and (places := _before_starts(partitions, selection)):
+        print_message(
+            f"records left out that lie before the start of their log: {places}; --deleted-records takes them in"
+        )
+
+
+def say_counted(partitions: Sequence[Partition], selection: Selection) -> None:
+    """Say on stderr which batches are counted although they lie before the start of their log; nothing if there are none."""
+    if places := _before_starts(partitions, selection):
+        print_message(
+            f"counted too, though consumers do not get what lies before the start of a log: {places}"
+        )
+
+
+def _before_starts(partitions: Sequence[Partition], selection: Selection) -> str:
+    """Return partitions that have records before the start of their log, with these starts; "" if there are none."""
     starts = LogStarts()
     places = [
         f"{utf8(p.topic)}-{p.partition} before {start}"
-        for p in partitions
+        for p in with_tiers(partitions)
         if (start := starts.of(p)) is not None
         and ((low := selection.of(p.segments).offsets[0]) is None or low < start)
     ]
-    if places:
-        more = f" and {len(places) - PLACES_SAID} more" if len(places) > PLACES_SAID else ""
-        print_message(
-            f"records left out that lie before the start of their log: {', '.join(places[:PLACES_SAID])}{more};"
-            " --deleted-records takes them in"
-        )
+    more = f" and {len(places) - PLACES_SAID} more" if len(places) > PLACES_SAID else ""
+    return f"{', '.join(places[:PLACES_SAID])}{more}"
 
 
 def found(options: argparse.Namespace) -> list[Partition]:

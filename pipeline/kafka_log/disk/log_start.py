@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from kafka_log.disk.names import LOG_START
+from kafka_log.disk.names import LOG_START, State
 from kafka_log.segment.places import is_url
 
 if TYPE_CHECKING:
     from kafka_log.disk.directory import Segment
+
+
+OF_LOG = frozenset({"live", "remote"})
+"""States of the segments that make up a log. Those in other states lie beside it."""
 
 
 class Log(Protocol):
@@ -23,6 +27,8 @@ class Log(Protocol):
     def partition(self) -> int: ...
     @property
     def directory(self) -> Path: ...
+    @property
+    def state(self) -> State: ...
     @property
     def segments(self) -> tuple[Segment, ...]: ...
 
@@ -37,15 +43,16 @@ class LogStarts:
         self._read: dict[Path, Mapping[tuple[str, int], int] | None] = {}
 
     def of(self, partition: Log) -> int | None:
-        """The log start offset of a partition. None where no file says one, and where it lies at or before the first live segment."""
-        live = [s.base_offset for s in partition.segments if s.state == "live"]
-        if not live:
-            return None
+        """Return the log start offset of a partition, None if no file says one or it lies at or before the first segment of the log. Segments in
+        tiered storage are part of the log if the partition has them."""
+        first = min((s.base_offset for s in partition.segments if s.state in OF_LOG), default=None)
+        if first is None or partition.state == "remote":
+            return None  # a broker keeps the file beside live directories
         for directory in directories_around(partition.directory):
             there = self._offsets(directory)
             if there is not None:
                 start = there.get((partition.topic, partition.partition))
-                return None if start is None or start <= live[0] else start
+                return None if start is None or start <= first else start
         return None
 
     def _offsets(self, directory: Path) -> Mapping[tuple[str, int], int] | None:

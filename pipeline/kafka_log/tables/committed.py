@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_log.disk.directory import MAX_OFFSET, Segment, State
-from kafka_log.disk.log_start import Log, LogStarts
+from kafka_log.disk.log_start import OF_LOG, Log, LogStarts
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.row_selection import Aborted, RowSelection
@@ -25,7 +25,7 @@ Known = MutableMapping[tuple[Log, Policy, bool], "Transactions"]
 class PartitionRows:
     """The rows that a selection wants of partitions, of one at a time: with ``read_committed`` their transactions are looked for,
     from batch headers and markers. Records before the log start offset are wanted only with ``deleted_records``; of segments that are
-    not live, and were asked for by their state, as any others.
+    not part of the log, and were asked for by their state, as any others.
 
     ``of_view``: where isolation is not said, of Kafka's own topics comes what brokers take of them: nothing of transactions that
     have not ended, but all that others wrote after they began. ``known`` are transactions that are not looked for again; what is found is added.
@@ -48,24 +48,24 @@ class PartitionRows:
         self._known: Known = {} if known is None else known
         self._partition: Log | None = None
         self._counted: Log | None = None
-        self._rows = self._live = RowSelection()
+        self._rows = self._in_log = RowSelection()
 
     def of(self, partition: Log, state: State = "live") -> RowSelection:
         """What is wanted of its segments that are in a state. Raises CodecError for damage, where that is an error."""
         if partition is not self._partition:
             self._count(partition)
             rows = self._find(partition) if self._committed else self._selection.rows()
-            self._partition, self._rows, self._live = partition, rows, rows
+            self._partition, self._rows, self._in_log = partition, rows, rows
             if (start := self.start(partition)) is not None:
-                self._live = replace(rows, offsets=_from(start, rows.offsets))
-        return self._live if state == "live" else self._rows
+                self._in_log = replace(rows, offsets=_from(start, rows.offsets))
+        return self._in_log if state in OF_LOG else self._rows
 
     def segments(self, partition: Log) -> list[Segment]:
         """Its segments that may have rows which are wanted, by their names. No transactions are looked for."""
         self._count(partition)
         offsets = self._selection.offsets
         start = self.start(partition)
-        if start is not None and all(s.state == "live" for s in partition.segments):
+        if start is not None and all(s.state in OF_LOG for s in partition.segments):
             offsets = _from(start, offsets)
         return within_offsets(partition.segments, offsets)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,6 +25,7 @@ from kafka_log import (
     write_segment,
 )
 from kafka_log.cli import main
+from kafka_log.disk.names import LOG_START
 from kafka_log.disk.tiers import with_tiers
 from kafka_log.tables.splits import Scan, read_splits
 from pyspark_kafka_log.options import OptionError, parse
@@ -145,6 +147,57 @@ def test_a_copy_that_cannot_be_read_does_not_hide_others(tmp_path: Path) -> None
     path.write_bytes(b"\x07" * 200)
     found = read_table(tmp_path, ["offset"], include="remote", policy="salvage")
     assert offsets(found) == list(range(50, 60))
+
+
+@pytest.fixture
+def trimmed(tmp_path: Path) -> Path:
+    """A log whose start DeleteRecords has moved into the copies of its first segments."""
+    remote(tmp_path, 0, 0, 50)
+    remote(tmp_path, 1, 50, 100)
+    local(tmp_path, 80, 120)
+    local(tmp_path, 120, 130)
+    (tmp_path / LOG_START).write_text("0\n1\nt 0 40\n")
+    return tmp_path
+
+
+def test_records_before_the_log_start_do_not_come_back(trimmed: Path) -> None:
+    """Not of copies, whether these lie in the log directory or elsewhere; the checkpoint is that beside the live directory."""
+    every: dict[str, Any] = {"columns": ["offset"], "include": "remote"}
+    assert offsets(read_table(trimmed, **every)) == list(range(40, 130))
+    assert offsets(read_table(trimmed, **every, offsets=(30, 90))) == list(range(40, 90))
+    assert offsets(read_table(trimmed, **every, policy="salvage")) == list(range(40, 130))
+    assert offsets(read_table(trimmed, **every, deleted_records=True)) == list(range(130))
+    assert offsets(read_table(trimmed, ["offset"])) == list(range(80, 130))
+    assert of_spark(trimmed, include="remote") == list(range(40, 130))
+    assert of_spark(trimmed, include="remote", includeDeletedRecords="true") == list(range(130))
+    log = LogDirectory(trimmed, include="remote")
+    assert log.keys()["records"].to_pylist() == [90]
+    elsewhere = trimmed.parent / "elsewhere"
+    (trimmed / TIER).rename(elsewhere)
+    both = [elsewhere, trimmed]
+    assert offsets(read_table(both, **every)) == list(range(40, 130))
+    # Of the tier alone nobody knows the start.
+    assert offsets(read_table(elsewhere, **every)) == list(range(100))
+    (elsewhere / LOG_START).write_text("0\n1\nt 0 60\n")
+    assert offsets(read_table(elsewhere, **every)) == list(range(100))
+    assert offsets(read_table(both, **every)) == list(range(40, 130))
+    (trimmed / LOG_START).write_text("0\n1\nt 0 100\n")
+    assert offsets(read_table(both, **every)) == list(range(100, 130))
+
+
+def test_verbs_say_which_records_lie_before_the_log_start(
+    trimmed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("dump", "keys", "export"):
+        out = ["--out", str(trimmed.parent / "out")] if command == "export" else ["--output", "csv"]
+        assert main([command, str(trimmed), "--include", "remote", *out]) == 0
+        shown = capsys.readouterr()
+        assert "before the start of their log: t-0 before 40; --deleted-records" in shown.err
+        assert command != "dump" or len(shown.out.splitlines()) == 1 + 90
+    for more, said in ((["--include", "remote"], True), ([], False), (["--offsets", "40:"], False)):
+        assert main(["stat", str(trimmed), *more]) == 0
+        shown = capsys.readouterr()
+        assert ("before the start of a log: t-0 before 40" in shown.err) == said
 
 
 # ---------------------------------------------------------------- replicas
