@@ -26,7 +26,7 @@ from kafka_log.cli.common import (
     EngineError,
 )
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.ranges import with_negative_values
+from kafka_log.cli.ranges import join_dashed_values
 from kafka_log.cli.selection import refusal
 from kafka_log.disk.directory import DirectoryError, NotThere
 
@@ -114,10 +114,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     if sys.stdout is None:  # closed by whoever started this
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    words = with_negative_values(sys.argv[1:] if argv is None else argv)
+    words = join_dashed_values(sys.argv[1:] if argv is None else argv)
     of_command = parser(*words[:1])
     options, left = of_command.parse_known_args(words)
-    if left:
+    if hasattr(options, "paths") and not any(word.startswith("-") for word in left):
+        options.paths += left  # argparse takes paths before an option, or after it, not both
+    elif left:
         of_command.error(refusal(options, left))
     if getattr(options, "output", None) in ("arrow", "parquet") and sys.stdout.isatty():
         of_command.error(f"--output {options.output} is no text for a screen: add > FILE")

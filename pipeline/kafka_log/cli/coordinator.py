@@ -16,26 +16,33 @@ if TYPE_CHECKING:
 HELP = "where a group or a transactional id is kept"
 EXAMPLES = """\
   kafka-log coordinator billing --partitions 50
-  kafka-log coordinator billing --in /var/lib/kafka
+  kafka-log coordinator billing /var/lib/kafka
+  kafka-log coordinator billing --name payments /var/lib/kafka
 """
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    command.add_argument("names", nargs="+", metavar="NAME", help="group or transactional id")
+    command.add_argument("first_name", metavar="NAME", help="group or transactional id")
+    command.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="log directory or partition to look in (default: none)",
+    )
+    command.add_argument(
+        "--name",
+        dest="more_names",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="one more group or transactional id; may be repeated",
+    )
     command.add_argument(
         "--partitions",
         type=int,
         metavar="N",
         help="partitions of the topic (default: what __cluster_metadata says, if it is there, else 50)",
-    )
-    command.add_argument(
-        "--in",
-        dest="paths",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="log directory to look in; may be repeated",
     )
     add_output(command)
 
@@ -46,7 +53,9 @@ def run(options: argparse.Namespace) -> int:
 
     def table(log: LogDirectory) -> pa.Table:
         found = log.coordinator(
-            options.names, partitions=options.partitions, on_damage=damage.append
+            [options.first_name, *options.more_names],
+            partitions=options.partitions,
+            on_damage=damage.append,
         )
         none = not options.paths and options.output == "text"
         return found.drop_columns(["known", "directories"]) if none else found

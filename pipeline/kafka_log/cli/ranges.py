@@ -13,7 +13,8 @@ from kafka_log.segment.times import TIMES, RangeError, milliseconds, present
 
 T = TypeVar("T")
 
-_NEGATIVE = re.compile(r"-\d")
+_DASHED = re.compile(r"-(?!h\Z)[^-]", re.S)
+"""What begins with one dash and is not ``-h``: no option of this tool."""
 _OPTION = re.compile(r"--[a-z-]+\Z")
 
 
@@ -116,12 +117,13 @@ def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
     return parsed
 
 
-def with_negative_values(argv: Sequence[str]) -> list[str]:
-    """``--time -2h:`` as ``--time=-2h:``: argparse takes a value that begins with a dash, and is no number, for an option."""
+def join_dashed_values(argv: Sequence[str]) -> list[str]:
+    """Return ``--time -2h:`` as ``--time=-2h:`` and ``--topic -name`` as ``--topic=-name``: argparse takes a value that begins with a dash, and is no number,
+    for an option."""
     out: list[str] = []
     for text in argv:
         before = out[-1] if out else ""
-        if _NEGATIVE.match(text) and _OPTION.match(before) and "--" not in out:
+        if _DASHED.match(text) and _OPTION.match(before) and "--" not in out:
             out[-1] = f"{before}={text}"
         else:
             out.append(text)

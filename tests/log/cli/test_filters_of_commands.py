@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from kafka_log.cli import COMMANDS, main, parser
+from tests.log.segment.test_reader import batch
 from tests.paths import ROOT, SAMPLES
 
 FILTERS = {
@@ -77,3 +79,28 @@ def test_a_word_that_no_command_knows(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         main(["ls", "x", "--nothing"])
     assert capsys.readouterr().err.endswith("error: unrecognized arguments: --nothing\n")
+
+
+@pytest.mark.parametrize("words", [["--topic", "-name"], ["--topic=-name"]])
+def test_topics_that_begin_with_a_dash(
+    tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kafka allows such names."""
+    for topic in ("-name", "other"):
+        (tmp_path / f"{topic}-0").mkdir()
+        (tmp_path / f"{topic}-0" / f"{0:020d}.log").write_bytes(batch(0))
+    for command in ("ls", "stat", "keys"):
+        assert main([command, str(tmp_path), *words, "--output", "csv"]) == 0
+        (row,) = capsys.readouterr().out.splitlines()[1:]
+        assert row.startswith("-name,0,")
+
+
+def test_paths_on_both_sides_of_an_option(capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [str(SAMPLES / "kafka-4.x" / f"codecs-{n}") for n in range(3)]
+    assert main(["ls", *paths, "--output", "csv"]) == 0
+    expected = capsys.readouterr().out
+    assert main(["ls", paths[0], "--output", "csv", *paths[1:]]) == 0
+    assert capsys.readouterr().out == expected
+    with pytest.raises(SystemExit):
+        main(["ls", paths[0], "--output", "csv", paths[1], "--depth"])
+    assert "unrecognized arguments" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log.cli.ranges import offset_range, time_range, with_negative_values
+from kafka_log.cli.ranges import join_dashed_values, offset_range, time_range
 from kafka_log.segment.times import milliseconds
 
 NOW = 1_800_000_000_000
@@ -159,5 +159,8 @@ def test_values_that_begin_with_a_dash() -> None:
         "--out",
         "-2",
     ]
-    assert with_negative_values(argv) == joined
-    assert with_negative_values(["--time=-2h:", "-3", "-x"]) == ["--time=-2h:", "-3", "-x"]
+    assert join_dashed_values(argv) == joined
+    assert join_dashed_values(["--time=-2h:", "-3", "-x"]) == ["--time=-2h:", "-3", "-x"]
+    assert join_dashed_values(["dump", "--topic", "-name", "-h"]) == ["dump", "--topic=-name", "-h"]
+    for plain in (["--deep", "-h"], ["--topic", "--deep"], ["--topic", "-"]):
+        assert join_dashed_values(plain) == plain

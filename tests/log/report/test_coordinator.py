@@ -83,6 +83,20 @@ def test_of_a_name_and_no_directory(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["coordinator", "\udcff"]) == 2
 
 
+def test_the_directory_after_the_name_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["group-classic", "--name", "tx-one"]
+    assert main(["coordinator", *names, str(SAMPLES / "kafka-4.x"), "--output", "csv"]) == 0
+    rows = [line.split(",")[:6] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == [
+        ["group-classic", "__consumer_offsets", "0", "1", "metadata", "true"],
+        ["group-classic", "__transaction_state", "0", "1", "metadata", "false"],
+        ["tx-one", "__consumer_offsets", "0", "1", "metadata", "false"],
+        ["tx-one", "__transaction_state", "0", "1", "metadata", "true"],
+    ]
+    assert main(["coordinator", "group-classic", "another-group"]) == 2
+    assert "another-group: there is no such file" in capsys.readouterr().err
+
+
 def test_share_partitions_have_names_of_their_own() -> None:
     name = "g:XltkfBVhTDGMYthxGxdo9g:3"
     found = LogDirectory([]).coordinator(["g", name]).to_pylist()

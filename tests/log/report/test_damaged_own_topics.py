@@ -44,5 +44,5 @@ def test_bytes_that_were_changed(
         assert code in (0, 1, 2)
         assert out or err
         assert (code == 0) == (not err)
-    assert main(["coordinator", "g", "--in", str(tmp_path)]) == 0
+    assert main(["coordinator", "g", str(tmp_path)]) == 0
     capsys.readouterr()
