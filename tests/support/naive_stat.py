@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from codecgen.runtime.compression import decompress
 from codecgen.runtime.compression.snappy import XERIAL_OR_RAW
-from kafka_log import Batch, Partition, SegmentReader
+from kafka_log import Batch, Partition, Record, SegmentReader
 from kafka_log.segment.model import codec_label
 
 HOUR = 3_600_000
@@ -21,6 +22,7 @@ def stat(
 ) -> dict[Key, dict[str, Any]]:
     """What there is for each key, in the columns that do not depend on files. Times are in milliseconds."""
     groups: dict[Key, list[Batch]] = defaultdict(list)
+    rests: dict[Key, list[Batch]] = defaultdict(list)
     sections: dict[int, tuple[int, int]] = {}
     for partition in partitions:
         for segment in partition.segments:
@@ -33,12 +35,23 @@ def stat(
                 size=segment.size,
             )
             for batch in reader:
-                groups[tuple(_key(partition, batch, name) for name in by)].append(batch)
-                sections[id(batch)] = _section(batch, data)
-    return {key: _sums(batches, deep, now, sections) for key, batches in groups.items()}
+                newest, *rest = _by_hours(batch) if deep and "hour" in by else (batch,)
+                groups[tuple(_key(partition, newest, name, deep) for name in by)].append(newest)
+                for one in rest:
+                    rests[tuple(_key(partition, one, name, deep) for name in by)].append(one)
+                sections[id(newest)] = _section(batch, data)
+    return {key: _sums(groups[key], rests[key], deep, now, sections) for key in {**groups, **rests}}
 
 
-def _key(partition: Partition, batch: Batch, name: str) -> Any:
+def _by_hours(batch: Batch) -> list[Batch]:
+    """A batch with the records of one hour, for each hour of its records; the newest comes first."""
+    hours: dict[int, list[Record]] = defaultdict(list)
+    for record in batch.records:
+        hours[max(record.timestamp // HOUR, -1)].append(record)
+    return [replace(batch, records=hours[hour]) for hour in sorted(hours, reverse=True)] or [batch]
+
+
+def _key(partition: Partition, batch: Batch, name: str, deep: bool) -> Any:
     if name == "topic":
         return partition.topic
     if name == "partition":
@@ -47,7 +60,8 @@ def _key(partition: Partition, batch: Batch, name: str) -> Any:
         return None if batch.producer_id < 0 else batch.producer_id
     if name == "codec":
         return codec_label(batch.codec) or f"unknown({batch.codec})"
-    return None if batch.max_timestamp < 0 else batch.max_timestamp // HOUR * HOUR
+    time = _largest(batch, deep) if deep else batch.max_timestamp
+    return None if time < 0 else time // HOUR * HOUR
 
 
 def _section(batch: Batch, data: bytes) -> tuple[int, int]:
@@ -63,16 +77,22 @@ def _section(batch: Batch, data: bytes) -> tuple[int, int]:
 
 
 def _sums(
-    batches: list[Batch], deep: bool, now: int, sections: dict[int, tuple[int, int]]
+    whole: list[Batch],
+    rest: list[Batch],
+    deep: bool,
+    now: int,
+    sections: dict[int, tuple[int, int]],
 ) -> dict[str, Any]:
+    """The numbers of batches. Of ``rest`` the records alone count: their batches do in another group."""
+    batches = whole + rest
     data = [b for b in batches if not b.is_control]
     records = {id(b): _records(b, deep) for b in batches}
     least = [n for b in data if (n := _least(b, deep)) >= 0]
     largest = [n for b in data if (n := _largest(b, deep)) >= 0]
-    sizes = [b.size for b in batches]
+    sizes = [b.size for b in whole]
     epochs = [b.leader_epoch for b in batches if b.leader_epoch >= 0]
     out: dict[str, Any] = {
-        "batches": len(batches),
+        "batches": len(whole),
         "records": sum(records[id(b)] for b in data),
         "control_records": sum(records[id(b)] for b in batches if b.is_control),
         "first_offset": min(
@@ -87,17 +107,18 @@ def _sums(
         "magics": " ".join(f"v{n}" for n in sorted({b.magic for b in batches})),
         "timestamp_types": " ".join(TYPES[n] for n in sorted({b.timestamp_type for b in batches})),
         "batch_bytes": sum(sizes),
-        "smallest_batch": min(sizes),
-        "mean_batch": sum(sizes) / len(sizes),
-        "largest_batch": max(sizes),
+        "smallest_batch": min(sizes, default=None),
+        "mean_batch": sum(sizes) / len(sizes) if sizes else None,
+        "largest_batch": max(sizes, default=None),
         "producers": len({b.producer_id for b in batches if b.producer_id >= 0}),
-        "transactional_batches": sum(b.is_transactional for b in batches),
+        "transactional_batches": sum(b.is_transactional for b in whole),
         "empty_batches": sum(records[id(b)] == 0 for b in batches),
-        "invalid_batches": sum(not b.is_valid for b in batches),
+        "invalid_batches": sum(not b.is_valid for b in whole),
     }
     if deep and all(b.magic == 2 and not b.problems for b in data):
-        out["stored_bytes"] = sum(sections[id(b)][0] for b in data)
-        out["record_bytes"] = sum(sections[id(b)][1] for b in data)
+        own = [sections[id(b)] for b in whole if not b.is_control]
+        out["stored_bytes"] = sum(stored for stored, _ in own)
+        out["record_bytes"] = sum(plain for _, plain in own)
     return out
 
 

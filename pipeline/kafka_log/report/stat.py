@@ -16,6 +16,7 @@ from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
 from kafka_log.report.header_pass import Piece
 from kafka_log.report.stat_asked import Asked, OnProblem, problems_of_end
 from kafka_log.report.stat_columns import (
+    BATCH_HOUR,
     BY,
     NEEDED,
     TIME,
@@ -70,7 +71,7 @@ class Stat:
         self.topics = list(dict.fromkeys(utf8(place.partition.topic) for place in self.places))
         number = {topic: i for i, topic in enumerate(self.topics)}
         self.topic_numbers = [number[utf8(place.partition.topic)] for place in self.places]
-        self.sums = Sums(self.by, self.topic_numbers)
+        self.sums = Sums(self.by, self.topic_numbers, asked.deep)
         self.wanted = [asked.selection.of(place.segments) for place in self.places]
         for partition in partitions:
             if partition.error is not None:
@@ -118,7 +119,7 @@ class Stat:
     def total(self) -> pa.Table:
         """One row for all, in the same columns. Keys are null, as are offsets and epochs."""
         return self._finished(self.sums.table(()), ()).select(
-            [n for n in stat_schema(self.by).names if n in stat_schema(()).names]
+            [n for n in stat_schema(self.by, self.asked.deep).names if n in stat_schema(()).names]
             + [f for f in _FILE_COLUMNS if has_files(self.by)]
         )
 
@@ -137,15 +138,16 @@ class Stat:
             columns = {name: column.take(order) for name, column in columns.items()}
             columns |= self._files(numbers, rows)
         columns |= self._keys(columns, by, rows)
-        mean = pc.divide(columns["batch_bytes"].cast(pa.float64()), columns["batches"])
-        columns["mean_batch"] = mean
+        batches = columns["batches"]
+        mean = pc.divide(columns["batch_bytes"].cast(pa.float64()), batches)
+        columns["mean_batch"] = pc.if_else(pc.equal(batches, 0), None, mean)
         ratio = pc.divide(columns["record_bytes"].cast(pa.float64()), columns["stored_bytes"])
         columns["ratio"] = pc.if_else(pc.equal(columns["stored_bytes"], 0), None, ratio)
         for name in ("record_bytes", "stored_bytes"):
             columns[name] = columns[name].fill_null(0) if self.asked.deep else pa.nulls(rows)
         if not self.asked.deep:
             columns["ratio"] = pa.nulls(rows)
-        schema = stat_schema(by)
+        schema = stat_schema(by, self.asked.deep)
         if not by:
             schema = pa.schema(
                 [*schema, *(f for f in stat_schema(("topic",)) if f.name in _FILE_COLUMNS)]
@@ -183,6 +185,8 @@ class Stat:
             made["topic"] = [self.topics[i] for i in numbers]
         if "codec" in by:
             made["codec"] = list(map(codec_name, columns["codec_key"].to_pylist()))
+        if "hour" in by and not self.asked.deep:
+            made[BATCH_HOUR.name] = columns["hour"].to_pylist()
         return {name: pa.array(values) for name, values in made.items()}
 
 

@@ -16,7 +16,8 @@ BY: tuple[By, ...] = get_args(By)
 OF_FILES = ("topic", "partition")
 """What files belong to as a whole."""
 
-HOUR = 3_600_000
+IS_REST = "is_rest"
+"""Which rows of :func:`kafka_log.report.stat_sums.by_hours` are of hours before the newest of their batch."""
 TIME = pa.timestamp("ms", "UTC")
 
 
@@ -34,17 +35,22 @@ def _data(arrays: Arrays, name: str) -> Any:
     return np.where(arrays["is_control"], 0, arrays[name])
 
 
+def _once(arrays: Arrays, values: Any) -> Any:
+    """Numbers of whole batches: of one with records of several hours in the row of the newest."""
+    return np.where(arrays[IS_REST], 0, values).astype(np.int64)
+
+
 def _no_time(name: str) -> Callable[[Arrays], Any]:
     return lambda a: a["is_control"] | (a[name] < 0)
 
 
 MEASURES: dict[str, Measure] = {
-    "batches": Measure("sum", lambda a: np.ones(len(a["size"]), np.int64)),
+    "batches": Measure("sum", lambda a: _once(a, np.ones(len(a["size"]), np.int64))),
     "records": Measure("sum", lambda a: _data(a, "records")),
     "control_records": Measure("sum", lambda a: np.where(a["is_control"], a["records"], 0)),
-    "batch_bytes": Measure("sum", lambda a: a["size"]),
-    "smallest_batch": Measure("min", lambda a: a["size"]),
-    "largest_batch": Measure("max", lambda a: a["size"]),
+    "batch_bytes": Measure("sum", lambda a: _once(a, a["size"])),
+    "smallest_batch": Measure("min", lambda a: a["size"], lambda a: a[IS_REST]),
+    "largest_batch": Measure("max", lambda a: a["size"], lambda a: a[IS_REST]),
     "first_offset": Measure("min", lambda a: a["first"]),
     "last_offset": Measure("max", lambda a: a["last"]),
     "first_timestamp": Measure("min", lambda a: a["least_timestamp"], _no_time("least_timestamp")),
@@ -53,12 +59,12 @@ MEASURES: dict[str, Measure] = {
     ),
     "first_epoch": Measure("min", lambda a: a["leader_epoch"], lambda a: a["leader_epoch"] < 0),
     "last_epoch": Measure("max", lambda a: a["leader_epoch"], lambda a: a["leader_epoch"] < 0),
-    "transactional_batches": Measure("sum", lambda a: a["is_transactional"].astype(np.int64)),
+    "transactional_batches": Measure("sum", lambda a: _once(a, a["is_transactional"])),
     "empty_batches": Measure("sum", lambda a: (a["records"] == 0).astype(np.int64)),
-    "invalid_batches": Measure("sum", lambda a: a["is_invalid"].astype(np.int64)),
+    "invalid_batches": Measure("sum", lambda a: _once(a, a["is_invalid"])),
     "future": Measure("sum", lambda a: _data(a, "late")),
-    "stored_bytes": Measure("sum", lambda a: _data(a, "stored")),
-    "record_bytes": Measure("sum", lambda a: _data(a, "plain")),
+    "stored_bytes": Measure("sum", lambda a: _once(a, _data(a, "stored"))),
+    "record_bytes": Measure("sum", lambda a: _once(a, _data(a, "plain"))),
 }
 """What is summed up of batches, by the column of the table."""
 
@@ -84,6 +90,7 @@ NEEDED = (
     "stored",
     "plain",
     "is_invalid",
+    "hours",
 )
 """What that takes of :data:`kafka_log.segment.header_columns.COLUMNS`."""
 
@@ -129,10 +136,22 @@ _KEYS: dict[By, list[pa.Field]] = {
     "codec": [pa.field("codec", pa.string(), False, {"doc": "What compresses."})],
     "hour": [
         pa.field(
-            "hour", TIME, metadata={"doc": "Begin of the hour of a batch's largest timestamp."}
+            "hour",
+            TIME,
+            metadata={
+                "doc": "Begin of the hour of records; whole batches count in that of their newest."
+            },
         )
     ],
 }
+BATCH_HOUR = pa.field(
+    "batch_hour",
+    TIME,
+    metadata={
+        "doc": "Begin of the hour of the largest timestamp of batches, as headers say it: all their records count in it."
+    },
+)
+"""What a row is by hours where records are not read."""
 
 _FILES = [
     pa.field("problems", pa.int64(), False, {"doc": "Places of damage."}),
@@ -170,18 +189,19 @@ _OF_ONE_LOG = ("first_offset", "last_offset", "first_epoch", "last_epoch")
 """What has no meaning for several partitions."""
 
 
-def keys_of(by: Sequence[By]) -> list[pa.Field]:
-    """The columns that say what a row is."""
-    return list({f.name: f for name in by for f in _KEYS[name]}.values())
+def keys_of(by: Sequence[By], deep: bool = False) -> list[pa.Field]:
+    """The columns that say what a row is. ``deep``: records were read."""
+    kinds = _KEYS if deep else {**_KEYS, "hour": [BATCH_HOUR]}
+    return list({f.name: f for name in by for f in kinds[name]}.values())
 
 
-def stat_schema(by: Sequence[By] = ("partition",)) -> pa.Schema:
-    """The columns of a table by these. ``bytes`` are those of the files, ``lost_bytes`` what ``salvage`` could not read, ``trailing_bytes``
+def stat_schema(by: Sequence[By] = ("partition",), deep: bool = False) -> pa.Schema:
+    """The columns of a table by these; ``deep`` says whether records were read. ``bytes`` are those of the files, ``lost_bytes`` what ``salvage`` could not read, ``trailing_bytes``
     what no reader takes at the ends of segments."""
     left_out = {*(() if "partition" in by else _OF_ONE_LOG)}
     left_out |= {"producers"} if "producer" in by else set()
     files = _FILES if has_files(by) else []
-    keys = keys_of(by)
+    keys = keys_of(by, deep)
     left_out |= {f.name for f in keys} | ({"codecs"} if "codec" in by else set())
     return pa.schema([*keys, *files, *(f for f in _SUMS if f.name not in left_out)])
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.report.stat_columns import HOUR, MEASURES, By
-from kafka_log.segment.header_columns import Arrays
+from kafka_log.report.stat_columns import IS_REST, MEASURES, By
+from kafka_log.segment.header_columns import HOUR, Arrays
 from kafka_log.segment.model import codec_label
 
 ROWS = 1 << 16
@@ -29,8 +29,9 @@ class Sums:
     """What :data:`MEASURES` say of all batches that were added, by ``by``. Memory grows with what they are by, not with
     batches. ``topics`` says for each place, a number that the caller gives, the number of its topic."""
 
-    def __init__(self, by: Sequence[By], topics: Sequence[int]) -> None:
+    def __init__(self, by: Sequence[By], topics: Sequence[int], deep: bool = False) -> None:
         self.by = tuple(by)
+        self.splits = deep and "hour" in by
         self.topics = np.array(topics, np.int64)
         self.keys = tuple(dict.fromkeys(_KEY_OF[name] for name in by)) or ("all",)
         self._held: list[tuple[int, Arrays]] = []
@@ -41,6 +42,7 @@ class Sums:
 
     def add(self, place: int, arrays: Arrays) -> None:
         """Batches of a place."""
+        arrays = by_hours(arrays, splits=self.splits)
         rows = len(arrays["size"])
         if rows:
             self._held.append((place, arrays))
@@ -150,8 +152,30 @@ def codec_name(number: int) -> str:
     return codec_label(number) or f"unknown({number})"
 
 
-def _hours(_: Sums, __: Any, arrays: Arrays) -> Any:
-    times = arrays["max_timestamp"]
+def by_hours(arrays: Arrays, *, splits: bool) -> Arrays:
+    """Return batches with the column :data:`IS_REST`; if ``splits``, one whose records are of several hours as a row for each of them."""
+    made = {name: array for name, array in arrays.items() if name != "hours"}
+    several = [i for i, one in enumerate(arrays["hours"]) if one is not None] if splits else []
+    if not several:
+        return {**made, IS_REST: np.zeros(len(arrays["size"]), np.bool_)}
+    counts = np.ones(len(arrays["size"]), np.int64)
+    counts[several] = [len(arrays["hours"][i]) for i in several]
+    made = {name: np.repeat(array, counts) for name, array in made.items()}
+    ends = np.cumsum(counts)
+    is_rest = np.ones(int(ends[-1]), np.bool_)
+    is_rest[ends - 1] = False  # the newest hour is the last one
+    columns = ("records", "late", "least_timestamp", "largest_timestamp")
+    for i in several:
+        rows = slice(int(ends[i] - counts[i]), int(ends[i]))
+        for name, values in zip(
+            columns, list(zip(*arrays["hours"][i], strict=True))[1:], strict=True
+        ):
+            made[name][rows] = values
+    return {**made, IS_REST: is_rest}
+
+
+def _hours(sums: Sums, _: Any, arrays: Arrays) -> Any:
+    times = arrays["largest_timestamp" if sums.splits else "max_timestamp"]
     return pa.array(times // HOUR * HOUR, mask=times < 0)
 
 

@@ -11,7 +11,7 @@ from kafka_log.report.stat_columns import BY, keys_of
 from kafka_log.report.text_layout import TextColumn, lay_out, text_column
 from kafka_log.report.text_tables import text_columns
 
-_KEYS = frozenset(f.name for f in keys_of(BY))
+_KEYS = frozenset(f.name for deep in (True, False) for f in keys_of(BY, deep))
 _SELDOM = (
     "first_problem",
     "trailing_bytes",

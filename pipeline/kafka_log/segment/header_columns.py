@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,32 @@ TIMED = ("position", "base_offset", "timestamp")
 
 _NONE = UNBOUNDED = np.iinfo(np.int64).max
 """The bound of a header that has none, or contradicts itself."""
+
+HOUR = 3_600_000
+"""Milliseconds."""
+
+
+class Hour(NamedTuple):
+    """The records of a batch that are of one hour: when it begins in milliseconds since 1970 (-1: records without a timestamp), how many they
+    are, how many are later than now, and their least and largest timestamps."""
+
+    begin: int
+    records: int
+    late: int
+    least: int
+    largest: int
+
+
+def hours_of(times: Any, now: int) -> tuple[Hour, ...]:
+    """Return the hours of timestamps, the earliest first."""
+    begins = np.where(times < 0, -1, times // HOUR * HOUR)
+    found = []
+    for begin in np.unique(begins).tolist():
+        own = times[begins == begin]
+        late = int((own > now).sum())
+        found.append(Hour(begin, len(own), late, int(own.min()), int(own.max())))
+    return tuple(found)
+
 
 Arrays = Mapping[str, Any]
 """An array for each name of :data:`COLUMNS`."""
@@ -105,6 +131,22 @@ class _OfBlock:
         after = np.append(0, np.cumsum(times > self.now))
         return np.where(self.read, np.diff(after[self.starts]), found)
 
+    @property
+    def hours(self) -> Any:
+        """The hours of batches whose records are of several, None for all others."""
+        out = np.full(len(self.counts), None, object)
+        rows = self.block.batch
+        own = np.flatnonzero(self.read & (np.diff(self.starts) > 0))
+        if not rows.num_rows or not len(own):
+            return out
+        times = numbers(rows, "timestamp")
+        numbered = np.where(times < 0, -1, times // HOUR)
+        begins = self.starts[own]
+        several = np.minimum.reduceat(numbered, begins) < np.maximum.reduceat(numbered, begins)
+        for i in own[several].tolist():
+            out[i] = hours_of(times[self.starts[i] : self.starts[i + 1]], self.now)
+        return out
+
     @cached_property
     def sections(self) -> tuple[Any, Any]:
         """Bytes of records as they are stored, and without compression."""
@@ -166,6 +208,13 @@ class _OfBatch:
         return self.batch.section or (size, size)
 
     @property
+    def hours(self) -> tuple[Hour, ...] | None:
+        if not self.is_read:
+            return None
+        found = hours_of(np.array([r.timestamp for r in self.batch.records], np.int64), self.now)
+        return found if len(found) > 1 else None
+
+    @property
     def late(self) -> int:
         if self.is_read:
             return sum(r.timestamp > self.now for r in self.batch.records)
@@ -215,6 +264,7 @@ COLUMNS: Mapping[str, _Column] = {
         np.int64, lambda it: it.bounds("offset_bound"), lambda it: it.bounds[0]
     ),
     "timestamp_bound": _Column(np.int64, lambda it: it.timestamp_bounds, lambda it: it.bounds[1]),
+    "hours": _Column(np.object_, lambda it: it.hours, lambda it: it.hours),
     "late": _Column(np.int64, lambda it: it.late, lambda it: it.late),
     "stored": _Column(np.int64, lambda it: it.sections[0], lambda it: it.section[0]),
     "plain": _Column(np.int64, lambda it: it.sections[1], lambda it: it.section[1]),

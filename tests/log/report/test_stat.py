@@ -7,6 +7,7 @@ import io
 import json
 import random
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafka_codecs import RECORD_BATCH
 from kafka_log import DirectoryError, LogDirectory, Partition, discover
 from kafka_log.cli import main
 from kafka_log.report import header_pass, stat_sums
@@ -55,10 +57,11 @@ def same(
     expected = naive_stat.stat(partitions, by, deep=deep, now=NOW, policy=policy)
     asked = Asked(deep, NOW, Selection(policy=policy), engine)
     names = {"partition": "directory", "producer": "producer_id"}
+    names |= {} if deep else {"hour": "batch_hour"}
     found = {}
     for row in plain(Stat(partitions, by, asked=asked).table()):
         key = tuple(row[names.get(name, name)] for name in by)
-        if row["batches"]:
+        if row["batches"] or row["records"] or row["control_records"]:
             found[key] = row
         else:
             assert row["records"] == row["batch_bytes"] == 0 and row["mean_batch"] is None
@@ -257,6 +260,61 @@ def test_largest(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown == sorted(records)[:40]
     assert main(["stat", str(broker), "--largest", "2", "--deep", "--output", "jsonl"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_hours_of_records_and_of_batches(
+    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --deep each record counts in its own hour; without it all of a batch in that of the newest, and the column says so."""
+    hour = 3_600_000
+    start = NOW // hour * hour
+    times = [-1, start, start + hour, start + hour + 1, start + 3 * hour]
+    records = [
+        {
+            "timestamp_delta": time - start,
+            "offset_delta": i,
+            "key": None,
+            "value": b"v",
+            "headers": [],
+        }
+        for i, time in enumerate(times)
+    ]
+    head = {"base_timestamp": start, "max_timestamp": times[-1], "last_offset_delta": 4}
+    one = {"base_offset": 0, "records": records, **head}
+    two = {**one, "base_offset": 5, "records": records[1:2], "max_timestamp": start}
+    path = tmp_path / "t-0" / f"{0:020}.log"
+    path.parent.mkdir()
+    data = RECORD_BATCH.build(one), RECORD_BATCH.build(two)
+    path.write_bytes(b"".join(data))
+    sizes = list(map(len, data))
+    argv = ["stat", str(path.parent), "--by", "hour", "--engine", engine, "--output", "jsonl"]
+
+    def rows(*more: str) -> list[tuple[Any, ...]]:
+        assert main([*argv, *more]) == 0
+        found = list(map(json.loads, capsys.readouterr().out.splitlines()))
+        return [
+            (
+                row["hour" if more else "batch_hour"],
+                row["records"],
+                row["batches"],
+                row["batch_bytes"],
+            )
+            for row in found
+        ]
+
+    def text(time: int) -> str:
+        return datetime.fromtimestamp(time / 1000, UTC).strftime("%Y-%m-%dT%H:00:00.000Z")
+
+    assert rows() == [(text(start), 1, 1, sizes[1]), (text(times[-1]), 5, 1, sizes[0])]
+    assert rows("--deep") == [
+        (text(start), 2, 1, sizes[1]),
+        (text(start + hour), 2, 0, 0),
+        (text(times[-1]), 1, 1, sizes[0]),
+        (None, 1, 0, 0),
+    ]
+    assert main(argv[:-2]) == 0
+    assert capsys.readouterr().out.split()[0] == "batch_hour"
 
 
 @pytest.mark.parametrize("by", [("topic",), ("partition",), ("producer",), ("codec",), ("hour",), ("codec", "topic")])  # fmt: skip
