@@ -99,9 +99,10 @@ def scan(
     selection take the place of its own. Of segments that ``include`` takes in, records may be there twice, and the column ``state`` says
     which they are; of ``remote`` ones come the records that are not in live ones, each once.
 
-    Under the policy ``kafka`` segments that lie outside of the ranges are not read, and reading begins where index files
-    say, as far as these can be trusted (``indexes=False``: at the first byte), so damage outside may stay unseen. Whole batches that no
-    record is wanted of are not decompressed where their headers say so, but under ``strict``.
+    Under the policy ``kafka`` segments that lie outside of the ranges are not read, and reading begins at the first batch that may have
+    rows of them by its header (``indexes=False``: at the first byte), so damage outside may stay unseen. Of files in a store index
+    files say where. Whole batches that no record is wanted of are not decompressed where their headers say so, but under ``strict``. A header
+    that contradicts itself rules nothing out.
 
     ``view`` gives the rows of one of Kafka's own topics (``offsets``, ``groups``, ...; see :mod:`kafka_log.tables.topic_views`) in the
     place of its records, without what transactions wrote that were aborted or are open, unless ``isolation`` says otherwise. Passwords and
