@@ -57,7 +57,7 @@ def pushed(filters: Iterable[Filter]) -> Pushed:
         if column == "partition":
             out = replace(out, partitions=narrowed(out.partitions, _range(operator, values)))
         elif column == "offset":
-            out = replace(out, offsets=narrowed(out.offsets, _range(operator, values)))
+            out = replace(out, offsets=narrowed(out.offsets, _from_zero(_range(operator, values))))
             if operator == "in":
                 out = replace(out, only_offsets=_both(out.only_offsets, values))
         elif column == "timestamp":
@@ -88,6 +88,12 @@ def _range(operator: str, values: list[int]) -> Range:
     if low is not None and low > MAX_OFFSET:
         return MAX_OFFSET, MAX_OFFSET
     return low, None if high is not None and high > MAX_OFFSET else high
+
+
+def _from_zero(offsets: Range) -> Range:
+    """Widen an offset range to bounds from 0 on: negative ones would count from the end of a log."""
+    low, high = offsets
+    return None if low is None or low < 0 else low, None if high is None else max(high, 0)
 
 
 def _up(microseconds: int | None) -> int | None:

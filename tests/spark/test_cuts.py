@@ -18,6 +18,7 @@ from pyspark_kafka_log.cuts import boundaries, split
 from pyspark_kafka_log.filters import Filter, pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
+from tests.support.lying_headers import with_header
 
 from .logs import batch, build, numbered, write
 from .test_plan import broker as broker
@@ -231,9 +232,13 @@ def test_no_batch_is_left_out_where_offsets_do_not_rise(directory: Path) -> None
         ((0, 10, 3, 13), {}, [(1, 2), (3, 4)]),
         ((0, 0, 13), {}, [(2, 3)]),
         ((10, 0, 3), {}, [(0, 1)]),
-        ((0, 3, 10, 13, 20), {3: small, 20: small}, [(1, 4)]),
+        ((0, 3, 10, 13, 20, 23), {3: small, 20: small}, [(1, 5)]),
     ]:
-        data = [build(batch(first, [b"x"] * 3, **fields.get(first, {}))) for first in order]
+        whole = [build(batch(first, [b"x"] * 3)) for first in order]
+        data = [
+            with_header(one, **fields.get(first, {}))
+            for first, one in zip(order, whole, strict=True)
+        ]
         write(directory, "t", 0, 0, b"".join(data))
         found = places(directory, ("offset", ">=", 12), ("offset", "<", 20))
         assert found == [(one * low, one * high) for low, high in wanted], order

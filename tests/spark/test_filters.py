@@ -81,7 +81,7 @@ def test_no_row_that_is_wanted_is_left_out(
 def test_what_filters_leave_can_be_selected(filters: list[Filter]) -> None:
     """Also at the ends of 64 bits, where the number after a bound does not exist."""
     left = pushed(filters)
-    Selection(offsets=left.offsets, timestamps=left.timestamps)
+    Selection(offsets=left.offsets, timestamps=left.timestamps).rows()
 
 
 @given(*[st.tuples(st.none() | SMALL, st.none() | SMALL)] * 2, SMALL)
@@ -127,10 +127,11 @@ def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
         "timestamp < timestamp'9999-12-31' and timestamp >= timestamp'0001-01-01'",
         "partition > 0 and not offset <=> 3",
         "offset < 3 and offset > 5",
-        *(f"offset {how} {bound}" for how in ("<=", "=", ">", ">=", "<") for bound in (MAX, MIN)),
+        f"offset <= {MAX} and offset >= {MIN} and partition <= {(1 << 31) - 1}",
+        f"offset = {MAX}",
+        f"offset > {MAX}",
         f"offset in (3, {MAX}, {MIN})",
-        *(f"timestamp {how} timestamp_micros({MAX})" for how in ("<=", "=", ">")),
-        *(f"partition {how} {bound}" for how in ("<=", ">") for bound in (2147483647, -2147483648)),
+        f"offset > {MIN} and offset < {MAX} and timestamp <= timestamp_micros({MAX})",
     ],
 )
 def test_the_rows_of_a_query(spark: SparkSession, condition: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -46,9 +46,7 @@ def planned(path: Path, query: Filter, engine: Any, split_bytes: int) -> list[Ro
     return [row for row in found if (row[at] < value) == (operator == "<")]
 
 
-@examples(30)
-@given(data=st.data())
-def test_two_halves_are_all_rows(data: st.DataObject) -> None:
+def check_halves(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = file_of(folder, data.draw(lying_segments(VECTORS)))
         rows, _ = rows_and_lies(path)
@@ -63,6 +61,20 @@ def test_two_halves_are_all_rows(data: st.DataObject) -> None:
             assert_halves(halves, path, at, cut)
 
 
+@settings(max_examples=4)
+@given(data=st.data())
+def test_two_halves_are_all_rows(data: st.DataObject) -> None:
+    check_halves(data)
+
+
+@pytest.mark.slow
+@examples(100)
+@given(data=st.data())
+def test_two_halves_are_all_rows_at_length(data: st.DataObject) -> None:
+    check_halves(data)
+
+
+@pytest.mark.slow
 @pytest.mark.spark
 def test_two_halves_in_spark(spark: SparkSession, directory: Path) -> None:
     """Whether filters are taken or not; with counts, and offsets that options name."""

@@ -71,15 +71,17 @@ def _other_fields(batch: Batch) -> st.SearchStrategy[dict[str, int]]:
     delta = batch.last_offset - (batch.base_offset or 0)
     base, most = batch.base_timestamp or 0, batch.max_timestamp
     near = st.integers(-3, 3)
-    deltas = st.sampled_from([0, 1, 1 << 20]) | near.map(lambda by: max(delta + by, 0))
+    deltas = st.sampled_from([0, 1, 1 << 20]) | near.map(
+        lambda by: min(max(delta + by, 0), (1 << 31) - 1)
+    )
     return st.fixed_dictionaries(
         {},
         optional={
             "last_offset_delta": deltas,
             "base_timestamp": st.sampled_from([-1, 0, START])
-            | near.map(lambda by: min(base + by, MAX_OFFSET)),
+            | near.map(lambda by: max(min(base + by, MAX_OFFSET), -MAX_OFFSET)),
             "max_timestamp": st.sampled_from([-1, 0, START])
-            | near.map(lambda by: min(most + by, MAX_OFFSET)),
+            | near.map(lambda by: max(min(most + by, MAX_OFFSET), -MAX_OFFSET)),
         },
     )
 
@@ -118,7 +120,8 @@ def cuts(rows: list[Row], column: int) -> st.SearchStrategy[int]:
     """Draw a place to cut rows in two, by their offset or timestamp."""
     if not rows:
         return st.just(0)
-    near = st.sampled_from([row[column] for row in rows])
+    least = 0 if column == 0 else -(1 << 63)  # negative offsets count from the end
+    near = st.sampled_from([max(row[column], least) for row in rows])
     return near.flatmap(lambda value: st.sampled_from([value, min(value + 1, MAX_OFFSET)]))
 
 

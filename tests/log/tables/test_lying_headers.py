@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_codecs import RECORD_BATCH
 from kafka_codecs.arrow import records_numpy
-from kafka_log import read_table, scan_batches
+from kafka_log import discover, read_table, scan_batches
 from kafka_log.cli import main
+from kafka_log.disk.replicas import end_offset
 from kafka_log.segment import skipping
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.tables.batch_places import place
+from kafka_log.tables.selection import Selection
+from kafka_log.tables.splits import Scan, Split, read_split
 from tests.arrow.rows import unpacked
 from tests.shares import examples
 from tests.support.lying_headers import (
@@ -60,9 +64,7 @@ def file_of(folder: str, data: bytes) -> Path:
     return path
 
 
-@examples(60)
-@given(data=st.data(), worth=st.sampled_from((0, 200, 1 << 20)))
-def test_two_halves_are_all_rows(data: st.DataObject, worth: int) -> None:
+def check_halves(data: st.DataObject, worth: int) -> None:
     """By every engine the same, for every cut of offsets and of timestamps."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(skipping, "WORTH", worth)
@@ -77,6 +79,22 @@ def test_two_halves_are_all_rows(data: st.DataObject, worth: int) -> None:
             assert_halves(halves, path, column, cut)
 
 
+WORTHS = st.sampled_from((0, 200, 1 << 20))
+
+
+@settings(max_examples=5)
+@given(data=st.data(), worth=WORTHS)
+def test_two_halves_are_all_rows(data: st.DataObject, worth: int) -> None:
+    check_halves(data, worth)
+
+
+@pytest.mark.slow
+@examples(200)
+@given(data=st.data(), worth=WORTHS)
+def test_two_halves_are_all_rows_at_length(data: st.DataObject, worth: int) -> None:
+    check_halves(data, worth)
+
+
 def dumped(path: Path, *argv: str) -> list[int]:
     """The offsets that the command line prints."""
     said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
@@ -86,7 +104,7 @@ def dumped(path: Path, *argv: str) -> list[int]:
     return [json.loads(line)["offset"] for line in said]
 
 
-@examples(20)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_two_halves_on_the_command_line(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -149,7 +167,7 @@ def test_batches_that_overlap(engine: Any, tmp_path: Path) -> None:
     """A first offset is under no checksum: one that is too large does not hide the batches after it."""
     order = (0, 4096, 6, 9, 12, 3, 15)
     path = file_of(str(tmp_path), b"".join(map(batch_of, order)))
-    for cut in range(-1, 20):
+    for cut in range(20):
         halves = [
             [offset for offset, _ in scanned(path, engine, offsets=ranges)]
             for ranges in ((None, cut), (cut, None))
@@ -183,3 +201,23 @@ def test_a_batch_with_a_delete_horizon_is_in_one_half_at_least(tmp_path: Path) -
             for ranges in ((None, cut), (cut, None))
         ]
         assert sum(found) == 1 or found == [1, 1]
+
+
+def test_places_of_offsets_between_batches(tmp_path: Path) -> None:
+    """Where a stream stops reading, and goes on later: no row lies between, and none comes twice."""
+    small = {"last_offset_delta": 0}
+    path = file_of(str(tmp_path), batch_of(0, **small) + batch_of(3) + batch_of(6, **small))
+    (partition,) = discover(path.parent)
+    (segment,) = partition.segments
+    scan = Scan(columns=("offset",))
+    assert end_offset(partition.segments) == 9
+    for policy in ("kafka", "salvage"):
+        wanted = Selection(policy=policy)
+        for cut in range(10):
+            start, stop = place(segment, cut, wanted)
+            halves = (
+                Split(segment, 0, stop, RowSelection(offsets=(None, cut))),
+                Split(segment, start, segment.size, RowSelection(offsets=(cut, None))),
+            )
+            found = [o for part in halves for b in read_split(part, scan) for o in b[0].to_pylist()]
+            assert found == list(range(9)), cut
