@@ -20,8 +20,8 @@ FIRST, SECOND, THIRD, ACTIVE = (f"{base:020d}" for base in (0, 42, 84, 126))
 
 @dataclass(frozen=True)
 class Plant:
-    """What is done to a directory, and what a check must say: code, file below the directory, byte, severity.
-    ``also`` are codes of errors and warnings that follow from the same damage."""
+    """What is done to a directory, and what a check must say: code, file below the directory, byte, severity; and nothing else. ``also`` are
+    codes of other findings, if one change makes several files wrong."""
 
     name: str
     plant: Callable[[Path], None]
@@ -91,6 +91,10 @@ def rearranged(path: Path, order: list[int]) -> None:
     path.write_bytes(b"".join(found[i] for i in order))
 
 
+def without_last(path: Path) -> None:
+    path.write_bytes(b"".join(pieces(path)[:-1]))
+
+
 def renumbered(path: Path, order: list[int]) -> None:
     """Batches in another order, some of them more or less than once, with offsets that follow on each other."""
     found, offset, data = pieces(path), 0, b""
@@ -101,7 +105,7 @@ def renumbered(path: Path, order: list[int]) -> None:
 
 
 def rename_segment(directory: Path, old: int, new: int) -> None:
-    for path in sorted(directory.glob(f"{old:020d}.*")):
+    for path in sorted(directory.glob(f"{old:020d}.*[gx]")):  # its log and its indexes
         path.rename(directory / path.name.replace(f"{old:020d}", f"{new:020d}"))
 
 
@@ -110,9 +114,9 @@ def remove_segment(directory: Path, base: int) -> None:
         path.unlink()
 
 
-def copy_segment(directory: Path, old: int, new: int) -> None:
-    for path in sorted(directory.glob(f"{old:020d}.log")):
-        shutil.copy(path, directory / f"{new:020d}.log")
+def copy_segment(directory: Path, old: int, new: int, *suffixes: str) -> None:
+    for suffix in suffixes:
+        shutil.copy(directory / f"{old:020d}{suffix}", directory / f"{new:020d}{suffix}")
 
 
 def copied(old: Path, new: Path) -> None:

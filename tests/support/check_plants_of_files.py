@@ -17,9 +17,11 @@ from tests.support.check_plants import (
     copied,
     exchange,
     flip,
+    pieces,
     put,
     replaced,
     transaction_entry,
+    without_last,
     without_line,
 )
 
@@ -31,10 +33,20 @@ SNAPSHOT = f"{TX}/00000000000000000108.snapshot"
 EPOCHS = f"{PLAIN}/leader-epoch-checkpoint"
 STRAY = f"{TX}.{'0a' * 16}-stray"
 LATER = f"idempotent-0/{5:020d}.snapshot"
-START, RECOVERY, WATERMARK = (
+START, RECOVERY, WATERMARK, CLEANED = (
     f"{name}-checkpoint"
-    for name in ("log-start-offset", "recovery-point-offset", "replication-offset")
+    for name in (
+        "log-start-offset",
+        "recovery-point-offset",
+        "replication-offset",
+        "cleaner-offset",
+    )
 )
+METADATA = "__cluster_metadata-0"
+OLDEST, NEWEST = (
+    f"{METADATA}/{name}.checkpoint" for name in (f"{0:020d}-{0:010d}", f"{60:020d}-{1:010d}")
+)
+QUORUM = f"{METADATA}/quorum-state"
 
 OF_FILES = [
     # ------------------------------------------------ indexes
@@ -78,11 +90,77 @@ OF_FILES = [
     Plant(
         "txnindex cut",
         put(ABORTED, 60, 68, b""),
+        "txnindex_missing_entry",
+        ABORTED,
+        None,
+    ),
+    Plant(
+        "txnindex longer",
+        put(ABORTED, 68, 68, bytes(8)),
         "txnindex_length",
         ABORTED,
-        34,
+        68,
         "warning",
-        ("txnindex_missing_entry",),
+    ),
+    Plant(
+        "txnindex before another marker",
+        put(ABORTED, 34, 68, transaction_entry(4, 3, 26, 27)),
+        "txnindex_entry",
+        ABORTED,
+        34,
+    ),
+    Plant(
+        "txnindex in a marker",
+        put(ABORTED, 34, 68, transaction_entry(4, 8, 26, 27)),
+        "txnindex_entry",
+        ABORTED,
+        34,
+    ),
+    Plant(
+        "txnindex in the segment before",
+        put(f"{TX}/{44:020d}.txnindex", 0, 34, transaction_entry(4, 20, 44, 45)),
+        "txnindex_entry",
+        f"{TX}/{44:020d}.txnindex",
+        0,
+    ),
+    Plant(
+        "txnindex in a batch of another producer",
+        put(f"transactions-0/{FIRST}.txnindex", 34, 68, transaction_entry(3, 27, 37, 38)),
+        "txnindex_entry",
+        f"transactions-0/{FIRST}.txnindex",
+        34,
+    ),
+    Plant(
+        "txnindex of another producer",
+        put(ABORTED, 0, 34, transaction_entry(5, 0, 8, 9)),
+        "txnindex_entry",
+        ABORTED,
+        0,
+    ),
+    Plant("index removed", lambda r: (r / INDEX).unlink(), "index_missing", INDEX, None, "note"),
+    Plant(
+        "timeindex removed",
+        lambda r: (r / TIMES).unlink(),
+        "timeindex_missing",
+        TIMES,
+        None,
+        "note",
+    ),
+    Plant(
+        "timeindex of zeros",
+        put(TIMES, 72, 72, bytes(120)),
+        "timeindex_zero_tail",
+        TIMES,
+        72,
+        "warning",
+    ),
+    Plant(
+        "index of bytes that are anything",
+        put(INDEX, 48, 48, b"\1" * 16384),
+        "index_too_long",
+        INDEX,
+        8304,
+        also=("index_position",),
     ),
     # ------------------------------------------------ snapshots and checkpoints
     Plant(
@@ -176,7 +254,153 @@ OF_FILES = [
         None,
         "warning",
     ),
+    Plant(
+        "recovery point below 0",
+        lambda r: replaced(r / RECOVERY, "segments.small 0 144", "segments.small 0 -9"),
+        "checkpoint_value",
+        RECOVERY,
+        None,
+        "warning",
+    ),
+    Plant(
+        "offset of the cleaner",
+        lambda r: replaced(r / CLEANED, "compacted 0 92", "compacted 0 9999"),
+        "cleaner_offset_beyond_end",
+        CLEANED,
+        None,
+        "note",
+    ),
+    Plant(
+        "leader epochs disordered",
+        lambda r: replaced(r / EPOCHS, "2 144", "0 144"),
+        "leader_epoch_checkpoint",
+        EPOCHS,
+        None,
+        "warning",
+    ),
+    Plant(
+        "leader epoch of a batch below none",
+        put(LOG, 12, 16, struct.pack(">i", -2)),
+        "leader_epoch_negative",
+        LOG,
+        0,
+        "warning",
+    ),
+    # ------------------------------------------------ metadata
+    Plant(
+        "newest metadata snapshot",
+        lambda r: flip(r / NEWEST, 100),
+        "metadata_snapshot_damaged",
+        NEWEST,
+        0,
+    ),
+    Plant(
+        "older metadata snapshot",
+        lambda r: flip(r / OLDEST, 100),
+        "metadata_snapshot_damaged",
+        OLDEST,
+        0,
+        "warning",
+    ),
+    Plant(
+        "metadata snapshot without its footer",
+        lambda r: without_last(r / NEWEST),
+        "metadata_snapshot_incomplete",
+        NEWEST,
+        len(b"".join(pieces(BROKER / NEWEST)[:-1])),
+    ),
+    Plant(
+        "quorum-state",
+        put(QUORUM, 0, 1, b"["),
+        "quorum_state",
+        QUORUM,
+        11,
+    ),
     # ------------------------------------------------ names
+    Plant(
+        "id of another topic",
+        lambda r: copied(r / "codecs-0/partition.metadata", r / f"{PLAIN}/partition.metadata"),
+        "topic_id",
+        f"{PLAIN}/partition.metadata",
+        None,
+    ),
+    Plant(
+        "partition twice",
+        lambda r: copied(r / "codecs-1", r / "codecs-01"),
+        "partition_twice",
+        "codecs-01",
+        None,
+    ),
+    Plant(
+        "link to nothing",
+        lambda r: (r / f"{PLAIN}/{200:020d}.log").symlink_to("gone"),
+        "no_segment",
+        f"{PLAIN}/{200:020d}.log",
+        None,
+        "warning",
+    ),
+    Plant(
+        "name beyond all offsets",
+        lambda r: (r / f"{PLAIN}/{'9' * 20}.log").touch(),
+        "segment_name",
+        f"{PLAIN}/{'9' * 20}.log",
+        None,
+    ),
+    Plant(
+        "index of a later segment",
+        lambda r: (r / f"{PLAIN}/{144:020d}.index").touch(),
+        "index_without_segment",
+        f"{PLAIN}/{144:020d}.index",
+        None,
+    ),
+    Plant(
+        "segment that the cleaner writes",
+        lambda r: copied(r / LOG, r / f"{LOG}.cleaned"),
+        "cleaned_files",
+        f"{LOG}.cleaned",
+        None,
+        "note",
+    ),
+    Plant(
+        "segment that is to be put in the place of another",
+        lambda r: copied(r / LOG, r / f"{LOG}.swap"),
+        "swap_files",
+        f"{LOG}.swap",
+        None,
+        "note",
+    ),
+    Plant(
+        "checkpoint that was not written to its end",
+        lambda r: copied(r / START, r / f"{START}.tmp"),
+        "temporary_files",
+        f"{START}.tmp",
+        None,
+        "note",
+    ),
+    Plant(
+        "partition that is about to be deleted",
+        lambda r: copied(r / TX, r / f"{TX}.{'0a' * 16}-delete"),
+        "delete_directory",
+        f"{TX}.{'0a' * 16}-delete",
+        None,
+        "note",
+    ),
+    Plant(
+        "partition that moves to another disk",
+        lambda r: copied(r / TX, r / f"{TX}.{'0a' * 16}-future"),
+        "future_directory",
+        f"{TX}.{'0a' * 16}-future",
+        None,
+        "note",
+    ),
+    Plant(
+        "file in a partition",
+        lambda r: (r / PLAIN / "notes").touch(),
+        "unknown_file",
+        f"{PLAIN}/notes",
+        None,
+        "note",
+    ),
     Plant(
         "partition.metadata",
         put(f"{PLAIN}/partition.metadata", 20, 43, b""),

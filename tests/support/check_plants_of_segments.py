@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
+from tests.paths import SAMPLES
 from tests.support.check_plants import (
     ACTIVE,
     FIRST,
@@ -36,7 +38,7 @@ def foreign(root: Path) -> bytes:
 
 
 PRODUCERS = f"idempotent-0/{FIRST}.log"
-MOVED = ("index_position",)
+LAST_OF_PRODUCER = len(b"".join(pieces(SAMPLES / "kafka-4.x" / PRODUCERS)[:-1]))
 OF_SEGMENTS = [
     # ------------------------------------------------ batches
     Plant("bit in a value", lambda r: flip(r / LOG, 700, 3), "batch_checksum", LOG, SIZE),
@@ -62,9 +64,8 @@ OF_SEGMENTS = [
         "unreadable_bytes",
         LOG,
         SIZE,
-        also=MOVED,
     ),
-    Plant("bytes cut out", put(LOG, 500, 600, b""), "unreadable_bytes", LOG, SIZE, also=MOVED),
+    Plant("bytes cut out", put(LOG, 500, 600, b""), "unreadable_bytes", LOG, SIZE),
     # ------------------------------------------------ tails
     Plant("cut tail of a rolled segment", put(LOG, 2400, 2681, b""), "torn_tail", LOG, 6 * SIZE),
     Plant("short tail", put(LOG, 2308, 2681, b""), "torn_tail", LOG, 6 * SIZE),
@@ -77,8 +78,6 @@ OF_SEGMENTS = [
         "torn_tail",
         LAST,
         778,
-        "error",
-        ("recovery_point_beyond_end", "high_watermark_beyond_end"),
     ),
     Plant(
         "torn, and zeros to the end",
@@ -86,8 +85,6 @@ OF_SEGMENTS = [
         "torn_tail",
         LAST,
         778,
-        "error",
-        ("recovery_point_beyond_end", "high_watermark_beyond_end"),
     ),
     Plant(
         "made longer",
@@ -117,7 +114,6 @@ OF_SEGMENTS = [
         "batch_in_wrong_segment",
         LOG,
         2 * SIZE,
-        also=MOVED,
     ),
     Plant(
         "batch in the segment before",
@@ -125,7 +121,6 @@ OF_SEGMENTS = [
         "batch_in_wrong_segment",
         LOG,
         0,
-        also=("index_position",),
     ),
     Plant(
         "base offset far away",
@@ -207,9 +202,82 @@ OF_SEGMENTS = [
     ),
     Plant(
         "segment overlaps",
-        lambda r: copy_segment(r / PLAIN, 42, 30),
+        lambda r: copy_segment(r / PLAIN, 42, 30, ".log"),
+        "segments_overlap",
+        f"{PLAIN}/{30:020d}.log",
+        0,
+    ),
+    Plant(
+        "segment overlaps, with its indexes",
+        lambda r: copy_segment(r / PLAIN, 42, 30, ".log", ".index", ".timeindex"),
+        "segments_overlap",
+        f"{PLAIN}/{30:020d}.log",
+        0,
+    ),
+    Plant(
+        "segment of transactions overlaps",
+        lambda r: copy_segment(r / TX, 44, 20, ".log", ".index", ".timeindex", ".txnindex"),
+        "segments_overlap",
+        f"{TX}/{20:020d}.log",
+        0,
+    ),
+    Plant(
+        "segment renamed to a lower offset",
+        lambda r: rename_segment(r / PLAIN, 42, 30),
         "segments_overlap",
         LOG,
         5 * SIZE,
+    ),
+    Plant(
+        "segment of transactions renamed to a lower offset",
+        lambda r: rename_segment(r / TX, 44, 20),
+        "segments_overlap",
+        f"{TX}/{FIRST}.log",
+        1210,
+    ),
+    # ------------------------------------------------ headers whose checksums are right
+    Plant(
+        "batch that ends before it begins",
+        lambda r: restamp(r / LOG, 2 * SIZE, last_offset_delta=-3),
+        "offsets_reversed",
+        LOG,
+        2 * SIZE,
+    ),
+    Plant(
+        "batch that says less offsets than it has records",
+        lambda r: restamp(r / LOG, 6 * SIZE, record_count=-(1 << 31)),
+        "batch_count",
+        LOG,
+        6 * SIZE,
+    ),
+    Plant("bit in the last batch", lambda r: flip(r / LAST, 900), "batch_checksum", LAST, 778),
+    Plant(
+        "offset that is too far",
+        put(LAST, 778, 786, struct.pack(">q", 1 << 40)),
+        "offset_too_far",
+        LAST,
+        778,
+    ),
+    Plant(
+        "offset below the segment",
+        put(LAST, 0, 8, struct.pack(">q", 12)),
+        "first_offset_below_name",
+        LAST,
+        0,
+    ),
+    Plant(
+        "offset below 0",
+        put(LOG_2, SIZE, SIZE + 8, struct.pack(">q", -1)),
+        "batch_in_wrong_segment",
+        LOG_2,
+        SIZE,
+    ),
+    Plant(
+        "sequence that comes again",
+        lambda r: restamp(r / PRODUCERS, LAST_OF_PRODUCER, base_sequence=0),
+        "sequences_twice",
+        PRODUCERS,
+        LAST_OF_PRODUCER,
+        "warning",
     ),
 ]

@@ -109,7 +109,7 @@ def findings(
     clusters: Clusters = cache(Cluster)  # the metadata is read once
     included = frozenset(segment.state for p in partitions for segment in p.segments)
     beside = _of_directories(directories, clusters, included)
-    for finding in chain(beside, check_together(partitions)):
+    for finding in chain(beside, check_together(partitions, clusters)):
         if is_meant(finding, wanted):
             yield finding
     # Before segments are read: what a broker writes down later may be about records that were not there yet.

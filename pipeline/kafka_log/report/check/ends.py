@@ -38,7 +38,9 @@ class EndCheck(Check):
         last = int(placed.max()) + 1 if len(placed) else 0
         self.log_end = max(self.log_end, walked.segment.base_offset, last)
         ends = [run for run in walked.lost if run.end == walked.size]
-        self.is_told = any(tail_kind(walked, run) is None for run in ends)
+        is_torn = self.context.broker.was_stopped or not walked.is_active
+        self.is_told = any(is_torn or tail_kind(walked, run) is None for run in ends)
+        self.is_told |= len(headers) > 0 and not walked.placed[-1]
         return ()
 
     def unread(self, segment: Segment) -> None:

@@ -42,10 +42,15 @@ class IndexCheck(Check):
     may_repeat = False
     """Whether entries may have the same offset."""
     is_open = False
+    reached = -1
+    """The last offset of the segment before."""
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
         segment = walked.segment
-        if not segment.is_named or not _names_agree(walked):
+        # Where the segment before comes as far as this one, its name may be wrong, and offsets are relative to it.
+        is_doubtful = segment.base_offset <= self.reached <= segment.base_offset + MAX_RELATIVE
+        self.reached = int(walked.headers.last[-1]) if len(walked.headers) else -1
+        if not segment.is_named or is_doubtful or not _names_agree(walked):
             return
         path = segment.path.with_suffix(self.suffix)
         # An entry is made for a batch at most, and one more when a segment is closed.
@@ -198,29 +203,37 @@ class OffsetIndexCheck(IndexCheck):
     ) -> Iterator[Finding]:
         positions = values
         headers, base = walked.headers, walked.segment.base_offset
-        at = np.searchsorted(headers.position, positions)
         is_start = np.isin(positions, headers.position)
         lost = np.zeros(len(entries), np.bool_)
         for run in walked.lost:
             lost |= (run.start <= positions) & (positions < run.end)
+        no_start = ~is_start & ~lost
+        low = other = np.zeros(len(entries), np.bool_)
+        if len(headers):
+            at = np.searchsorted(headers.position, positions)
+            at = np.minimum(at, len(headers) - 1)
+            is_start &= walked.placed[at]  # what is wrong with the others is a finding of its own
+            low = is_start & (offsets < headers.first[at])
+            other = is_start & ~low & ~self._known(walked, offsets, at)
+        judged = self._judged(walked, positions, no_start | low | other)
         args = (path, base, entries)
-        yield from self.first_of(
-            ~is_start & ~lost, "index_position", *args, "has a position where no batch begins"
-        )
-        at = np.minimum(at, max(len(headers) - 1, 0))
-        if not len(headers):
-            return
-        is_start &= walked.placed[at]  # what is wrong with the others is a finding of its own
-        low = is_start & (offsets < headers.first[at])
-        yield from self.first_of(
-            low, "index_offset", *args, "has the position of a batch with higher offsets"
-        )
-        yield from self.first_of(
-            is_start & ~low & ~self._known(walked, offsets, at),
-            "index_offset",
-            *args,
-            "is not the last one of a batch that begins there or follows",
-        )
+        what = "has a position where no batch begins"
+        yield from self.first_of(no_start & judged, "index_position", *args, what)
+        what = "has the position of a batch with higher offsets"
+        yield from self.first_of(low & judged, "index_offset", *args, what)
+        what = "is not the last one of a batch that begins there or follows"
+        yield from self.first_of(other & judged, "index_offset", *args, what)
+
+    def _judged(self, walked: Walked, positions: Any, wrong: Any) -> Any:
+        """Return a mask of the entries that are judged. Where bytes were put into a segment, or cut out of it, all entries behind that place are
+        wrong, and the place has a finding."""
+        places = [run.start for run in walked.lost]
+        places += walked.headers.position[~walked.placed].tolist()
+        judged = np.ones(len(wrong), np.bool_)
+        if places:
+            behind = positions >= min(places)
+            judged[behind] = not bool(wrong[behind][1:].all())
+        return judged
 
     def _known(self, walked: Walked, offsets: Any, at: Any) -> Any:
         """Whether offsets are those of batches: the last one of the batch, or of those that were appended with it; older

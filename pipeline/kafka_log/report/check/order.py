@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.walk import Walked
+from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
+from kafka_log.segment.reader import SegmentReader
 
 OF_ONE_SEGMENT = 100
 """Batches of a segment that are named one by one."""
@@ -37,7 +40,8 @@ class OrderCheck(Check):
         if head:
             yield self._head(walked, head)
         if tail and _rises(headers, end):
-            yield self._overlap(walked, range(end, len(headers)))
+            if not self._is_misnamed(walked.next_base):
+                yield self._overlap(walked, range(end, len(headers)))
         else:
             end = len(headers)
         rest = [i for i in np.flatnonzero(outside).tolist() if head <= i < end]
@@ -48,6 +52,18 @@ class OrderCheck(Check):
                 i,
                 f"A batch has offsets {headers.first[i]} to {headers.last[i]}, which do not belong into this segment.",
             )
+
+    def _is_misnamed(self, base: int | None) -> bool:
+        """Return whether a segment holds nothing that its name and that of the next one allow: then it is the one that is wrong, and has
+        a finding of its own."""
+        bases = self.context.bases
+        following = () if base is None else bases[bisect_right(bases, base) :]
+        if not following:
+            return False
+        path = self.context.partition.directory / f"{base:020d}.log"
+        reader = SegmentReader(path, policy=Policy.SALVAGE, records=False, rescue=False)
+        first = next(iter(reader), None)
+        return first is not None and (first.base_offset or 0) >= following[0]
 
     def _head(self, walked: Walked, count: int) -> Finding:
         headers, base = walked.headers, walked.segment.base_offset

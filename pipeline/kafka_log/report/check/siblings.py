@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kafka_log.disk.directory import Partition, parse_name
 from kafka_log.disk.topic_ids import topic_id
+from kafka_log.report.check.cluster import Cluster, Clusters
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.printing import short_uuid
 
@@ -17,15 +18,16 @@ Claim = tuple[str, bytes]
 """A topic, and an id that partitions of it say."""
 
 
-def check_together(partitions: Iterable[Partition]) -> Iterator[Finding]:
-    """What is wrong with partitions in one log directory that is right with each by itself."""
+def check_together(partitions: Iterable[Partition], clusters: Clusters) -> Iterator[Finding]:
+    """What is wrong with partitions in one log directory that is right with each by itself. Where the metadata of the cluster knows the id
+    of a topic, each partition is compared with that."""
     beside: dict[Path, list[Partition]] = {}
     for partition in partitions:
         if partition.state == "live" and parse_name(partition.directory) == partition.key:
             beside.setdefault(partition.directory.parent, []).append(partition)
-    for found in beside.values():
+    for directory, found in beside.items():
         yield from _twice(found)
-        yield from _ids(found)
+        yield from _ids(found, clusters(directory))
 
 
 def _twice(partitions: list[Partition]) -> Iterator[Finding]:
@@ -47,7 +49,7 @@ def _twice(partitions: list[Partition]) -> Iterator[Finding]:
             )
 
 
-def _ids(partitions: list[Partition]) -> Iterator[Finding]:
+def _ids(partitions: list[Partition], cluster: Cluster) -> Iterator[Finding]:
     """Ids that most partitions of a topic do not have, or that more partitions of another topic have. Where nobody knows which is the
     right one, each is told."""
     said = [(p, i) for p in partitions if (i := topic_id(p.directory)) is not None]
@@ -64,7 +66,7 @@ def _ids(partitions: list[Partition]) -> Iterator[Finding]:
             next((c for c in both if c != claim), None) for both in (of_topic[p.topic], of_id[i])
         ]
         rival = next((c for c in others if c is not None and counts[c] >= counts[claim]), None)
-        if rival is None:
+        if rival is None or cluster.topic_id(p.topic) is not None:
             continue
         what = "has another one" if rival[0] == p.topic else "has it too"
         yield Finding(

@@ -76,23 +76,25 @@ class TransactionIndexCheck(Check):
         if not walked.segment.is_named:
             return
         path = walked.segment.path.with_suffix(".txnindex")
-        named: set[tuple[int, int]] = set()
+        named: set[int] = set()
         is_whole = True
+        rest: list[Finding] = []
         if path.is_file():
             entries: list[Entry] = []
             for item in self._entries(path):
-                if isinstance(item, Finding):
-                    # The rest of an entry at the end names no transaction, and brokers pass over it.
-                    is_whole &= item.code == "txnindex_length"
+                if isinstance(item, Finding) and item.code == "txnindex_length":
+                    rest.append(item)
+                elif isinstance(item, Finding):
+                    is_whole = False
                     yield item
                 else:
                     entries.append(item)
-            named = {(producer, last) for _, producer, _, last in entries}
+            named = {last for _, _, _, last in entries}
             yield from self._compare(walked, path, entries, markers)
-        if not is_whole or self.has_holes:
-            return
-        for (producer, offset), first in markers.aborts.items():
-            if (producer, offset) not in named and first is not None:
+        missing = {} if not is_whole or self.has_holes else markers.aborts
+        for (producer, offset), first in missing.items():
+            if offset not in named and first is not None:
+                rest.clear()  # brokers pass over the rest of an entry: it is the one that is missing
                 yield self.context.finding(
                     "error",
                     "txnindex_missing_entry",
@@ -104,6 +106,7 @@ class TransactionIndexCheck(Check):
                     last_offset=offset,
                     producer_id=producer,
                 )
+        yield from rest
 
     def unread(self, segment: Segment) -> None:
         self._forget()
@@ -159,9 +162,12 @@ class TransactionIndexCheck(Check):
         self, walked: Walked, path: Path, entries: list[Entry], markers: Markers
     ) -> Iterator[Finding]:
         base = walked.segment.base_offset
+        elsewhere = {*walked.headers.last[walked.outside].tolist()}
         may_grow = self.context.may_grow(walked)
         end = walked.headers.last.max(initial=base - 1) if may_grow else MAX_OFFSET
         for position, producer, first, last in entries:
+            if last in elsewhere:
+                continue  # its batch is, and has a finding
             if last < base or (walked.next_base is not None and last >= walked.next_base):
                 what: str | None = "is not in this segment"
             elif not 0 <= first <= last:
@@ -197,7 +203,7 @@ class TransactionIndexCheck(Check):
             other = self._other_than(walked, producer, first)
             if other is not None:
                 return f"aborts no transaction that begins at offset {first}, where {other} lies"
-        if self.has_holes or walked.lost:
+        if self.has_holes or walked.lost or not walked.placed.all():
             return None
         if (producer, last) not in markers.aborts:
             return f"does not abort a transaction of producer {producer}"
@@ -277,7 +283,7 @@ class TransactionIndexCheck(Check):
             self._forget_start()
         starts = sorted(run.start for run in walked.lost)
         found = Markers({}, {producer: [offset] for producer, offset in self.ended.items()})
-        rows = headers.is_transactional.nonzero()[0].tolist()
+        rows = (headers.is_transactional & walked.placed).nonzero()[0].tolist()
         with open_regular(walked.segment.path) as file:
             for i in rows:
                 position, producer = int(headers.position[i]), int(headers.producer_id[i])
@@ -299,7 +305,7 @@ class TransactionIndexCheck(Check):
                 self.ended[producer] = last
                 if kind is ControlRecordType.ABORT:
                     found.aborts[producer, last] = first
-        if starts:
+        if starts or not walked.placed.all():
             self._forget()
         return found
 
