@@ -286,6 +286,30 @@ OF_FILES = [
         0,
         "warning",
     ),
+    Plant(
+        "leader epoch that begins later",
+        lambda r: replaced(r / EPOCHS, "2 144", "2 150"),
+        "leader_epoch_beyond_end",
+        EPOCHS,
+        None,
+        "warning",
+    ),
+    Plant(
+        "snapshot that knows of a longer log",
+        lambda r: copied(r / PLAIN / f"{144:020d}.snapshot", r / PLAIN / f"{150:020d}.snapshot"),
+        "snapshot_beyond_end",
+        f"{PLAIN}/{150:020d}.snapshot",
+        None,
+        "warning",
+    ),
+    Plant(
+        "timeindex of bytes that are anything",
+        put(TIMES, 72, 72, b"\1" * 24000),
+        "timeindex_too_long",
+        TIMES,
+        12456,
+        also=("timeindex_offset",),
+    ),
     # ------------------------------------------------ metadata
     Plant(
         "newest metadata snapshot",

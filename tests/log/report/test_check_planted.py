@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from pathlib import Path
 
@@ -11,13 +12,19 @@ import pytest
 from codecgen.runtime.errors import CodecError
 from kafka_log import LogDirectory, SegmentReader
 from kafka_log.segment.kernels import Engine
-from tests.paths import SAMPLES
+from tests.paths import ROOT, SAMPLES
 from tests.support.check_plants import FIRST, PLAIN, Plant, restamp
 from tests.support.check_plants_of_files import OF_FILES
 from tests.support.check_plants_of_segments import OF_SEGMENTS
 
 BROKER = SAMPLES / "kafka-4.x"
 PLANTS = [*OF_SEGMENTS, *OF_FILES]
+
+ELSEWHERE = {
+    *("batch_records", "record_checksum"),  # with --deep: test_check_laws.py
+    *("file_gone", "io_error", "partitions_exchanged"),
+}
+"""Codes that other tests provoke."""
 
 
 def digest(root: Path) -> str:
@@ -71,6 +78,15 @@ def test_a_negative_count_of_records(
 def test_each_kind_has_a_name() -> None:
     assert len({planted.name for planted in PLANTS}) == len(PLANTS) > 100
     assert sum(not planted.also for planted in PLANTS) > 100
+
+
+def test_each_code_has_a_kind_of_damage() -> None:
+    page = (ROOT / "docs" / "tool" / "check.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ")[1] for line in page.splitlines() if line.count(" | ") == 1]
+    codes = {code for row in rows for code in re.findall(r"`([a-z]+_[a-z_]+)`", row)}
+    planted = {code for one in PLANTS for code in (one.code, *one.also)}
+    assert planted == codes & planted
+    assert codes - planted == ELSEWHERE
 
 
 def test_a_segment_that_vanishes_and_a_file_that_cannot_be_read(tmp_path: Path) -> None:
