@@ -175,9 +175,9 @@ def survives(path: Path, directory: Path) -> None:
     at = third[len(third) // 2]
     data = bytearray(path.read_bytes())
     data[whole[at].position + whole[at].size - 1] ^= 1  # in the records
-    data[whole[at + 1].position + 8] ^= (
-        0x40  # in the length: where the next one begins has to be found
-    )
+    length = LOG_ENTRY.cases[whole[at + 1].magic].length
+    assert length is not None  # with another one, where the next batch begins has to be found
+    data[whole[at + 1].position + length.offset] ^= 0x40
     damaged = directory / "damaged.log"
     damaged.write_bytes(data)
     for engine in ENGINES:
