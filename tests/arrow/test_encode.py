@@ -13,7 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.arrow.casts import RowRefused
+from codecgen.runtime.arrow.encoder import Encoder
+from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import LOG_ENTRY, MESSAGE_V0, MESSAGE_V1, RECORD_BATCH, Compression
+from kafka_codecs.arrow.records_writer import RECORDS_WRITER
 from kafka_log import SegmentReader
 from kafka_log.write.encoding import CODECS, encode
 from tests.arrow.segments import entries
@@ -425,3 +428,51 @@ def test_differences_that_wrap_around(offsets: tuple[int, int]) -> None:
         assert min(offsets) < 0
     else:
         assert decoded(data, ["offset"]).column("offset").to_pylist() == list(offsets)
+
+
+def pieces_of(rows: pa.Table, size: int, **options: Any) -> tuple[bytes, str]:
+    """Encode rows that come ``size`` at a time. Return the bytes, and the error that ended them."""
+    encoder = Encoder(RECORDS_WRITER, 2, **options)
+    data = b""
+    try:
+        for piece in encoder.encode(rows.combine_chunks().to_batches(max_chunksize=size)):
+            data += piece
+    except RowRefused as error:
+        return data, str(error)
+    return data, ""
+
+
+CUTS = (1, 2, 3, 5, 7, 8, 11, 14, 15, 59)
+
+
+@pytest.mark.parametrize("batch_bytes", [1, 300, 1 << 20])
+@pytest.mark.parametrize("piece_bytes", [1, 500, 1 << 20])
+def test_a_batch_has_no_more_rows_than_may_be_read_however_they_come(
+    batch_bytes: int, piece_bytes: int
+) -> None:
+    rows, most = table(SOME[:60]), 7
+    options = {
+        "batch_bytes": batch_bytes,
+        "piece_bytes": piece_bytes,
+        "limits": Limits(elements=most),
+    }
+    data, error = pieces_of(rows, 60, **options)
+    assert error == "" and decoded(data).equals(rows)
+    counts = [int.from_bytes(data[start + 57 : start + 61], "big") for start, _ in entries(data)]
+    if batch_bytes == 1 << 20:
+        assert counts == [7] * 8 + [4]
+    assert max(counts) <= most and sum(counts) == 60
+    for size in CUTS:
+        assert pieces_of(rows, size, **options) == (data, "")
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 6, 7, 13, 59])
+def test_the_same_row_is_refused_however_the_rows_come(wrong: int) -> None:
+    some = [row if i != wrong else row | {"timestamp_type": 2} for i, row in enumerate(SOME[:60])]
+    rows = table(some)
+    options = {"batch_bytes": 300, "limits": Limits(elements=7)}
+    data, error = pieces_of(rows, 60, **options)
+    assert f"row {wrong}" in error
+    assert decoded(data).equals(table(some[:wrong]))
+    for size in CUTS:
+        assert pieces_of(rows, size, **options) == (data, error)
