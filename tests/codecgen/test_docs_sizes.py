@@ -14,9 +14,16 @@ from hypothesis import strategies as st
 from codecgen.examples import live
 from codecgen.examples.live import Codecs
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.plan.encoded_sizes import SizeError, encoded_size, overhead_rows, varint_size
+from codecgen.plan.encoded_sizes import (
+    SizeError,
+    encoded_size,
+    length_size,
+    overhead_rows,
+    varint_size,
+)
 from codecgen.plan.size_bounds import bounds, scalar_bounds
 from codecgen.runtime.errors import BuildError
+from codecgen.runtime.primitives import Varint
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.scalars import SCALARS, VARINTS
@@ -204,13 +211,29 @@ def test_varints(name: str, data: st.DataObject) -> None:
     assert low <= expected <= high
 
 
-@pytest.mark.parametrize(
-    ("name", "n"),
-    [("varint", 2**31), ("varint", -(2**31) - 1), ("uvarint", -1), ("uvarlong", 2**64)],
-)
-def test_varints_that_do_not_fit(name: str, n: int) -> None:
-    with pytest.raises(SizeError, match="does not fit"):
-        varint_size(name, n)
+EDGES = [n for k in range(64) for n in ((1 << k) - 1, 1 << k, -(1 << k), -(1 << k) - 1)]
+
+
+@pytest.mark.parametrize("name", VARINTS)
+def test_varints_take_the_bytes_that_they_are_written_in(name: str) -> None:
+    scalar = SCALARS[name]
+    codec = Varint(scalar.bits, scalar.signed)
+    low, high = integer_range(name) or (0, 0)
+    numbers = {n for n in (*EDGES, low, high) if low <= n <= high}
+    assert {0, 1, 63, 64, 127, 128, low, high} <= numbers
+    for n in numbers:
+        assert varint_size(name, n) == len(codec.build(n))
+    for n in (low - 1, high + 1):
+        with pytest.raises(SizeError, match=f"{n} does not fit {name}"):
+            varint_size(name, n)
+
+
+def test_lengths_take_the_bytes_that_they_are_written_in() -> None:
+    for n in (-1, 0, 126, 127, 128, 16382, 16383):
+        assert length_size("compact", n) == len(Varint(32, False).build(n + 1))
+    for name, size in {"i8": 1, "u16": 2, "i24": 3, "u32": 4, "i64": 8}.items():
+        assert length_size(name, 5) == size
+    assert [length_size("varint", n) for n in (0, 63, 64)] == [1, 1, 2]
 
 
 def layout_of(directory: Path, name: str, version: int | None = None) -> tuple[Plan, LayoutPlan]:
