@@ -141,6 +141,11 @@ class _Explainer:
             of = "" if plan.version is None else f" of version {plan.version}"
             yield from self.table(plan, f"fields{of}")
         yield from self.derived_rows(layout)
+        if layout.rules:
+            yield ""
+            yield "rules that strict readers and builders apply"
+            for rule in layout.rules:
+                yield from wrapped(f"  {rule.name}: {rule.text}", 6)
         if layout.examples:
             yield ""
             yield from row("examples", "; ".join(e.name for e in layout.examples))

@@ -106,6 +106,9 @@ def _layout(plan: Plan, name: str) -> Iterator[str]:
         yield heading
         for op in read_program(plan, layout).ops:
             yield from _read(op, layout, 1)
+        for found in layout.rules:
+            text = found.rule.text if found.condition is None else said(found.condition)
+            yield _line(1, "rule", found.rule.about, f"{text} ({found.name})")
 
 
 def title(layout: LayoutPlan) -> str:

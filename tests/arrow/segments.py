@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from codecgen.runtime.compression import compress
 from kafka_codecs import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH, Compression
+from tests.codecs import strategies
 
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)
 I32 = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -22,37 +23,9 @@ BYTES = st.none() | st.binary(max_size=200)
 
 @st.composite
 def record_batches(draw: st.DrawFn) -> bytes:
-    headers = st.lists(
-        st.fixed_dictionaries({"key": st.text(max_size=12), "value": BYTES}), max_size=4
-    )
-    record = st.fixed_dictionaries(
-        {
-            "timestamp_delta": SMALL | I64,
-            "offset_delta": SMALL | I32,
-            "key": BYTES,
-            "value": BYTES,
-            "headers": headers,
-        }
-    )
-    return RECORD_BATCH.build(
-        {
-            "base_offset": draw(I64),
-            "partition_leader_epoch": draw(I32),
-            "attributes": {
-                "compression": draw(st.sampled_from(list(Compression))),
-                "timestamp_type": draw(st.integers(0, 1)),
-                "is_transactional": draw(st.booleans()),
-                "has_delete_horizon": draw(st.booleans()),
-            },
-            "last_offset_delta": draw(I32),
-            "base_timestamp": draw(I64),
-            "max_timestamp": draw(I64),
-            "producer_id": draw(I64),
-            "producer_epoch": draw(st.integers(-1, 32767)),
-            "base_sequence": draw(I32),
-            "records": draw(st.lists(record, max_size=12)),
-        }
-    )
+    """Batches that meet the rules of their layout, with no control records."""
+    batch = draw(strategies.record_batches())
+    return RECORD_BATCH.build(batch | {"attributes": batch["attributes"] | {"is_control": False}})
 
 
 @st.composite

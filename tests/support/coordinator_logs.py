@@ -28,10 +28,10 @@ def batch(offset: int, records: list[tuple[bytes | None, bytes | None]], **more:
 
 
 def data_of(offset: int, producer: int, epoch: int = 0, time: int = TIME) -> bytes:
-    """A batch of one record of a transaction."""
+    """A batch of one record of a transaction; with ``producer`` -1 of none."""
     whose = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": 0}
     times = {"base_timestamp": time, "max_timestamp": time}
-    attributes = {"is_transactional": True}
+    attributes = {"is_transactional": producer >= 0}
     return batch(offset, [(None, b"v")], **whose, **times, attributes=attributes)
 
 

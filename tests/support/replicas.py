@@ -63,7 +63,8 @@ class Entry:
                     }
                     for r in self.records
                 ],
-            }
+            },
+            strict=False,
         )
         return data
 

@@ -56,7 +56,10 @@ class Build:
         for rule in self.fields.rules if self.session.strict else ():
             reason = rule.find_breach(self.obj)
             if reason is not None:
-                if self.fields.by_name[rule.about].default is not None:
+                default = self.fields.by_name[rule.about].default
+                value = None if default is None else default(self.obj)
+                other = construct.Container(self.obj, **{rule.about: value})
+                if value is not None and rule.find_breach(other) is None:
                     reason += f"; leave {rule.about} out, and the builder works it out"
                 raise self.fields.in_rule(BuildError(reason), rule)
 

@@ -51,7 +51,8 @@ def batches(draw: st.DrawFn) -> bytes:
                 }
                 for i in range(count)
             ],
-        }
+        },
+        strict=False,
     )
     return data
 

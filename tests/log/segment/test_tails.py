@@ -140,17 +140,17 @@ def test_zeros_are_noted_and_nothing_is_lost(
 def test_a_torn_batch_is_noted_and_salvage_lists_it(
     alone: Path, engine: str, zeros: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cut = ENDS[2] + 40
+    cut = ENDS[2] + 43
     alone.write_bytes(WHOLE[:cut] + bytes(zeros))
     options = ["--output", "jsonl", "--engine", engine]
     code, text = printed(capsys, "stat", str(alone), *options)
     row = json.loads(text)
     assert (code, row["problems"], row["batches"]) == (0, 0, 2)
     code, text = printed(capsys, "dump", str(alone), "--engine", engine)
-    assert code == 0 and f"-- {40 + zeros} bytes at the end are of a batch that was not" in text
+    assert code == 0 and f"-- {43 + zeros} bytes at the end are of a batch that was not" in text
     code, text = printed(capsys, "stat", str(alone), "--policy", "salvage", *options)
     row = json.loads(text)
-    assert (code, row["lost_bytes"], row["trailing_bytes"]) == (1, 40, zeros)
+    assert (code, row["lost_bytes"], row["trailing_bytes"]) == (1, 43, zeros)
     assert row["first_problem"].startswith(f"{alone}: bytes {ENDS[2]} to {cut} are lost")
 
 

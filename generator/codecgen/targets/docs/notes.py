@@ -71,6 +71,12 @@ def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
     there = [f for f in layout.fields if any(exists_in(f, version) for version in versions)]
     for f in there:
         yield from _field_rules(site, f)
+    for rule in layout.rules:
+        if rule.condition is not None:
+            what = phrase("values that break the rule: ", condition(rule.condition.node))
+        else:
+            what = phrase(code(str(rule.ascending)), " that does not ascend")
+        yield field_name(rule.about), what, REFUSED, said("not looked at")
     for freedom, words in FREEDOMS.items():
         fields = [f.name for f in there if freedom in f.accepts and _touches(freedom, f)]
         if fields:

@@ -151,6 +151,7 @@ def _version(plan: Plan, p: LayoutPlan) -> view.Version:
             for d in p.layout.derived
             if d.versions is None or p.version in d.versions
         ),
+        rules=tuple(_rule(plan, found.rule) for found in p.rules),
         enums=tuple(_enum(plan, plan.model.enums[name]) for name in sorted(_enums(p))),
         holds=tuple(dict.fromkeys(version_name(q) for q in held)),
         since=since(plan, begin),
@@ -245,6 +246,18 @@ def _derived(plan: Plan, d: model.Derived) -> view.Derived:
         unit=Words(d.unit or ""),
         since=since(plan, d.since),
         place=_place(d.span),
+    )
+
+
+def _rule(plan: Plan, rule: model.Rule) -> view.Rule:
+    return view.Rule(
+        name=rule.name,
+        about=rule.about,
+        condition=expression(rule.condition),
+        ascending=expression(rule.ascending),
+        doc=Words(rule.doc),
+        since=since(plan, rule.since),
+        place=_place(rule.span),
     )
 
 

@@ -120,6 +120,19 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
+class Rule:
+    """What all fields together have to meet: strict readers refuse the rest."""
+
+    name: Annotated[str, "Its name."]
+    about: Annotated[str, "The field that errors name."]
+    condition: Annotated[Expression | None, "What has to hold; None where numbers ascend."]
+    ascending: Annotated[Expression | None, "`array.field`: numbers that ascend, or None."]
+    doc: Annotated[Words, "Why."]
+    since: Annotated[Since | None, "When it came."]
+    place: Annotated[Place, "Where it is declared."]
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     name: Annotated[Words, "What it shows."]
     doc: Annotated[Words, "More about it."]
@@ -140,6 +153,7 @@ class Version:
     max_size: Annotated[int | None, "The most, beside what is in `payload`, if there is a bound."]
     payload: Annotated[tuple[str, ...], "The fields that hold as many bytes as they like."]
     derived: Annotated[tuple[Derived, ...], "The values that are worked out in this version."]
+    rules: Annotated[tuple[Rule, ...], "What the fields have to meet together in this version."]
     enums: Annotated[tuple[Enum, ...], "The enums of its fields and bits, by name."]
     holds: Annotated[tuple[str, ...], "The versions of layouts inside it, by `name`, each once."]
     since: Annotated[Since | None, "When writers began to use it, if that is said."]
@@ -347,6 +361,7 @@ REFERENCE = (
         TextLine,
         TextValue,
         Derived,
+        Rule,
         Expression,
         View,
         Part,
