@@ -124,7 +124,7 @@ def test_a_value_of_another_type_is_noticed(stubs: Stubs) -> None:
 
 def test_the_code_of_the_page_runs() -> None:
     page = (ROOT / "docs" / "parse-and-build.md").read_text("utf-8")
-    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S))
     names: dict[str, Any] = {}
     exec(code, names)
     batch = {"key": b"k", "value": None, "headers": []}
