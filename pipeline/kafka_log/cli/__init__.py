@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from kafka_log.cli.common import (
     EngineError,
 )
 from kafka_log.cli.messages import print_message
+from kafka_log.cli.output import has_bytes
 from kafka_log.cli.ranges import join_dashed_values
 from kafka_log.cli.selection import refusal
 from kafka_log.disk.directory import DirectoryError, NotThere
@@ -121,9 +123,14 @@ def _run(argv: Sequence[str] | None) -> int:
         options.paths += left  # argparse takes paths before an option, or after it, not both
     elif left:
         of_command.error(refusal(options, left))
-    if getattr(options, "output", None) in ("arrow", "parquet") and sys.stdout.isatty():
-        of_command.error(f"--output {options.output} is no text for a screen: add > FILE")
-    if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
+    if getattr(options, "output", None) in ("arrow", "parquet"):
+        if sys.stdout.isatty():
+            of_command.error(f"--output {options.output} is no text for a screen: add > FILE")
+        if not has_bytes():
+            of_command.error(
+                f"--output {options.output} is no text, and sys.stdout takes only text"
+            )
+    if hasattr(sys.stdout, "reconfigure") and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:
         if options.command == "completion":
@@ -132,7 +139,8 @@ def _run(argv: Sequence[str] | None) -> int:
         return int(_module(options.command).run(options))
     except BrokenPipeError:
         # The reader of our output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with suppress(OSError):  # a stream that was put in the place of ours may have no descriptor
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GOOD
     except CodecError as error:
         print_message(error)

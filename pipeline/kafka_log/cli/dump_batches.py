@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.cli.common import opener, progress_of, screen_width
+from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.cli.told import Told, on_stderr, say
 from kafka_log.disk.directory import Partition, Segment, utf8
@@ -54,11 +55,10 @@ class _Sink(Protocol):
 
 def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """Run the command. Returns the exit code."""
-    out: BinaryIO = sys.stdout.buffer
+    out = binary_stdout()
     is_text = options.output == "text"
     size = sum(segment.size for p in partitions for segment in p.segments)
     open_segment = opener(_with_engine(options, partitions, size), list(partitions), False)
-    sys.stdout.flush()
     count = 0
 
     def made() -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO
 
 import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import progress_of, say_deleted, screen_width
+from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.cli.told import Told, on_stderr
 from kafka_log.disk.directory import Partition, utf8
@@ -30,7 +30,7 @@ _WIDEST = 1 << 30
 
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """A row for each record. Returns the exit code."""
-    out: BinaryIO = sys.stdout.buffer
+    out = binary_stdout()
     selection, partitions = selection_of(options), with_tiers(partitions)
     say_deleted(partitions, selection)
     is_text, is_lines = options.output == "text", options.output in ("text", "jsonl")
@@ -61,7 +61,6 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
         engine = "construct"
     text = TextRows(out, names, _pads(partitions), most, width) if is_text else None
     output: Output | None = text or (JsonRows(out) if options.output == "jsonl" else None)
-    sys.stdout.flush()
     count = 0
 
     def made() -> str:

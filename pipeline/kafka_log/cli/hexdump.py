@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import GOOD, PROBLEMS, screen_width
 from kafka_log.cli.messages import print_message
+from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.tables import add_output
 from kafka_log.segment.places import place_of
 
@@ -89,9 +89,9 @@ def _table(options: argparse.Namespace) -> int:
     from kafka_log.report.table_output import write
 
     parts = list(_parts(options))
-    sys.stdout.flush()
-    write(hexdump_table(parts), options.output, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+    out = binary_stdout()
+    write(hexdump_table(parts), options.output, out)
+    out.flush()
     for part in parts:
         for line in (*part.notes, *part.damage):
             print_message(line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from kafka_log.cli.common import (
     screen_width,
 )
 from kafka_log.cli.messages import print_message
+from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import PLACES, add_selection, say_unmatched
 from kafka_log.disk.replicas import two_copies
 
@@ -110,14 +110,14 @@ def show(
     if options.output == "text" and not table.num_rows:
         print(empty if isinstance(empty, str) else empty(directory))
         return GOOD
-    sys.stdout.flush()
+    out = binary_stdout()
     if options.output == "text" and text is not None:
         made = text(table, screen_width())
-        sys.stdout.buffer.write(made.encode("utf-8", "backslashreplace"))
-        sys.stdout.buffer.flush()
+        out.write(made.encode("utf-8", "backslashreplace"))
+        out.flush()
         return GOOD
-    write(table, options.output, sys.stdout.buffer, screen_width())
-    sys.stdout.buffer.flush()
+    write(table, options.output, out, screen_width())
+    out.flush()
     return GOOD
 
 

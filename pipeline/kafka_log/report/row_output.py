@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 
@@ -55,15 +54,15 @@ class ParquetRows:
     def __init__(self, out: BinaryIO, schema: pa.Schema) -> None:
         from kafka_log.tables.parquet import GroupedWriter
 
-        self.stream = _Counted(out)
-        self.writer = GroupedWriter(pa.PythonFile(self.stream, "w"), schema)
+        self.out = out
+        self.writer = GroupedWriter(out, schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.writer.write(batch)
 
     def close(self) -> None:
         self.writer.close()
-        self.stream.flush()
+        self.out.flush()
 
 
 class ArrowRows:
@@ -79,29 +78,6 @@ class ArrowRows:
 
     def close(self) -> None:
         self.writer.close()
-        self.out.flush()
-
-
-class _Counted(io.RawIOBase):
-    """A stream that knows its place, also a pipe."""
-
-    def __init__(self, out: BinaryIO) -> None:
-        self.out = out
-        self.place = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        size = memoryview(data).nbytes
-        self.out.write(data)
-        self.place += size
-        return size
-
-    def tell(self) -> int:
-        return self.place
-
-    def flush(self) -> None:
         self.out.flush()
 
 

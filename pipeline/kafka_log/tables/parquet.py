@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,13 +26,44 @@ SAMPLE_ROWS, SAMPLE_BYTES = 1 << 16, 4 << 20
 """How much of a column is looked at to choose its encoding, at most."""
 
 
-class GroupedWriter:
-    """Writes batches of rows into a path, or a file. They are held until :meth:`flush`, which :meth:`write` or the caller asks for in time:
-    what is held then becomes a row group, or several."""
+class _Sink:
+    """Where a writer of Parquet writes to: a binary file that may be a pipe, which does not know its position. Nothing more is written once it is ``closed``."""
 
-    def __init__(self, sink: Any, schema: pa.Schema, compression: Compression = "zstd") -> None:
+    def __init__(self, file: BinaryIO) -> None:
+        self.closed = False
+        self._file = file
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        if not self.closed:
+            self._file.write(data)
+        self._position += size
+        return size
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None:
+        if not self.closed:
+            self._file.flush()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class GroupedWriter:
+    """Writes batches of rows into a binary file, from its start on. They are held until :meth:`flush`, which :meth:`write` or the caller asks for in
+    time: what is held then becomes a row group, or several. After an error nothing more is written."""
+
+    def __init__(
+        self, file: BinaryIO, schema: pa.Schema, compression: Compression = "zstd"
+    ) -> None:
         self.rows_held = self.bytes_held = 0
-        self._sink = sink
+        self._sink = _Sink(file)
         self._schema = schema
         self._compression: Compression = compression
         self._metadata: list[Any] = []
@@ -59,25 +90,35 @@ class GroupedWriter:
 
         if self._held:
             table = pa.Table.from_batches(self._held, self._schema)
-            self._opened(table).write_table(table, row_group_size=ROW_GROUP)
+            with self._abandoned_on_error():
+                self._opened(table).write_table(table, row_group_size=ROW_GROUP)
         size, self._held, self.bytes_held, self.rows_held = self.bytes_held, [], 0, 0
         return size
 
     def close(self) -> pq.FileMetaData:
         """Write what is held, and the file's end. Returns what that says."""
         self.flush()
-        self._opened(None).close()
+        with self._abandoned_on_error():
+            self._opened(None).close()
         (found,) = self._metadata
         return found
 
     def abandon(self) -> None:
-        """Write nothing more that is held, nor anything later: an open writer writes its end when it is collected. What goes wrong here
-        says nothing that what went wrong before has not said."""
+        """Write nothing more: neither what is held, nor the file's end, which pyarrow writes when it collects an open writer."""
         self._held = []
+        self._sink.close()
         if self._writer is not None:
             with suppress(Exception):
                 self._writer.close()
             self._writer.is_open = False
+
+    @contextmanager
+    def _abandoned_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.abandon()
+            raise
 
     def _opened(self, sample: pa.Table | None) -> pq.ParquetWriter:
         if self._writer is None:

@@ -6,6 +6,7 @@ import os
 import re
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -60,7 +61,8 @@ class Place:
             cast(Any, file).closed = True  # closing it would send what is held
             cast(Any, file).discard()
             return
-        file.close()
+        with suppress(OSError):  # what it still holds is not wanted: a disk may be full
+            file.close()
         self.remove(path)
 
     def remove(self, path: str) -> None:

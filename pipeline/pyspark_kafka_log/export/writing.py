@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from itertools import groupby
@@ -263,8 +262,7 @@ class _File:
         return File(self.path, found.num_rows, size, self.values, least, greatest)
 
     def discard(self) -> None:
-        with suppress(OSError, pa.ArrowException):
-            self.rows.abandon()
+        self.rows.abandon()
         self.job.place.discard(self._file, self.path)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import random
-from typing import get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -105,18 +106,38 @@ def test_row_groups_of_many_batches(
     assert pq.read_table(io.BytesIO(out.getvalue())) == pa.Table.from_batches(batches)
 
 
-def test_it_is_abandoned() -> None:
-    """Held rows are not written, before the first that are and after."""
-    for flushed in (False, True):
-        out = io.BytesIO()
-        writer = GroupedWriter(out, SCHEMA)
-        writer.hold(rows_of([b"a", b"b"]))
-        if flushed:
-            writer.flush()
-            writer.hold(rows_of([b"c"]))
-        size = out.tell()
-        writer.abandon()
-        if flushed:
-            assert pq.read_table(io.BytesIO(out.getvalue())).num_rows == 2
-        else:
-            assert out.tell() == size == 0
+@pytest.mark.parametrize("flushed", [False, True])
+def test_it_is_abandoned(flushed: bool) -> None:
+    """Nothing more is written: neither held rows, nor an end that would make a whole file of those before."""
+    out = io.BytesIO()
+    writer = GroupedWriter(out, SCHEMA)
+    writer.hold(rows_of([b"a", b"b"]))
+    if flushed:
+        writer.flush()
+        writer.hold(rows_of([b"c"]))
+    size = out.tell()
+    assert bool(size) is flushed
+    writer.abandon()
+    del writer
+    gc.collect()
+    assert out.tell() == size
+    with pytest.raises(pa.ArrowInvalid):
+        pq.read_table(io.BytesIO(out.getvalue()))
+
+
+def test_a_write_that_fails_is_the_last_one() -> None:
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if self.tell() + memoryview(data).nbytes > 500:
+                raise OSError(28, "full")
+            return super().write(data)
+
+    out = Full()
+    writer = GroupedWriter(out, SCHEMA)
+    writer.hold(rows_of([random.Random(i).randbytes(100) for i in range(100)]))
+    with pytest.raises(OSError, match="full"):
+        writer.flush()
+    size = out.tell()
+    del writer
+    gc.collect()
+    assert out.tell() == size
