@@ -778,7 +778,9 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         if attributes_data:
             store_16(attributes_data + 2 * at, item_attributes)
         if offset_bound_data:
-            if item_record_count < 0 or item_last_offset_delta < wrap_64(item_record_count - 1):
+            if item_record_count < 0:
+                value_3 = 0
+            elif item_last_offset_delta < wrap_64(item_record_count - 1):
                 value_3 = 0
             elif wrap_64(item_base_offset + item_last_offset_delta) < item_base_offset:
                 value_3 = 0
@@ -786,9 +788,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
                 value_3 = wrap_64(item_base_offset + item_last_offset_delta)
         if offset_bound_data:
             store_64(offset_bound_data + 8 * at, value_3)
-        if (
-            True if item_record_count < 0 or item_last_offset_delta < wrap_64(item_record_count - 1) else wrap_64(item_base_offset + item_last_offset_delta) < item_base_offset
-        ):
+        if True if item_record_count < 0 else (True if item_last_offset_delta < wrap_64(item_record_count - 1) else wrap_64(item_base_offset + item_last_offset_delta) < item_base_offset):  # fmt: skip
             offset_bound_nulls += 1
             if offset_bound_validity:
                 clear_bit(offset_bound_validity, at)
@@ -805,9 +805,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
                 value_4 = item_max_timestamp
         if timestamp_bound_data:
             store_64(timestamp_bound_data + 8 * at, value_4)
-        if (
-            False if (item_attributes >> 3 & 1) == 1 else (True if item_max_timestamp == -1 else (False if item_attributes >> 6 & 1 else item_max_timestamp < item_base_timestamp))
-        ):
+        if False if (item_attributes >> 3 & 1) == 1 else (True if item_max_timestamp == -1 else (False if item_attributes >> 6 & 1 else item_max_timestamp < item_base_timestamp)):  # fmt: skip
             timestamp_bound_nulls += 1
             if timestamp_bound_validity:
                 clear_bit(timestamp_bound_validity, at)

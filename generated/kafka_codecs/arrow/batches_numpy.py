@@ -208,18 +208,26 @@ ROWS_RECORD_BATCH = Case(
         "attributes": lambda row: row.item.attributes,
         "offset_bound": lambda row: Nullable(
             np.where(
-                (row.item.record_count < 0) | (row.item.last_offset_delta < row.item.record_count - 1),
+                row.item.record_count < 0,
                 0,
                 np.where(
-                    row.item.base_offset + row.item.last_offset_delta < row.item.base_offset,
+                    row.item.last_offset_delta < row.item.record_count - 1,
                     0,
-                    row.item.base_offset + row.item.last_offset_delta,
+                    np.where(
+                        row.item.base_offset + row.item.last_offset_delta < row.item.base_offset,
+                        0,
+                        row.item.base_offset + row.item.last_offset_delta,
+                    ),
                 ),
             ),
             np.where(
-                (row.item.record_count < 0) | (row.item.last_offset_delta < row.item.record_count - 1),
+                row.item.record_count < 0,
                 True,
-                row.item.base_offset + row.item.last_offset_delta < row.item.base_offset,
+                np.where(
+                    row.item.last_offset_delta < row.item.record_count - 1,
+                    True,
+                    row.item.base_offset + row.item.last_offset_delta < row.item.base_offset,
+                ),
             ),
         ),
         "timestamp_bound": lambda row: Nullable(

@@ -14,14 +14,14 @@ from kafka_codecs.records import enums, log_entry, message, record_batch
 
 
 def message_v0_base_offset(entry: Any, item: Any, place: Place) -> Any:
-    """First offset, null for a compressed message: what is in it says. From views/batches.yaml:83."""
+    """First offset, null for a compressed message: what is in it says. From views/batches.yaml:84."""
     if entry.attributes.compression == enums.Compression.NONE:
         return entry.offset
     return None
 
 
 def message_v1_base_offset(entry: Any, item: Any, place: Place) -> Any:
-    """First offset, null for a compressed message: what is in it says. From views/batches.yaml:83."""
+    """First offset, null for a compressed message: what is in it says. From views/batches.yaml:84."""
     if entry.attributes.compression == enums.Compression.NONE:
         return entry.offset
     return None
@@ -29,16 +29,16 @@ def message_v1_base_offset(entry: Any, item: Any, place: Place) -> Any:
 
 def message_v1_offset_bound(entry: Any, item: Any, place: Place) -> Any:
     """Offset that no record exceeds, null if the header contradicts its number of records. From
-    views/batches.yaml:83.
+    views/batches.yaml:84.
     """
-    if entry.magic > 0 and entry.attributes.compression != enums.Compression.NONE and entry.offset == 0:
+    if entry.magic > 0 and entry.attributes.compression != enums.Compression.NONE and entry.offset == 0:  # fmt: skip
         return None
     return entry.offset
 
 
 def message_v1_timestamp_bound(entry: Any, item: Any, place: Place) -> Any:
     """Timestamp that no record exceeds, null if the header has none or one before that of the
-    first record. From views/batches.yaml:83.
+    first record. From views/batches.yaml:84.
     """
     if entry.attributes.compression == enums.Compression.NONE:
         return entry.timestamp
@@ -49,7 +49,7 @@ def message_v1_timestamp_bound(entry: Any, item: Any, place: Place) -> Any:
 
 def message_v1_first_timestamp(entry: Any, item: Any, place: Place) -> Any:
     """Timestamp of the first record, null if the header does not say it. From
-    views/batches.yaml:83.
+    views/batches.yaml:84.
     """
     if entry.attributes.compression == enums.Compression.NONE:
         return entry.timestamp
@@ -67,7 +67,9 @@ def record_batch_offset_bound(entry: Any, item: Any, place: Place) -> Any:
     """Offset that no record exceeds, null if the header contradicts its number of records. From
     views/batches.yaml:44.
     """
-    if entry.record_count < 0 or entry.last_offset_delta < (entry.record_count - 1):
+    if entry.record_count < 0:
+        return None
+    if entry.last_offset_delta < (entry.record_count - 1):
         return None
     if record_batch.last_offset(entry) < entry.base_offset:
         return None

@@ -208,6 +208,9 @@ class Printer:
         if len(one) <= WIDTH:
             self.lines.append(one + comment)
             return
+        if isinstance(value, Pick):
+            self.lines.append(f"{one}{comment}  # fmt: skip")
+            return
         if isinstance(value, Call) and _is_nested(value):
             nested = render(self.code(value), 4 * depth, len(indent + head), len(tail))
             self.lines += f"{indent}{head}{nested}{tail}{comment}".split("\n")

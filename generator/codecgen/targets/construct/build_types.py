@@ -67,7 +67,6 @@ class BuildTypes(ValueTypes):
 
     def taken_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
         """The type of the values that are not null."""
-        sequence = self.use("collections.abc", "Sequence")
         match type_:
             case ScalarType():
                 return self.taken_scalar(type_)
@@ -75,17 +74,21 @@ class BuildTypes(ValueTypes):
                 parsed = self.inner(self.class_of(plan.name, plan.version), fp.name)
                 return f"{self.built_bits(plan, fp)} | {parsed}"
             case TagsType():
-                return f"{sequence}[{self.use('typing', 'Any')}]"
+                return f"{self.sequence()}[{self.use('typing', 'Any')}]"
             case ArrayType(element=ScalarType() as one):
-                return f"{sequence}[{self.taken_scalar(one)}]"
+                return f"{self.sequence()}[{self.taken_scalar(one)}]"
             case ArrayType(element=BytesType()):
                 return self.value_type(plan, fp, type_)
             case ArrayType(element):
                 nullable = isinstance(element, ChoiceType) and element.null is not None
-                return f"{sequence}[{self.or_none(self.taken_layouts(plan, fp), nullable)}]"
+                return f"{self.sequence()}[{self.or_none(self.taken_layouts(plan, fp), nullable)}]"
             case StructType() | ChoiceType():
                 return self.taken_layouts(plan, fp)
         return self.value_type(plan, fp, type_)
+
+    def sequence(self) -> str:
+        """Return the name of ``Sequence`` in the module, which imports it from then on."""
+        return self.use("collections.abc", "Sequence")
 
     def taken_scalar(self, type_: ScalarType) -> str:
         """Values of an enum are given as its members, as numbers, or by their names."""

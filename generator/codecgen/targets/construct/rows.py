@@ -166,7 +166,8 @@ class RowModule:
         doc = docstring(f"{column.doc or column.name} From {case.rows.span}.", indent=4)
         lines = [f"def {name}(entry: Any, item: Any, place: Place) -> Any:", doc]
         while isinstance(value, nodes.Conditional):
-            lines.append(f"    if {scope.text(value.condition)}:")
+            head = f"    if {scope.text(value.condition)}:"
+            lines.append(head if len(head) <= WIDTH else f"{head}  # fmt: skip")
             lines += returned(self.code(column, value.then, scope, case), 8)
             value = value.otherwise
         lines += returned(self.code(column, value, scope, case), 4)
