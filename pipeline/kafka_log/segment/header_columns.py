@@ -300,7 +300,7 @@ class Wanted:
     def of_rows(self, rows: Sequence[tuple[Any, ...]]) -> Arrays:
         columns = list(zip(*rows, strict=True)) or [()] * len(self.names)
         return {
-            name: np.array(column, COLUMNS[name].kind)
+            name: _array(column, COLUMNS[name].kind)
             for name, column in zip(self.names, columns, strict=True)
         }
 
@@ -310,6 +310,16 @@ class Wanted:
             return parts[0]
         some = parts or [self.of_rows([])]
         return {name: np.concatenate([part[name] for part in some]) for name in self.names}
+
+
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    """Return values as an array of one dimension, tuples among them too."""
+    if kind is not np.object_:
+        return np.array(values, kind)
+    found = np.empty(len(values), np.object_)
+    for i, value in enumerate(values):
+        found[i] = value
+    return found
 
 
 def sliced(arrays: Arrays, start: int, stop: int) -> Arrays:
