@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.files import segment_bases
 from kafka_log.disk.names import HIGH_WATERMARK, RECOVERY_POINT
@@ -37,6 +39,10 @@ class EndCheck(Check):
         placed = headers.last[walked.placed]  # no checksum covers offsets
         last = int(placed.max()) + 1 if len(placed) else 0
         self.log_end = max(self.log_end, walked.segment.base_offset, last)
+        first, last_of = headers.first[~walked.placed], headers.last[~walked.placed]
+        for i in np.argsort(first).tolist():
+            if first[i] == self.log_end:  # it only lies elsewhere
+                self.log_end = max(self.log_end, int(last_of[i]) + 1)
         ends = [run for run in walked.lost if run.end == walked.size]
         is_torn = self.context.broker.was_stopped or not walked.is_active
         self.is_told = any(is_torn or tail_kind(walked, run) is None for run in ends)

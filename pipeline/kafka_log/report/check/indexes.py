@@ -215,7 +215,7 @@ class OffsetIndexCheck(IndexCheck):
             is_start &= walked.placed[at]  # what is wrong with the others is a finding of its own
             low = is_start & (offsets < headers.first[at])
             other = is_start & ~low & ~self._known(walked, offsets, at)
-        judged = self._judged(walked, positions, no_start | low | other)
+        judged = self._judged(walked, positions)
         args = (path, base, entries)
         what = "has a position where no batch begins"
         yield from self.first_of(no_start & judged, "index_position", *args, what)
@@ -224,16 +224,12 @@ class OffsetIndexCheck(IndexCheck):
         what = "is not the last one of a batch that begins there or follows"
         yield from self.first_of(other & judged, "index_offset", *args, what)
 
-    def _judged(self, walked: Walked, positions: Any, wrong: Any) -> Any:
-        """Return a mask of the entries that are judged. Where bytes were put into a segment, or cut out of it, all entries behind that place are
-        wrong, and the place has a finding."""
+    def _judged(self, walked: Walked, positions: Any) -> Any:
+        """Return a mask of the entries that are judged. Where bytes were put into a segment, cut out of it, or have changed places, entries
+        behind that place are wrong, and the place has a finding."""
         places = [run.start for run in walked.lost]
         places += walked.headers.position[~walked.placed].tolist()
-        judged = np.ones(len(wrong), np.bool_)
-        if places:
-            behind = positions >= min(places)
-            judged[behind] = not bool(wrong[behind][1:].all())
-        return judged
+        return positions < min(places, default=MAX_OFFSET)
 
     def _known(self, walked: Walked, offsets: Any, at: Any) -> Any:
         """Whether offsets are those of batches: the last one of the batch, or of those that were appended with it; older
@@ -242,7 +238,11 @@ class OffsetIndexCheck(IndexCheck):
         headers = walked.headers
         if not have(headers.magic, "record_count").all() or walked.lost:
             limit = walked.next_base
-            return offsets < limit if limit is not None else offsets <= headers.last.max()
+            if limit is not None:
+                return offsets < limit
+            if any(run.end == walked.size for run in walked.lost):
+                return np.ones(len(offsets), np.bool_)  # what is lost may have had them
+            return offsets <= headers.last.max()
         return (headers.first[at] == offsets) | np.isin(offsets, headers.last)
 
 

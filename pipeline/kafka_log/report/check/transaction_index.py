@@ -281,6 +281,9 @@ class TransactionIndexCheck(Check):
         self.has_holes |= bool((headers.is_control & (headers.count == 0)).any())
         if self.has_holes or not self._goes_on(headers):
             self._forget_start()
+        is_in_order = bool(walked.placed.all())
+        if not is_in_order:
+            self._forget()
         starts = sorted(run.start for run in walked.lost)
         found = Markers({}, {producer: [offset] for producer, offset in self.ended.items()})
         rows = (headers.is_transactional & walked.placed).nonzero()[0].tolist()
@@ -291,7 +294,8 @@ class TransactionIndexCheck(Check):
                     self._forget()  # markers may have been lost
                     starts.pop(0)
                 if not headers.is_control[i]:
-                    self.begun.setdefault(producer, int(headers.first[i]))
+                    if is_in_order:  # else a marker before it may lie elsewhere
+                        self.begun.setdefault(producer, int(headers.first[i]))
                     continue
                 file.seek(position)
                 kind = _kind(
@@ -305,7 +309,7 @@ class TransactionIndexCheck(Check):
                 self.ended[producer] = last
                 if kind is ControlRecordType.ABORT:
                     found.aborts[producer, last] = first
-        if starts or not walked.placed.all():
+        if starts:
             self._forget()
         return found
 
