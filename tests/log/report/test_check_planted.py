@@ -21,7 +21,7 @@ BROKER = SAMPLES / "kafka-4.x"
 PLANTS = [*OF_SEGMENTS, *OF_FILES]
 
 ELSEWHERE = {
-    *("batch_records", "record_checksum"),  # with --deep: test_check_laws.py
+    *("batch_records", "batch_rules", "record_checksum"),  # with --deep
     *("file_gone", "io_error", "partitions_exchanged"),
 }
 """Codes that other tests provoke."""
