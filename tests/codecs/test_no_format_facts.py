@@ -67,16 +67,20 @@ def facts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_magic(node: ast.expr) -> bool:
-    """Return whether an expression is the magic byte, or a column of such bytes, by its name."""
+    """Return whether an expression is a magic byte, the number of a codec or a kind of timestamp, or a column of those, by its name."""
     if isinstance(node, ast.Name):
-        return "magic" in node.id.lower()
+        return _is_named(node.id)
     if isinstance(node, ast.Attribute):
-        return "magic" in node.attr.lower()
+        return _is_named(node.attr)
     if isinstance(node, ast.Subscript):
         return _is_magic(node.value) or _is_magic(node.slice)
     if isinstance(node, ast.Call):
         return any(map(_is_magic, node.args)) or _is_magic(node.func)
-    return isinstance(node, ast.Constant) and node.value == "magic"
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_named(node.value)
+
+
+def _is_named(name: str) -> bool:
+    return "magic" in name.lower() or name in ("codec", "timestamp_type")
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -124,6 +128,8 @@ def test_what_is_given_is_used() -> None:
         "def write(magic=2): ...",
         "def write(*, magic: int = 2): ...",
         "match batch.magic:\n    case 2: ...",
+        "is_plain = numbers(rows, 'codec') == 0",
+        "by_broker = header.timestamp_type == 1",
     ],
 )
 def test_facts_are_seen(source: str) -> None:

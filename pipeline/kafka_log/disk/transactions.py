@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_codecs import ControlRecordType
+from kafka_codecs import ControlRecordType, TimestampType
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.header_rows import Damage, are_columnar, header_rows
 from kafka_log.disk.markers import MarkerBodies, Markers
@@ -152,7 +152,9 @@ def _ended(header: Header, kind: ControlRecordType, one: _Open | None) -> Observ
 
 def _first_timestamp(header: Header) -> int | None:
     """That of the first record, as far as a header has it."""
-    from_producer = header.timestamp_type != 1 and header.base_timestamp is not None
+    from_producer = (
+        header.timestamp_type != TimestampType.LOG_APPEND_TIME and header.base_timestamp is not None
+    )
     first = header.base_timestamp if from_producer else header.max_timestamp
     return _time(header.max_timestamp if first is None or first < 0 else first)
 

@@ -12,10 +12,11 @@ from typing import Any, Self
 
 from codecgen.runtime.compression import compress
 from codecgen.runtime.errors import CodecError
+from kafka_codecs import TimestampType
 from kafka_log.segment.versions import NEWEST, VERSIONS, codecs_of, has
 from kafka_log.write.encoding import CODECS
 
-TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+TIMESTAMP_TYPES = tuple(kind.label for kind in TimestampType)
 """Kafka's ``message.timestamp.type``, by their numbers."""
 
 MAX_PARTITIONS = 1_000_000

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_codecs import TimestampType
+from kafka_codecs import Compression, TimestampType
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_masks import numbers
@@ -47,11 +47,11 @@ def converted(
 def _grouped(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Rows with the first offsets of the batches that they are to be in, and a kind of timestamp that these have."""
     offsets, kinds = numbers(rows, "offset"), numbers(rows, "timestamp_type")
-    single = numbers(rows, "codec") == 0
+    single = numbers(rows, "codec") == Compression.NONE
     base = numbers(rows, "base_offset").copy()
     first = _first_of_group(rows, single, kinds)
     base[single] = offsets[first[single]]
-    made = {"base_offset": base, "timestamp_type": np.maximum(kinds, 0)}
+    made = {"base_offset": base, "timestamp_type": np.maximum(kinds, TimestampType.CREATE_TIME)}
     arrays = [
         pa.array(made[name], rows.schema.field(name).type) if name in _MADE else rows.column(name)
         for name in _WRITTEN
