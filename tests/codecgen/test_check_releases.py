@@ -100,6 +100,8 @@ def test_releases(text: str, message: str) -> None:
         ("[1.0, 1.0.0]", ["1.0.0 stands after 1.0: releases go from the oldest to the newest"]),
         ("[1.10, 1.9]", ["1.9 stands after 1.10: releases go from the oldest to the newest"]),
         ("[0.9, 0.10, 1]", []),
+        ("[1, 2]\ndocuments: {as_of: [1, 2.0]}", []),
+        ("[1, 2]\ndocuments: {as_of: [1, 3]}", ["the manifest does not list the release 3"]),
     ],
 )
 def test_the_list_of_releases(listed: str, messages: list[str]) -> None:
@@ -108,3 +110,14 @@ def test_the_list_of_releases(listed: str, messages: list[str]) -> None:
     model, found = loader.load(files)
     assert model is not None and not found, [d.message for d in found]
     assert [d.message for d in releases.check(model)] == messages
+
+
+def test_releases_need_a_line() -> None:
+    text = "language: 1\npackage: p_codecs\ntitle: P\n"
+    for releases_, said in (("releases: [1.0]\n", True), ("", False)):
+        files = {"codecgen.yaml": text + releases_, "case.yaml": "layout: a\nfields: {a: u8}\n"}
+        model, _ = loader.load(files)
+        assert model is not None
+        found = [d.message for d in releases.check(model)]
+        wanted = "releases need a `release_line`: the key under `since` that names one"
+        assert found == ([wanted] if said else [])
