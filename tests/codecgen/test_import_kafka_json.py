@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from codecgen.check.names import LONGEST
 from codecgen.cli import COULD_NOT_RUN, FINDINGS, GOOD, main
 from codecgen.importers import kafka_json
 from codecgen.importers.kafka_names import parts_apart, snake
@@ -114,6 +115,44 @@ def test_a_struct_whose_place_has_a_taken_name_has_its_own(tmp_path: Path) -> No
     files = kafka_json.convert(found, "camel").files
     assert "line: {layout: held}" in files["order.yaml"]
     assert "layout: held\n" in files["order.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("message", "struct", "called"),
+    [
+        ("Bill", "Line", "line"),
+        ("Bill", "Order", "bill_order"),  # a message is called so
+        ("Bill", "Bool", "bill_bool"),  # a type is called so
+        ("Bill", "Class", "class_2"),  # Python has the word
+        ("Bill", "BillOrder", "bill_order"),
+        ("Bill", "X" + "x" * (LONGEST - 1), "x" * LONGEST),
+        ("LongBill", "X" + "x" * LONGEST, "bill_" + "x" * (LONGEST + 1)),
+    ],
+)
+def test_a_common_struct_is_called(tmp_path: Path, message: str, struct: str, called: str) -> None:
+    fields = [{"name": "A", "type": struct, "versions": "0+"}]
+    common = {"name": struct, "versions": "0+", "fields": []}
+    messages: list[dict[str, Any]] = [
+        {"name": message, "fields": fields, "commonStructs": [common]},
+        {"name": "Order"},
+    ]
+    files = kafka_json.convert(kafka_json.find(definitions(tmp_path, *messages)), "camel").files
+    names = re.findall("layout: (.*)", files[f"{snake(message)}.yaml"])
+    assert called in names and len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("more", "words"), [(0, "long_bill_"), (1, "bill_")])
+def test_as_much_of_the_message_stands_in_front_as_there_is_room_for(
+    tmp_path: Path, more: int, words: str
+) -> None:
+    struct = "X" + "x" * (LONGEST - len("long_bill_") - 1 + more)
+    common = {"name": struct, "versions": "0+", "fields": []}
+    fields = [{"name": "A", "type": struct, "versions": "0+"}]
+    messages: list[dict[str, Any]] = [
+        {"name": name, "fields": fields, "commonStructs": [common]} for name in ("LongBill", "B")
+    ]
+    files = kafka_json.convert(kafka_json.find(definitions(tmp_path, *messages)), "camel").files
+    assert f"layout: {words}{struct.lower()}\n" in files["long_bill.yaml"]
 
 
 def test_names_are_spelled_where_the_manifest_does_not_give_them_back(tmp_path: Path) -> None:
