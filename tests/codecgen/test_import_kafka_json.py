@@ -141,6 +141,17 @@ def test_a_common_struct_is_called(tmp_path: Path, message: str, struct: str, ca
     assert called in names and len(set(names)) == len(names)
 
 
+def test_a_struct_that_begins_with_the_name_of_its_message_has_it_once(tmp_path: Path) -> None:
+    fields = [{"name": "A", "type": "BillOrder", "versions": "0+"}]
+    common = {"name": "BillOrder", "versions": "0+", "fields": []}
+    messages: list[dict[str, Any]] = [
+        {"name": "Bill", "fields": fields, "commonStructs": [common]},
+        {"name": "BillOrder"},
+    ]
+    files = kafka_json.convert(kafka_json.find(definitions(tmp_path, *messages)), "camel").files
+    assert "layout: bill_order_2\n" in files["bill.yaml"]
+
+
 @pytest.mark.parametrize(("more", "words"), [(0, "long_bill_"), (1, "bill_")])
 def test_as_much_of_the_message_stands_in_front_as_there_is_room_for(
     tmp_path: Path, more: int, words: str
