@@ -220,6 +220,10 @@ class LayoutFacts:
                     )
             elif entry.name == "derived":
                 yield from self.derived(self.name, entry.value)
+            elif entry.name == "rules":
+                yield from self.rules(f"{self.name}.rules", entry.value)
+            elif entry.name == "build":
+                yield from self.fills(f"{self.name}.build", entry.value)
         if child(self.document, "accepts") is None:
             layout = entries(self.document)[0]
             for freedom in words.LAYOUT_FREEDOMS:
@@ -381,6 +385,27 @@ class LayoutFacts:
                         else:
                             spot = f"{where}.{fact.name}"
                             yield from self.editor.remove(spot, "algorithm", fact)
+
+    def rules(self, place: str, node: Node) -> Iterator[Mutant]:
+        """Each rule left out, and with another condition."""
+        for rule in entries(node):
+            where = f"{place}.{rule.name}"
+            yield from self.editor.remove(where, "rule", rule)
+            yield from releases(self.editor, where, rule.value, self.names)
+            expression = child(rule.value, "is")
+            if expression is not None:
+                yield from self.expression(where, "rule", expression)
+
+    def fills(self, place: str, node: Node) -> Iterator[Mutant]:
+        """What builders put into elements: left out, or another value for those without one."""
+        for array in entries(node):
+            for fill in entries(array.value):
+                where = f"{place}.{array.name}.{fill.name}"
+                yield from self.editor.remove(where, "default", fill)
+                otherwise = child(fill.value, "otherwise")
+                if otherwise is not None:
+                    new = "1" if word(otherwise) == "index" else "index"
+                    yield self.editor.change(f"{where}.otherwise", "default", otherwise, new)
 
     def derived(self, place: str, node: Node) -> Iterator[Mutant]:
         for value in entries(node):

@@ -24,6 +24,8 @@ SIZES = ("tests/codecgen/test_docs_sizes.py",)
 RECORDS = Selection(
     (
         "tests/codecs/test_edges.py",
+        "tests/codecs/test_batch_rules.py",
+        "tests/codecs/test_builders.py",
         "tests/codecs/test_tolerances.py",
         "tests/codecs/test_kraft_bytes.py",
         "tests/codecs/test_reference_bytes.py",
