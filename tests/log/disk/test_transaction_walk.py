@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_codecs import CONTROL_RECORD_KEY, PRODUCER_SNAPSHOT
+from kafka_codecs import CONTROL_RECORD_KEY, PRODUCER_SNAPSHOT, RECORD_BATCH
 from kafka_log import LogDirectory, SegmentReader, discover
 from kafka_log.disk.markers import Markers
 from kafka_log.disk.transactions import transactions
@@ -107,7 +107,9 @@ def test_when_it_began(
     attributes = {"is_transactional": True, "timestamp_type": kind}
     times = {"base_timestamp": base, "max_timestamp": largest}
     whose = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
-    log(tmp_path, "t-0", [batch(0, [(None, b"")], **whose, **times, attributes=attributes)])
+    record = {"offset_delta": 0, "key": None, "value": b""}
+    written = {**whose, **times, "attributes": attributes, "records": [record]}
+    log(tmp_path, "t-0", [RECORD_BATCH.build(written, strict=False)])
     (row,) = LogDirectory(tmp_path).txn(now=TIME + 9).to_pylist()
     assert row["duration_ms"] == (None if first is None else TIME + 9 - first)
 
