@@ -9,11 +9,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafka_log
+from codecgen.runtime.sensitive import REDACTED
 from kafka_log.tables.own_topics import VIEWS
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.schema import types_of
 from tests.log.tables.test_topic_views import EMPTY
 from tests.paths import SAMPLES
+from tests.support.made_topics import log, metadata
 
 from .test_source import load
 
@@ -84,3 +86,27 @@ def test_a_view_of_a_topic_that_is_not_there(spark: SparkSession, directory: Pat
     frame = load(spark, NEW, view="share_states")
     with pytest.raises(Exception, match="no topic __share_group_state in the path"):
         frame.collect()
+
+
+def test_secrets(spark: SparkSession, tmp_path: Path) -> None:
+    """Passwords are hidden unless an option asks for them, also where a query filters by them."""
+    secrets: dict[str, Any] = {"salt": b"s", "stored_key": b"k", "server_key": b"v"}
+    scram = metadata(
+        0, "user_scram_credential_record", name="ana", mechanism="scram_sha_256", iterations=1, **secrets
+    )  # fmt: skip
+    setting: dict[str, Any] = {"resource_type": "broker", "resource_name": ""}
+    settings = [
+        metadata(1, "config_record", **setting, name="ssl.key.password", value="p"),
+        metadata(2, "config_record", **setting, name="retention.ms", value="7"),
+    ]
+    log(tmp_path, "__cluster_metadata-0", scram, *settings)
+    hidden, shown = REDACTED.encode(), b"s"
+    reader = spark.read.format(str(spark.conf.get("spark.tests.format")))
+    for show, salt, value in (("false", hidden, REDACTED), ("true", shown, "p")):
+        options = {"view": "scram_credentials", "showSecrets": show}
+        some = reader.options(**options).schema("user string, salt binary").load(str(tmp_path))
+        assert [(row["user"], bytes(row["salt"])) for row in some.collect()] == [("ana", salt)]
+        frame = load(spark, tmp_path, view="configs", showSecrets=show)
+        assert [row["value"] for row in frame.collect()] == [value, "7"]
+        assert frame.where("value = 'p'").count() == (show == "true")
+        assert [row["value"] for row in frame.select("value").collect()] == [value, "7"]

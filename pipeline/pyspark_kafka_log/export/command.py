@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
 from kafka_log.disk.directory import Partition
+from kafka_log.report.printing import printable
 from kafka_log.segment.ranges import checked_plain_offsets
 from kafka_log.tables.selection import Selection
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
@@ -92,7 +93,7 @@ def export_by_spark(
         print_message("nothing was added; --policy salvage goes on after damage")
         return PROBLEMS
     except OptionError as error:
-        print(error, file=sys.stderr)  # it says kafka-log itself
+        print(printable(str(error)), file=sys.stderr)  # it says kafka-log itself
         return COULD_NOT_RUN
     except (ExportError, JavaNotFound) as error:
         print_message(error)
@@ -113,7 +114,8 @@ def _say(done: Exported) -> int:
         )
     since = f", since the last time {len(done.first):,} partitions" if done.first else ""
     print(
-        f"{done.target}: {done.rows:,} rows in {done.files:,} files added{since}", file=sys.stderr
+        f"{printable(done.target)}: {done.rows:,} rows in {done.files:,} files added{since}",
+        file=sys.stderr,
     )
     return PROBLEMS if done.lost_places or done.damaged or done.missed else GOOD
 
