@@ -22,7 +22,7 @@ from kafka_log.write.log_format import LogFormat
 from kafka_log.write.output_files import named_errors, open_output
 from kafka_log.write.verification import WrittenError
 
-_OFFSETS = ("base_offset", "last_offset", "next_offset")
+_OFFSETS = ("base_offset", "last_offset", "next_offset", "offset_bound")
 _SAID = [c for c in BATCHES.columns if c not in ("crc", "position", "size")]
 _ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_offset")]
 
