@@ -105,6 +105,8 @@ def _refuse_filters(options: argparse.Namespace) -> None:
         raise ValueError(
             "--output vectors has all of a file: no other filters than topics and partitions"
         )
+    if options.show_secrets:
+        raise ValueError("--output vectors has the bytes of records: leave out --show-secrets")
 
 
 def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:

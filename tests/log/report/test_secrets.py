@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -153,6 +154,18 @@ def test_no_command_tells_secrets(
     elif not is_scram:
         assert len(told(shown)) == 3
         assert KNOWN.encode() in hidden
+
+
+def test_vectors_hide_secrets_in_what_they_decode(
+    cluster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside the bytes of records, which they have as they are."""
+    assert main(["dump", str(cluster), "--output", "vectors"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    decoded = json.dumps([record["decoded"] for record in found if "decoded" in record]).encode()
+    assert told(decoded) == set() and REDACTED.encode() in decoded
+    assert main(["dump", str(cluster), "--output", "vectors", "--show-secrets"]) == 2
+    assert "leave out --show-secrets" in capsys.readouterr().err
 
 
 def test_a_secret_that_changes_is_a_change(
