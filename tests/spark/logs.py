@@ -30,7 +30,7 @@ def batch(
         }
         for i, value in enumerate(values)
     ]
-    head = {"base_offset": base_offset, "base_timestamp": TIME, "max_timestamp": TIME}
+    head = {"base_offset": base_offset, "base_timestamp": TIME}
     return {"magic": 2, "attributes": {}, **head, "records": records, **fields}
 
 
