@@ -148,6 +148,8 @@ def _batch(draw: st.DrawFn) -> dict[str, Any]:
     fields = [*start, ("magic", known["magic"]), *rest, ("records", known["records"])]
     names = [name for name, _ in fields]
     measured = names[names.index("batch_length") + 1 :]
+    if names.index("max_timestamp") < names.index("base_timestamp"):
+        del known["max_timestamp"]["default"]  # which takes the base
     known["batch_length"]["measures"] = {"from": draw(st.sampled_from([measured[0], "magic"]))}
     known["batch_length"]["refuse"] = "batch_length < 8"
     known["crc"]["covers"] = {"from": names[names.index("crc") + 1]}

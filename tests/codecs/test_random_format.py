@@ -131,7 +131,7 @@ def test_codecs_of_a_drawn_version(seed: int, package: Path) -> None:
     codecs: Any = importlib.import_module(PACKAGE)
     layout = getattr(codecs, LAYOUT.upper())
     records = [{"offset_delta": i, "key": b"k", "value": None if i else b"v"} for i in range(3)]
-    values = {"base_offset": 7, "partition_leader_epoch": 2, "max_timestamp": 5, "records": records}
+    values = {"base_offset": 7, "partition_leader_epoch": 2, "records": records}
     for codec in codecs.Compression:
         data = layout.build(values | {"attributes": {"compression": codec}})
         batch = codecs.LOG_ENTRY.parse(data)

@@ -66,6 +66,13 @@ def field_of(version: int, column: str) -> str:
     return paths[0]
 
 
+def columns_from(version: int, path: str) -> frozenset[str]:
+    """Return the columns of the view ``batches`` that a field, by its path, has a part in."""
+    case = _case(version)
+    columns = {} if case is None else case.columns
+    return frozenset(name for name, column in columns.items() if path in column.paths)
+
+
 @cache
 def codecs_of(version: int) -> frozenset[str]:
     """Return the labels of the codecs that records of a version may be compressed with, ``none`` among them."""

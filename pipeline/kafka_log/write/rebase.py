@@ -15,14 +15,13 @@ from kafka_log.disk.directory import Segment
 from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.positioned_reads import read_exactly
-from kafka_log.segment.versions import field_of, has
+from kafka_log.segment.versions import columns_from, field_of, has
 from kafka_log.write.encoding import encode
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_format import LogFormat
 from kafka_log.write.output_files import named_errors, open_output
 from kafka_log.write.verification import WrittenError
 
-_OFFSETS = ("base_offset", "last_offset", "next_offset", "offset_bound")
 _SAID = [c for c in BATCHES.columns if c not in ("crc", "position", "size")]
 _ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_offset")]
 
@@ -40,6 +39,7 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
     if not has(written.magic, "leader_epoch"):
         epoch = None
     offset = field_of(written.magic, "base_offset" if is_batch else "last_offset")
+    moved_too = columns_from(written.magic, offset) & set(_SAID)
     columns = Columns(_SAID, os.fspath(path))
     session = Session(strict=False, file=os.fspath(path))
     with named_errors(path), path.open("r+b", buffering=0) as file:
@@ -54,7 +54,7 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
             source = Source(data, session, origin=entry.position)
             moved = edit(entry.frame.layout, source, changes)
             after = columns.of(entry._replace(data=moved))
-            wanted = before | {name: before[name] + shift for name in _OFFSETS}
+            wanted = before | {n: before[n] + shift for n in moved_too if before[n] is not None}
             wanted |= {} if epoch is None else {"leader_epoch": epoch}
             if len(moved) != len(data) or after != tuple(wanted.values()):
                 reason = f"the batch at offset {before['last_offset']} cannot be moved by {shift} offsets: its header says other things then"

@@ -35,7 +35,7 @@ def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) ->
                 values[name][member] = to.codec
             else:
                 values[name] = to.codec
-        return newer.build(values, level=to.level)
+        return newer.build(values, level=to.level, strict=False)
     except BuildError as error:
         raise error.located(position=position, file=file) from None
 

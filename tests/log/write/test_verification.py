@@ -68,9 +68,8 @@ def test_a_conversion_that_changes_something_is_refused(
         done.append(position)
         batch = LOG_ENTRY.parse(made)
         FAULTS[fault](batch)
-        return LOG_ENTRY.build(
-            {n: v for n, v in batch.items() if n != "record_count"}, strict=False
-        )
+        changed = {n: v for n, v in batch.items() if n != "record_count"}
+        return LOG_ENTRY.build(changed, strict=False)
 
     monkeypatch.setattr(conversion, "recompress", wrong)
     (row,) = LogDirectory(SOURCE).convert(tmp_path / "out", codec="zstd").to_pylist()
