@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from codecgen.runtime.located_bytes import Limits
@@ -18,7 +18,7 @@ from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey,
 from kafka_log.disk.files import PassedOver, line_of, of_topics
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.disk.replicas import one_of_each
-from kafka_log.disk.tiers import with_tiers
+from kafka_log.disk.tiers import copied_from, with_tiers
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -68,22 +68,31 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
 
 
 def say_counted(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Say on stderr which batches are counted although they lie before the start of their log; nothing if there are none."""
+    """Say on stderr which batches are counted although they lie before the start of their log, and which are counted twice; nothing if there are
+    none."""
     if places := _before_starts(partitions, selection):
         print_message(
             f"counted too, though consumers do not get what lies before the start of a log: {places}"
         )
+    copied = (f"{utf8(p.topic)}-{p.partition} from {base}" for p, base in copied_from(partitions))
+    if places := _listed(copied):
+        print_message(f"counted twice, in tiered storage and in live segments: {places}")
 
 
 def _before_starts(partitions: Sequence[Partition], selection: Selection) -> str:
     """Return partitions that have records before the start of their log, with these starts; "" if there are none."""
     starts = LogStarts()
-    places = [
+    return _listed(
         f"{utf8(p.topic)}-{p.partition} before {start}"
         for p in with_tiers(partitions)
         if (start := starts.of(p)) is not None
         and ((low := selection.of(p.segments).offsets[0]) is None or low < start)
-    ]
+    )
+
+
+def _listed(found: Iterable[str]) -> str:
+    """Return the first places, and how many more there are."""
+    places = list(found)
     more = f" and {len(places) - PLACES_SAID} more" if len(places) > PLACES_SAID else ""
     return f"{', '.join(places[:PLACES_SAID])}{more}"
 

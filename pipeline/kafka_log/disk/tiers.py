@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 
 from codecgen.runtime.errors import CodecError
@@ -43,6 +43,20 @@ def with_tiers(partitions: Iterable[Partition], known: Ends | None = None) -> li
             out.append(replace(partition, segments=(*before, *live), error=error))
         remote[partition.key] = []  # they are read with the first
     return out
+
+
+def copied_from(partitions: Iterable[Partition]) -> Iterator[tuple[Partition, int]]:
+    """Yield the live partitions whose live segments lie in tiered storage too, each with the first base offset of which that is known by the names of
+    files."""
+    found = list(partitions)
+    last: dict[tuple[str, int], int] = {}
+    for partition in found:
+        for segment in partition.segments if partition.state == "remote" else ():
+            last[partition.key] = max(last.get(partition.key, 0), segment.base_offset)
+    for partition in found:
+        live = [s.base_offset for s in partition.segments if s.state == "live" and s.is_named]
+        if live and live[0] <= last.get(partition.key, -1):
+            yield partition, live[0]
 
 
 def copies_first(partitions: Iterable[Partition]) -> list[Partition]:

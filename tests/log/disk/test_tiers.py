@@ -198,6 +198,22 @@ def test_verbs_say_which_records_lie_before_the_log_start(
         assert main(["stat", str(trimmed), *more]) == 0
         shown = capsys.readouterr()
         assert ("before the start of a log: t-0 before 40" in shown.err) == said
+    assert "counted twice" not in shown.err
+
+
+def test_stat_says_what_it_counts_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    remote(tmp_path, 0, 0, 50)
+    local(tmp_path, 50, 80)
+    local(tmp_path, 80, 90)
+    command = ["stat", str(tmp_path), "--by", "topic"]
+    assert main([*command, "--include", "remote"]) == 0
+    assert "counted twice" not in capsys.readouterr().err
+    remote(tmp_path, 1, 50, 80)
+    assert main([*command, "--include", "remote"]) == 0
+    err = capsys.readouterr().err
+    assert "counted twice, in tiered storage and in live segments: t-0 from 50" in err
+    assert main(command) == 0
+    assert "counted twice" not in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- replicas
