@@ -17,7 +17,6 @@ ALLOWED = {
     "TRANSACTION_INDEX",  # a file, which is read as a whole
     "METADATA_RECORD",  # frames: values of Kafka's own topics are no matter of their batches either
     "REMOTE_LOG_METADATA_RECORD",
-    "RECORD_BATCH",  # what is converted becomes record batches, whatever it was
 }
 
 

@@ -10,7 +10,6 @@ from kafka_log.cli.common import GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
 from kafka_log.disk.directory import Segment
 from kafka_log.report import damage_lines
-from kafka_log.report.printing import printable
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import damage
 
@@ -50,4 +49,8 @@ def on_stderr(line: str) -> None:
 
 def say(out: BinaryIO, line: str) -> None:
     """Write a line among the rows. Escape what a terminal would not print."""
-    out.write(printable(line).encode() + b"\n")
+    if not line.isprintable():
+        from kafka_log.report.printing import printable  # takes time to load
+
+        line = printable(line)
+    out.write(line.encode() + b"\n")
