@@ -203,9 +203,13 @@ def test_damage_in_the_compressed_bytes_says_where() -> None:
         ({"attributes": {"compression": "lzo"}, "records": []}, "attributes.compression", "'lzo'"),
         ({"attributes": {"compresion": 1}, "last_offset_delta": 0}, "attributes", "'compresion'"),
         ({"records": [{"offset_delta": 0, "key": "text"}]}, "records[0].key", "bytes are needed"),
-        ({"records": [{"key": b""}]}, "last_offset_delta", "a value is needed"),
-        ({"records": [{"key": b""}], "last_offset_delta": 0}, "records[0].offset_delta", "needed"),
+        ({"records": []}, "last_offset_delta", "a value is needed"),
+        ({"records": [{"offset": "7"}]}, "records[0].offset", "a number is needed, not '7'"),
+        ({"records": [{"timestamp_delta": "7"}, {}]}, "records[0].timestamp_delta", "needed"),
+        ({"records": [{"offset_delta": "7"}]}, "last_offset_delta", "a whole number is needed"),
         ({"records": 3, "last_offset_delta": 0}, "records", "a list is needed"),
+        ({"records": 3}, "last_offset_delta", "a value is needed"),
+        ({"records": ["x", "y"], "last_offset_delta": 1}, "records[0]", "a mapping"),
     ],
 )
 def test_build_errors(value: dict[str, Any], path: str | None, reason: str) -> None:

@@ -228,19 +228,27 @@ def contain(value: Any) -> Any:
 
 def end_of(items: Any, index: int, *names: str) -> Any:
     """A field of the first (0) or the last (-1) element of an array; None when there is none."""
-    if not items:
+    if not items or not isinstance(items, list | tuple):
         return None
     return value_at(items[index], *names)
 
 
 def max_of(items: Any, *names: str) -> Any:
-    """Return the largest value of a field of the elements of an array; None if there are no elements."""
-    return max((value_at(item, *names) for item in items), default=None) if items else None
+    """Return the largest number that a field of the elements of an array has; None if one has none, or there are no elements."""
+    return max(_numbers(items, names), default=None)
 
 
 def min_of(items: Any, *names: str) -> Any:
-    """Return the smallest value of a field of the elements of an array; None if there are no elements."""
-    return min((value_at(item, *names) for item in items), default=None) if items else None
+    """Return the smallest number that a field of the elements of an array has; None if one has none, or there are no elements."""
+    return min(_numbers(items, names), default=None)
+
+
+def _numbers(items: Any, names: tuple[str, ...]) -> list[int]:
+    """The numbers of a field; none where the values of a build are no elements with numbers: its codec says so."""
+    if not isinstance(items, list | tuple):
+        return []
+    found = [value_at(item, *names) for item in items]
+    return found if all(isinstance(value, int) for value in found) else []
 
 
 def value_at(value: Any, *names: str) -> Any:
