@@ -295,7 +295,13 @@ QUESTIONS = (
         ["producers"],
         ["keys"],
     ),
-    *(["groups"], ["groups", "--states"], ["dump", "--control-records"], ["dump", "--batches"]),
+    *(
+        ["metadata"],
+        ["groups"],
+        ["groups", "--states"],
+        ["dump", "--control-records"],
+        ["dump", "--batches"],
+    ),
 )
 
 
