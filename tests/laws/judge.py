@@ -64,7 +64,7 @@ def judge(world: World, thorough: int = 1) -> Verdict:
         with _in_time(SECONDS * thorough):
             _laws(world, model, r, thorough, verdict)
     except Exception as error:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         shown = "".join(traceback.format_exception(error))
         verdict.finding = Finding(name_of(error), shown, text)
     return verdict
@@ -72,18 +72,18 @@ def judge(world: World, thorough: int = 1) -> Verdict:
 
 @contextmanager
 def _in_time(seconds: float) -> Iterator[None]:
-    """Raises Broken when it takes longer, where the system has timers."""
+    """Raise Broken if the block takes more than `seconds` of this process's processor time."""
 
     def late(*_: object) -> None:
-        raise Broken(f"no end after {seconds} seconds")
+        raise Broken(f"no end after {seconds} s of processor time")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _laws(world: World, model: object, r: random.Random, thorough: int, verdict: Verdict) -> None:
