@@ -70,19 +70,6 @@ def test_every_how_to_is_in_the_table() -> None:
     assert set(linked) == {page.name for page in console_pages.HOW_TO}
 
 
-@pytest.mark.parametrize(
-    "page", (*console_pages.TOOL, *console_pages.HOW_TO), ids=lambda page: page.stem
-)
-def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text(encoding="utf-8")):
-        path, _, mark = target.partition("#")
-        home = (page.parent / path).resolve()
-        assert home.exists(), target
-        headings = re.findall(r"^#+ (.+)$", home.read_text(encoding="utf-8"), re.M) if mark else []
-        anchors = {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in headings}
-        assert not mark or mark in anchors, target
-
-
 def test_a_command_that_goes_on_in_the_next_line(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     block = "```console\n$ printf '%s\\n' a \\\n    b \\\n    | tr a-z A-Z\n{}$ echo c\n{}```\n"

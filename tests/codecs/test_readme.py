@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.codecs.tree import Tree
 from tests.paths import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
-LINK = re.compile(r"\]\((?!https?:)([^)#]+)(#[^)]*)?\)")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]*)?\)")
 
 
 def section(title: str) -> str:
@@ -113,5 +114,19 @@ def test_arrow_in_three_lines(tmp_path: Path) -> None:
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     pictures = re.findall(r'src="([^":]+)"', text)
-    for target in [*(target for target, _ in LINK.findall(text)), *pictures]:
-        assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+    for target, mark in [*LINK.findall(text), *((picture, "") for picture in pictures)]:
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), f"{page}: {target}"
+        assert not mark or mark in anchors(path), f"{page}: {target}{mark}"
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """Return the marks that a link to `page` may have, as GitHub makes them of headings."""
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    named = re.findall(r'<a id="([^"]+)"', text)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    titles = [re.sub(r"\]\([^)]*\)", "", heading).lower() for heading in headings]
+    return {f"#{name}" for name in named} | {
+        "#" + re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles
+    }
