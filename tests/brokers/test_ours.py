@@ -27,7 +27,9 @@ pytestmark = pytest.mark.broker
 @pytest.mark.parametrize("logs", ["kafka4_logs", "kafka28_logs"])
 def test_we_read_what_a_consumer_read(logs: str, request: pytest.FixtureRequest) -> None:
     made: Made = request.getfixturevalue(logs)
-    for name, expected in made.expected["partitions"].items():
+    partitions = made.expected["partitions"]
+    assert {"codecs-4", "transactions-0", "segments.small-1"} <= partitions.keys()
+    for name, expected in partitions.items():
         found = partition(made.log_dir, name)
         assert sums(found, "kafka") == expected["on_disk"], name
         if "read_uncommitted" in expected:
@@ -168,6 +170,7 @@ def test_rebuilt_segments_are_read_the_same(
                 copies.append(target)
     changing = {"position", "sizeInBytes", "crc", "iteratedBytes"}
     read = java_read_many([*originals, *copies])
+    assert originals
     for i, path in enumerate(originals):
         before, after = (
             [{k: v for k, v in row.items() if k not in changing} for row in rows_]

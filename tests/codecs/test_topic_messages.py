@@ -72,7 +72,8 @@ def test_the_fields_are_those_of_kafka(name: str, version: int) -> None:
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
 def test_what_kafka_writes_is_read_and_written_again(name: str, version: int) -> None:
     layout = codec(name, version)
-    for example in MESSAGES[name]["examples"][str(version)]:
+    message = MESSAGES[name]
+    for example in [message["unset"][str(version)], *message["examples"][str(version)]]:
         data = prefix(name, version) + bytes.fromhex(example)
         assert layout.build(layout.parse(data)) == data
 

@@ -106,7 +106,9 @@ def test_entries_of_segments_are_of_their_types(stubs: Stubs, root: Path) -> Non
 
 
 def test_properties_are_of_their_types(stubs: Stubs) -> None:
-    for path in [*SAMPLES.rglob("meta.properties"), *VECTORS.rglob("meta.properties")]:
+    paths = [*SAMPLES.rglob("meta.properties"), *VECTORS.rglob("meta.properties")]
+    assert {path.parent.name for path in paths} >= {"kafka-2.8", "kafka-4.x"}
+    for path in paths:
         assert not stubs.wrong("META_PROPERTIES", META_PROPERTIES.parse(path.read_bytes()))
 
 
