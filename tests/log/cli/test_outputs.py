@@ -23,7 +23,7 @@ PLACES = {
 }
 MORE = {
     "cut": ["--offsets", "0:10"],
-    "coordinator": ["--in", str(BROKER)],
+    "coordinator": [str(BROKER)],
     "txn": ["--now", "2026-11-22"],
 }
 WRITING = ("export", "salvage", "cut", "reindex", "convert")
