@@ -4463,4 +4463,4 @@ KERNELS: Any = decode_payloads
 """The loop over payloads."""
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -27,4 +27,4 @@ PRODUCER_IDS = PayloadView(
 __all__ = ["PRODUCER_IDS"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

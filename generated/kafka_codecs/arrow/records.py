@@ -182,4 +182,4 @@ RECORDS = View(
 __all__ = ["RECORDS"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

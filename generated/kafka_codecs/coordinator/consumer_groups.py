@@ -619,4 +619,4 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: Choice = Choice(
 ConsumerGroupRegularExpressionValue = ConsumerGroupRegularExpressionValueV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -211,4 +211,4 @@ SHARE_GROUP_STATE_VALUE = {
 ShareGroupStateValue = ShareSnapshotValue | ShareUpdateValue
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

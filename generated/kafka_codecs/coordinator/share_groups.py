@@ -442,4 +442,4 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: Choice = Choice(
 ShareGroupStatePartitionMetadataValue = ShareGroupStatePartitionMetadataValueV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

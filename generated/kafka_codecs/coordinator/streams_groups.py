@@ -742,4 +742,4 @@ STREAMS_GROUP_TOPOLOGY_VALUE: Choice = Choice(
 StreamsGroupTopologyValue = StreamsGroupTopologyValueV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

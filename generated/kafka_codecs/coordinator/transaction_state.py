@@ -224,4 +224,4 @@ TRANSACTION_STATE_VALUE = {TransactionStateRecordType.TRANSACTION_LOG: TRANSACTI
 TransactionStateValue = TransactionLogValue
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

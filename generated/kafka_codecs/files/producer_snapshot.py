@@ -81,4 +81,4 @@ PRODUCER_SNAPSHOT: Choice = Choice(
 ProducerSnapshot = ProducerSnapshotV1
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

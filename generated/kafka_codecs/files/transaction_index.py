@@ -35,4 +35,4 @@ TRANSACTION_INDEX = Layout(
 TransactionIndex = TRANSACTION_INDEX.parsed_class
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -100,4 +100,4 @@ LEADER_CHANGE_MESSAGE = {0: LEADER_CHANGE_MESSAGE_V0, 1: LEADER_CHANGE_MESSAGE_V
 LeaderChangeMessage = LeaderChangeMessageV0 | LeaderChangeMessageV1
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -52,4 +52,4 @@ SNAPSHOT_FOOTER_RECORD = {0: SNAPSHOT_FOOTER_RECORD_V0}
 SnapshotFooterRecord = SnapshotFooterRecordV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -558,4 +558,4 @@ UNREGISTER_CONTROLLER_RECORD = {0: UNREGISTER_CONTROLLER_RECORD_V0}
 UnregisterControllerRecord = UnregisterControllerRecordV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

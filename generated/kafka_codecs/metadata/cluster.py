@@ -281,4 +281,4 @@ ABORT_TRANSACTION_RECORD = {0: ABORT_TRANSACTION_RECORD_V0}
 AbortTransactionRecord = AbortTransactionRecordV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -213,4 +213,4 @@ REMOVE_ACCESS_CONTROL_ENTRY_RECORD = {0: REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0}
 RemoveAccessControlEntryRecord = RemoveAccessControlEntryRecordV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

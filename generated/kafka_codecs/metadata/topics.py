@@ -444,4 +444,4 @@ CLEAR_ELR_RECORD = {0: CLEAR_ELR_RECORD_V0}
 ClearElrRecord = ClearElrRecordV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

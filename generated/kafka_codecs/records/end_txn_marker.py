@@ -26,4 +26,4 @@ END_TXN_MARKER = {0: END_TXN_MARKER_V0}
 EndTxnMarker = EndTxnMarkerV0
 
 
-__made_for__ = {"language": 1, "runtime": (1, 3), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
