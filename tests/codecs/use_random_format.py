@@ -464,7 +464,8 @@ def read_before() -> dict[str, str]:
     """What is read from every sample and every reference segment, but those whose magic bytes are of no format: digests."""
     out = {}
     for path in sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")]):
-        if path.stem in ("v2-magic-3", "v2-magic-127"):  # Kafka takes these for its newest format
+        # Kafka takes these for its newest format; after a wrong length the magic byte is any byte.
+        if path.stem in ("v2-magic-3", "v2-magic-127", "v2-length-plus-1"):
             continue
         for reader in (SegmentReader(path), BlockReader(path, policy="strict", engine="arrow")):
             text = json.dumps(list(objects(reader, records=False)))
