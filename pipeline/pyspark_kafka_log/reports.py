@@ -101,7 +101,7 @@ class ReportReader(DataSourceReader):
         return offsets_of(partition, self.options, starts) if partition.segments else EVERYTHING
 
     def _directories(self, found: Survey) -> tuple[Path, ...]:
-        """The log directories among and below the paths; none where topics are chosen."""
+        """Return the log directories among and below the paths; none if topics are chosen."""
         options = self.options
         if (options.subscribe, options.subscribe_pattern, options.assign) != (None, None, None):
             return ()

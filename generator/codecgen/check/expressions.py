@@ -48,7 +48,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """What is put into the elements of an array is a number, less a number of the layout around it."""
+    """Check that a fill takes a number of an element, less a number of the layout that holds the array."""
     array, base = field_of(layout, fill.array), field_of(layout, fill.base)
     if array is None or not isinstance(array.type, ArrayType):
         message = (
@@ -105,7 +105,7 @@ def _rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """What ascends is a number that every element of an array of the layout has."""
+    """Check that a rule `ascending` names a number that every element of an array of the layout has."""
     help = "write the array and a field of its elements: `ascending: items_.number`"
     where = expression_span(scope.model, path)
     resolver = Resolver(maximum_of(path), scope)

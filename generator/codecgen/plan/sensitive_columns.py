@@ -29,7 +29,7 @@ def sensitivity(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Sensitive | None:
 
 
 def _values(view: ViewPlan | PayloadPlan) -> Iterator[Mapping[str, Value]]:
-    """What the columns are made of, in each case."""
+    """Yield the values that the columns of each case are computed from."""
     if isinstance(view, ViewPlan):
         yield from (case.values for case in view.cases)
         return
@@ -59,7 +59,7 @@ def _secrets(values: Mapping[str, Value], value: Value) -> Iterator[Sensitive]:
 
 
 def _fields(value: object) -> Iterator[FieldValue]:
-    """The fields whose content a value shows: not those that it only compares."""
+    """Yield the fields whose content a value shows, without fields that it only compares."""
     if isinstance(value, FieldValue):
         yield value
     elif isinstance(value, tuple):

@@ -244,7 +244,7 @@ def min_of(items: Any, *names: str) -> Any:
 
 
 def _numbers(items: Any, names: tuple[str, ...]) -> list[int]:
-    """The numbers of a field; none where the values of a build are no elements with numbers: its codec says so."""
+    """Return the number that a field has in each element; an empty list if an element has none."""
     if not isinstance(items, list | tuple):
         return []
     found = [value_at(item, *names) for item in items]

@@ -204,7 +204,7 @@ def rule(name: str, r: Record, span: Span) -> Rule:
 
 
 def fills(value: object) -> Iterator[Fill]:
-    """What builders put into the elements of arrays."""
+    """Return what builders put into the elements of arrays."""
     for array, fields in entries(value):
         for name, r in entries(fields):
             yield Fill(

@@ -251,7 +251,7 @@ class Layout:
         return tuple(f.in_versions((version,)) for f in there)
 
     def fills_of(self, array: str, version: int | None) -> tuple[Fill, ...]:
-        """What builders put into the elements of an array in a version of the layout."""
+        """Return what builders put into the elements of an array in a version of the layout."""
         there = {f.name for f in self.fields_of(version)}
         return tuple(fill for fill in self.fills if fill.array == array and fill.base in there)
 

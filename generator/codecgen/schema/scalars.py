@@ -34,12 +34,12 @@ class Scalar:
 
     @property
     def least(self) -> int:
-        """The fewest bytes that it takes."""
+        """Return the fewest bytes that a value takes."""
         return 1 if self.kind == "varint" else self.width
 
     @property
     def most(self) -> int:
-        """The most bytes that it takes."""
+        """Return the most bytes that a value takes."""
         return -(-self.bits // 7) if self.kind == "varint" else self.width
 
     @property

@@ -67,7 +67,7 @@ def literal(value: int | str | bytes) -> str:
 
 
 def sensitive_code(head: str, found: Sensitive) -> Call:
-    """The call that makes such an object, ``head`` being the name of its class."""
+    """Return the call that makes a `Sensitive`; `head` is the name of its class."""
     if found.named_by is None:
         return call(head)
     endings = tuple(("", string(ending)) for ending in found.endings)

@@ -109,7 +109,7 @@ def _with_engine(
 
 
 def _wanted(chosen: Selection) -> HeaderMasks | None:
-    """Which batches are wanted; None: all. Raises ValueError for what headers do not say."""
+    """Return the selection of batches, None for all. Raise ValueError for filters that headers cannot answer."""
     if not chosen.batches().skips:
         return None
     from kafka_log.segment.row_masks import HeaderMasks
@@ -205,7 +205,7 @@ def _end_of(part: Any) -> int:
 
 
 def _rows(options: argparse.Namespace, out: BinaryIO) -> _Sink:
-    """What puts columns."""
+    """Return the output that writes columns."""
     from kafka_log.report.batch_rows import BatchTable
     from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
     from kafka_log.report.text_rows import TextRows

@@ -175,7 +175,7 @@ def _listed(paths: Paths) -> list[Path]:
 
 
 def _all(places: Sequence[Path], unreadable_raises: bool) -> tuple[list[Partition], Layout]:
-    """All partitions in whatever state, sorted; and what lies beside them."""
+    """Return all partitions, whatever their state, sorted, and what lies beside them."""
     found: dict[tuple[Path, str], Partition] = {}
     roots: dict[Path, Path] = {}
 
@@ -264,7 +264,7 @@ def _those(
 
 
 def _layout(path: Path, read: Callable[[Path], Partition]) -> Layout:
-    """What lies in and below a path. Raises DirectoryError, OSError."""
+    """Return what lies in and below a path. Raise DirectoryError or OSError."""
     if path.is_file():
         return Layout(partitions=[_single(path)])
     if not path.is_dir():

@@ -36,7 +36,7 @@ def _data(arrays: Arrays, name: str) -> Any:
 
 
 def _once(arrays: Arrays, values: Any) -> Any:
-    """Numbers of whole batches: of one with records of several hours in the row of the newest."""
+    """Return values of whole batches where they count once: in the row of the newest record of each batch."""
     return np.where(arrays[IS_REST], 0, values).astype(np.int64)
 
 

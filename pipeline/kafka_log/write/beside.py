@@ -25,7 +25,7 @@ class OutError(DirectoryError):
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[OutputFile]:
-    """A file that takes its name when it is whole, and is gone when it does not become so."""
+    """Open a file that takes its name once it is whole, and is removed if it does not become so."""
     partial = staged_path(path)
     try:
         with open_output(partial) as file:

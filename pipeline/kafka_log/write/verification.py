@@ -142,7 +142,7 @@ class _Rows:
 
     @property
     def left(self) -> bool:
-        """Whether rows are held."""
+        """Return whether rows are held."""
         return self._held is not None and self._held.num_rows > 0
 
     def fill(self) -> int:

@@ -27,11 +27,11 @@ class BuildTypes(ValueTypes):
     """The types of the values of fields that a builder takes. What was parsed is taken too."""
 
     def values_of(self, keys: Iterable[Key]) -> str:
-        """The values of layouts in some versions. (Unions have no names: they would be missing where a program runs.)"""
+        """Return the type of the values of layouts in some versions. (Unions have no names: they would be missing where a program runs.)"""
         return " | ".join(self.refer(key[0], self.names.values(key)) for key in keys)
 
     def built_fields(self, plan: LayoutPlan) -> list[tuple[str, str]]:
-        """The names and types of the fields that a caller gives."""
+        """Return the names and types of the fields that a caller gives."""
         out = []
         filled = self.filled_by_others(plan)
         for fp in plan.fields:
@@ -44,7 +44,7 @@ class BuildTypes(ValueTypes):
         return out
 
     def filled_by_others(self, plan: LayoutPlan) -> set[str]:
-        """The fields of a layout that are filled in where it is an element of an array of another layout."""
+        """Return the fields of a layout that another layout fills in when it holds this one as an element."""
         return {
             fill.target
             for plans in self.plan.versions.values()
@@ -55,7 +55,7 @@ class BuildTypes(ValueTypes):
         }
 
     def is_needed(self, fp: FieldPlan) -> bool:
-        """Whether a builder refuses values without the field."""
+        """Return whether a builder refuses values without the field."""
         f = fp.field
         worked_out = f.measures is not None or f.counts is not None or f.checksum is not None
         settled = f.const is not None or f.is_version or f.default is not None or f.tag is not None
@@ -66,7 +66,7 @@ class BuildTypes(ValueTypes):
         return self.or_none(self.taken_type(plan, fp, fp.field.type), self.may_be_null(fp))
 
     def taken_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
-        """The type of the values that are not null."""
+        """Return the type of the values of a field that are not null."""
         match type_:
             case ScalarType():
                 return self.taken_scalar(type_)
@@ -104,11 +104,11 @@ class BuildTypes(ValueTypes):
         return self.bit_type(m) if m.enum is None else self.taken_enum(m.enum)
 
     def built_bits(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        """The type of the members of bits."""
+        """Return the type of the members of bits."""
         return self.inner(self.class_of(plan.name, plan.version), f"{fp.name}_values")
 
     def taken_layouts(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        """The layouts that may stand in a field, or be its elements: their values, or what was parsed."""
+        """Return the type of the layouts that a field or its elements may hold: built or parsed values."""
         type_ = fp.field.type
         inner = type_.element if isinstance(type_, ArrayType) else type_
         held = self.held(plan, type_)
@@ -119,9 +119,9 @@ class BuildTypes(ValueTypes):
         return f"{values} | {self.held_type(plan, fp)}"
 
     def filled(self, plan: LayoutPlan, array: str) -> dict[str, str]:
-        """What a caller may give in elements of an array, by the fields in whose place it stands."""
+        """Return the names that a caller may give in elements of an array instead of the fields that are filled in."""
         return {fill.target: fill.given for fill in plan.layout.fills_of(array, plan.version)}
 
     def built_element(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        """The type of the elements of an array in which a caller may give other names."""
+        """Return the type of the elements of an array in which a caller may give other names."""
         return self.inner(self.class_of(plan.name, plan.version), f"{fp.name}_values")

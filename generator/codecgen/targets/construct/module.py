@@ -212,7 +212,7 @@ class Module(TextCodecs):
         )
 
     def fills(self, plan: LayoutPlan, array: str) -> Code | None:
-        """What builders put into the elements of an array."""
+        """Return the code for what builders put into the elements of an array, None for nothing."""
         items: list[tuple[str, Code]] = []
         for fill in plan.layout.fills_of(array, plan.version):
             names = map(string, (fill.target, fill.given, fill.base))

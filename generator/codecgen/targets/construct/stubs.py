@@ -129,7 +129,7 @@ class Stub(BuildTypes):
         self.values.append(f"{symbol(plan.name, plan.version)}: {entry}[{name}, {values} | {name}]")
 
     def built(self, plan: LayoutPlan) -> str:
-        """The types of the values that a builder takes for a layout in one version. The name of that of the whole."""
+        """Print the types of the values that a builder takes for one version of a layout, and return the name of the outermost type."""
         name = self.values_of([(plan.name, plan.version)])
         for fp in plan.fields:
             if isinstance(fp.field.type, BitsType):
@@ -144,7 +144,7 @@ class Stub(BuildTypes):
         return name
 
     def typed_dict(self, name: str, fields: list[tuple[str, str]], base: str = "") -> None:
-        """A mapping that only type checkers know."""
+        """Print a mapping that only type checkers know."""
         base = base or self.use("typing", "TypedDict")
         lines = [
             f"@{self.use('typing', 'type_check_only')}",

@@ -154,7 +154,7 @@ def _names(site: Site, name: str, spelled: str | None) -> Phrase:
 
 
 def _secret(found: Sensitive) -> str | Phrase:
-    """Which values are secrets, as a sentence."""
+    """Return a sentence that says which values are secrets."""
     if found.named_by is None:
         return "A secret."
     endings = join([code(ending) for ending in found.endings], ", ")

@@ -142,7 +142,7 @@ def _unless(is_checked: bool) -> str:
 
 
 def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:
-    """What lies in a broker's log directory beside its partitions; meta.properties. Raises OSError."""
+    """Check `meta.properties` and what lies beside the partitions of a log directory. Raise OSError."""
     there = sorted(directory.iterdir())
     is_tier = not any(path.name == META or parse_name(path) for path in there)
     for path in there:

@@ -273,7 +273,7 @@ class TransactionIndexCheck(Check):
         )
 
     def _markers(self, walked: Walked) -> Markers:
-        """The markers of a segment. ``begun`` knows the transactions that are open."""
+        """Return what reads the transaction markers of a segment. `begun` knows the transactions that are open."""
         headers = walked.headers
         span = headers.last - headers.first + 1
         data = (headers.count >= 0) & ~headers.is_control

@@ -134,7 +134,7 @@ class RowRules:
             self.ascending.append((rule, f.name, known))
 
     def before(self, code: Builder) -> None:
-        """Begin: variables of no row."""
+        """Initialize the variables that hold what rules ask of all rows."""
         for variable in self.fields.extremes.values():
             code.assign(variable, 0)
 
@@ -157,7 +157,7 @@ class RowRules:
                     code.assign(variable, value)
 
     def after(self, reader: FieldReader, code: Builder, apply: Expr, is_empty: Expr) -> None:
-        """Look at the rows all together."""
+        """Check the rules that ask for all rows, after the last row."""
         if not self.breaches:
             return
         with code.when(all_of([apply, invert(is_empty)])):

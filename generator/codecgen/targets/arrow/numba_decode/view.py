@@ -111,7 +111,7 @@ class Kernels:
         return fields
 
     def row_rules(self, case: CasePlan, variables: Variables) -> RowRules:
-        """What the rows of an entry have to meet all together."""
+        """Return the rules that the rows of an entry have to meet together."""
         return RowRules(case, RowFields(self.plan, case.entry, ENTRY, variables, case))
 
     def refused(self, fields: Fields, case: CasePlan) -> list[Expr]:

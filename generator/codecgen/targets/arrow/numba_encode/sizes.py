@@ -96,7 +96,7 @@ def count_of(op: Count, variables: Variables) -> Expr:
 
 
 def fixed_size_of(op: WriteOp) -> int:
-    """The bytes of an operation around rows, where they are always the same; 0 where they vary."""
+    """Return the bytes that an operation takes around rows if they never vary, else 0."""
     match op:
         case Absent() | Rows():
             return 0

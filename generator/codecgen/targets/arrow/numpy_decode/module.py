@@ -97,7 +97,7 @@ class Readers(ElementReader):
         return either(found) if found else None
 
     def rules_of(self, case: CasePlan) -> CaseRules:
-        """The rules that are applied to the entries of a case."""
+        """Return the rules that are applied to the entries of a case."""
         fields = RuleFields(self.plan, case.entry, Locals(), case, self.row)
         rules = CaseRules(case, fields)
         self.fields[case.number].used |= fields.used
@@ -357,7 +357,7 @@ class Readers(ElementReader):
             yield "ascending", Several(tuple(map(Text, rules.ascending)))
 
     def rule(self, case: CasePlan, rule: RulePlan, condition: Expr) -> str:
-        """A function that says where a rule holds. Its name."""
+        """Print a function that tells where a rule holds, and return its name."""
         code = Builder()
         code.give(condition)
         name = self.names.new(f"{rule.name}_in_{case.entry.name.replace('.', '_')}")
