@@ -24,8 +24,8 @@ from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.source import KafkaLogReader, Task
-from tests.spark.growing_logs import Growing
 from tests.spark.test_stream_laws import grow, stream, told
+from tests.support.growing_logs import Growing
 
 from .logs import numbered, write
 from .test_source import load

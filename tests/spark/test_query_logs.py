@@ -14,8 +14,8 @@ from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.query_logs import QueryLogs
-from tests.spark.growing_logs import Growing
 from tests.spark.test_stream_laws import expected
+from tests.support.growing_logs import Growing
 
 from .logs import batch, build, numbered, write
 

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.growing_logs import Growing
 from tests.spark.processes import environment
+from tests.support.growing_logs import Growing
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

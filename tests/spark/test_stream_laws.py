@@ -16,7 +16,7 @@ from kafka_log.tables import batch_places, progress
 from kafka_log.tables.splits import Scan, read_splits
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError, LogStream
-from tests.spark.growing_logs import Growing
+from tests.support.growing_logs import Growing
 
 QUICK, MANY = 8, 150
 

@@ -26,11 +26,11 @@ from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
 from tests.log.disk.test_tiers import IDS, TIER, local, remote
-from tests.spark.growing_logs import Growing
 from tests.spark.logs import batch, build, numbered, write
 from tests.spark.test_stream import offsets as written
 from tests.spark.test_stream import ran
 from tests.spark.test_stream_laws import Row, expected, grow, rows, stream, told
+from tests.support.growing_logs import Growing
 from tests.support.stores import counted
 
 # ---------------------------------------------------------------- tiers
