@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.source import KafkaLogReader
 from tests.paths import SAMPLES
+from tests.support.growing_logs import Growing
+from tests.support.stores import counted, put
 
 from .logs import TIME, batch, build, flipped, numbered, vector, write
 
@@ -378,3 +381,22 @@ def test_filters_on_columns_of_a_view_leave_its_topic_in() -> None:
     options = parse({"path": str(SAMPLES / "kafka-4.x"), "view": "offsets"})
     query = pushed([("topic", "=", "codecs"), ("partition", "=", 0)])
     assert plan(options, query) == plan(options) != []
+
+
+def test_a_plan_of_committed_records_asks_a_store_once_for_each_segment(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    for i in range(2):
+        growing = Growing(tmp_path / f"t-{i}", random.Random(i))
+        for _ in range(6):
+            for _ in range(10):
+                growing.append()
+            growing.roll()
+        growing.delete()
+    here = slices(path=str(tmp_path), isolationLevel="read_committed")
+    with counted() as store:
+        put(tmp_path, "counted://b")
+        store.no_requests()
+        there = slices(path="counted://b", isolationLevel="read_committed")
+        segments = sum(len(partition.segments) for partition in discover(tmp_path))
+        assert len(store.read) <= segments + 2
+        assert [part.rows for part in there] == [part.rows for part in here]

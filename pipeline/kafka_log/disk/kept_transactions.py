@@ -30,9 +30,14 @@ from kafka_log.disk.transactions import (
     summed,
 )
 from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.places import is_url
 
 if TYPE_CHECKING:
     from kafka_log.segment.kernels import Engine
+
+WALKED = 1 << 20
+"""Bytes of a segment in a store up to which it is walked, by one request for all of them: to ask for what is kept of it, and for what
+bears that out, takes longer."""
 
 CHECKED = 8
 """Batches of one partition that are looked at, to know that its files are about them."""
@@ -42,12 +47,13 @@ _ENTRY = TRANSACTION_INDEX_ENTRY.least
 
 
 class _Doubt(Exception):
-    """What is kept is not to be believed."""
+    """What is kept is not to be believed, or a walk is as fast."""
 
 
 def kept_transactions(segments: Sequence[Segment], engine: Engine = "auto") -> Transactions | None:
     """The transactions in the segments of one partition, in the order of offsets. None where what is kept says too little, or what
-    is not so, or where batches are damaged that are looked at: then a walk over all of them tells."""
+    is not so, or where batches are damaged that are looked at: then a walk over all of them tells. None too where all segments are small and in a
+    store, and the transactions are known that are open where the log begins: a walk takes one request for each."""
     if not segments or any(not s.is_named or s.state != "live" for s in segments):
         return None
     bases = [segment.base_offset for segment in segments]
@@ -71,7 +77,12 @@ class _Kept:
         self.ends = [*(s.base_offset for s in self.segments[1:]), None]
 
     def found(self) -> Transactions:
-        at, start = self._newest()
+        walked = _small_at_end(self.segments)
+        if len(walked) == len(self.segments):
+            if self._producers(walked[0].base_offset) is not None:
+                raise _Doubt
+            walked = []  # what is kept may know of transactions that began before the log
+        at, start = self._newest(walked)
         aborted: list[Transaction] = []
         for segment, end in zip(self.segments, self.ends, strict=True):
             if segment.base_offset >= at:
@@ -88,11 +99,14 @@ class _Kept:
             raise _Doubt
         return Transactions((*aborted, *after.aborted), after.last_stable_offset, after.begun)
 
-    def _newest(self) -> tuple[int, int | None]:
-        """The newest offset at which the producers are known; inside of the last segment also the byte where it lies."""
+    def _newest(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
+        """The newest offset at which the producers are known, before any in segments that are walked; inside of the last segment also the
+        byte where it lies."""
         bases = {segment.base_offset for segment in self.segments}
+        last = self.segments[-1]
         for offset in sorted(offsets_of_snapshots(self.directory), reverse=True):
-            last = self.segments[-1]
+            if walked and offset > walked[0].base_offset:
+                continue
             if offset > last.base_offset and self._producers(offset) is not None:
                 start = _position_of(last, offset, self.engine)
                 if start is not None:
@@ -183,6 +197,14 @@ class _Kept:
             place = header.position, header.size
             if markers.kind(*place, header.magic, header.codec, header.record_count) != marker:
                 raise _Doubt
+
+
+def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """The segments at the end of a log that are small and in a store."""
+    first = len(segments)
+    while first and segments[first - 1].size <= WALKED and is_url(segments[first - 1].path):
+        first -= 1
+    return segments[first:]
 
 
 def _index(path: Path, base: int, end: int | None) -> list[Transaction] | None:

@@ -231,13 +231,16 @@ class RemotePath(os.PathLike[str]):
             raise RemoteError(errno.EROFS, "it is read only", self._url)
         if self._is_missing():
             self.stat()
-        file = RemoteFile(self)
+        file = self._file()
         return cast(BinaryIO, file if buffering == 0 else io.BufferedReader(file))
 
     def read_bytes(self) -> bytes:
         """All that is in it."""
         with self.open() as file:
             return file.read()
+
+    def _file(self) -> RemoteFile:
+        return RemoteFile(self)
 
     def _is_missing(self) -> bool:
         """Whether a listing says that it is not there."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from kafka_log.disk.directory import MAX_OFFSET, Segment, State
 from kafka_log.disk.log_start import OF_LOG, Log, LogStarts
 from kafka_log.segment.model import Policy
+from kafka_log.segment.places import is_url
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.selection import Selection, within_offsets
@@ -93,17 +95,31 @@ class PartitionRows:
         from kafka_log.disk.kept_transactions import kept_transactions  # the codecs
         from kafka_log.disk.transactions import transactions  # not for other scans
 
+        segments = _held(partition.segments)
         # Where damage is passed over, no file beside the log knows what of it will be read.
         if self._selection.raises:
-            kept = kept_transactions(partition.segments, self._engine)
+            kept = kept_transactions(segments, self._engine)
             if kept is not None:
                 return kept
         return transactions(
-            partition.segments,
+            segments,
             self._selection.policy,
             damage_raises=self._selection.raises,
             engine=self._engine,
         )
+
+
+def _held(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """The segments of a partition. Of files in a store what is read is kept, and small ones are read whole: each request takes its time."""
+    if not any(is_url(segment.path) for segment in segments):
+        return segments
+    from kafka_log.segment.held_files import HeldBlocks, HeldPath  # fsspec
+
+    blocks = HeldBlocks()
+    return [
+        replace(s, path=cast(Path, HeldPath(cast(Any, s.path), blocks))) if is_url(s.path) else s
+        for s in segments
+    ]
 
 
 def _from(start: int, offsets: Range) -> Range:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pytest
@@ -17,12 +19,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError
+from kafka_codecs import TRANSACTION_INDEX
 from kafka_log import LogDirectory, discover, read_table, scan, scan_batches, write_segment
-from kafka_log.segment import remote_files
+from kafka_log.disk import kept_transactions
+from kafka_log.disk.directory import Partition
+from kafka_log.disk.transactions import Transactions, transactions
+from kafka_log.segment import held_files, remote_files
+from kafka_log.segment.held_files import HeldBlocks, HeldPath
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.remote_files import BLOCK, FIRST, SECTOR
 from kafka_log.segment.remote_paths import RemotePath
+from kafka_log.tables.committed import Known, PartitionRows
+from kafka_log.tables.selection import Selection
 from tests.paths import SAMPLES
+from tests.support.growing_logs import Growing
 from tests.support.stores import Counted, counted, put
 
 NAME = "00000000000000000000"
@@ -114,22 +124,122 @@ def test_a_directory_is_listed_anew(tmp_path: Path) -> None:
 @examples(60)
 @given(st.data())
 def test_any_reads_give_what_is_there(data: st.DataObject) -> None:
-    """The law of a file: what is read at a place lies there, in whatever order."""
+    """The law of a file: what is read at a place lies there, in whatever order, and whether or not others read it who keep what they read."""
     content = random.Random(2).randbytes(10_000)
-    with counted() as store, pytest.MonkeyPatch.context() as patch:
+    with counted() as store, pytest.MonkeyPatch.context() as patch, ExitStack() as files:
         for name, number in [("FIRST", 64), ("BLOCK", 512), ("GAP", 100), ("SECTOR", 128)]:
             patch.setattr(remote_files, name, number)
+        patch.setattr(held_files, "BLOCK", data.draw(st.sampled_from([512, 20_000])))
         store().pipe("/f", content)
-        with RemotePath("counted://f").open(buffering=0) as file:
+        path = RemotePath("counted://f")
+        paths = [path] if data.draw(st.booleans()) else [HeldPath(path, HeldBlocks())] * 3
+        opened = [files.enter_context(path.open(buffering=0)) for path in paths]
+        for _ in range(data.draw(st.integers(1, 20))):
+            file = data.draw(st.sampled_from(opened))
             assert file.seek(0, 2) == len(content)
-            for _ in range(data.draw(st.integers(1, 20))):
-                place = data.draw(st.integers(0, len(content) + 10))
-                count = data.draw(st.integers(0, 1500))
-                file.seek(place)
-                found = b""
-                while len(found) < count and (more := file.read(count - len(found))):
-                    found += more
-                assert found == content[place : place + count]
+            place = data.draw(st.integers(0, len(content) + 10))
+            count = data.draw(st.integers(0, 1500))
+            file.seek(place)
+            found = b""
+            while len(found) < count and (more := file.read(count - len(found))):
+                found += more
+            assert found == content[place : place + count]
+
+
+# ---------------------------------------------------------------- transactions
+
+
+def grown(directory: Path, seed: int) -> None:
+    """A partition of some segments, of which the first may be deleted."""
+    r = random.Random(seed)
+    growing = Growing(directory, r)
+    for _ in range(r.randrange(5, 40)):
+        r.choices([growing.append, growing.roll, growing.delete], [12, 3, 1])[0]()
+
+
+def committed_of(partition: Partition) -> Transactions:
+    """The transactions that a read of committed records finds."""
+    known: Known = {}
+    PartitionRows(Selection(isolation="read_committed"), known=known).of(partition)
+    [found] = known.values()
+    return found
+
+
+@examples(20)
+@given(st.lists(st.integers(0, 1 << 30), min_size=1, max_size=2))
+def test_transactions_take_a_request_for_each_segment_and_partition(seeds: list[int]) -> None:
+    """What is found is what a walk over all headers on a disk finds."""
+    with TemporaryDirectory() as directory, counted() as store:
+        for i, seed in enumerate(seeds):
+            grown(Path(directory, f"t-{i}"), seed)
+        put(Path(directory), "counted://b")
+        there, here = discover("counted://b"), discover(directory)
+        store.no_requests()
+        found = [committed_of(partition) for partition in there]
+        assert found == [transactions(partition.segments) for partition in here]
+        segments = sum(len(partition.segments) for partition in there)
+        assert len(store.read) <= segments + len(there)
+        assert len(store.read) == len(set(store.read))
+
+
+@examples(20)
+@given(st.integers(0, 1 << 30), st.integers(-1, 1500))
+def test_transactions_of_larger_segments_are_what_is_kept(seed: int, walked: int) -> None:
+    """Of each its transaction index, and a producer snapshot or the headers; and where the log ends, and some batches."""
+    with TemporaryDirectory() as directory, counted() as store, pytest.MonkeyPatch.context() as p:
+        p.setattr(kept_transactions, "WALKED", walked)
+        grown(Path(directory, "t-0"), seed)
+        put(Path(directory), "counted://b")
+        [there], [here] = discover("counted://b"), discover(directory)
+        store.no_requests()
+        assert committed_of(there) == transactions(here.segments)
+        looks = 2 * kept_transactions.CHECKED
+        assert len(store.read) <= 3 * len(there.segments) + 2 + 2 * looks
+
+
+@pytest.mark.parametrize("walked", [kept_transactions.WALKED, -1])
+def test_an_index_that_lies_is_not_believed(tmp_path: Path, walked: int) -> None:
+    """That of small segments is not read; what that of larger ones says is looked for in their batches."""
+    growing = Growing(tmp_path / "t-0", random.Random(1))
+    while sum(bool(file.aborted) for file in growing.files) < 3:
+        growing.append()
+        if growing.files[-1].aborted:
+            growing.roll()
+    [here] = discover(tmp_path)
+    paths = sorted(here.directory.glob("*.txnindex"))
+    for path in paths:
+        entries = TRANSACTION_INDEX.parse(path.read_bytes()).entries
+        entries[-1].producer_id += 100
+        path.write_bytes(TRANSACTION_INDEX.build({"entries": entries}))
+    with counted() as store, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_transactions, "WALKED", walked)
+        put(tmp_path, "counted://b")
+        [there] = discover("counted://b")
+        store.no_requests()
+        assert committed_of(there) == transactions(here.segments)
+        assert any(name.endswith(".txnindex") for name, *_ in store.read) is (walked < 0)
+
+
+def test_a_transaction_that_began_before_a_log_without_its_first_snapshot(tmp_path: Path) -> None:
+    """The newest snapshot says that it is open. The log itself has nothing of it."""
+    for seed in range(100):
+        growing = Growing(tmp_path / f"t-{seed}", random.Random(seed))
+        for _ in range(3):
+            for _ in range(6):
+                growing.append()
+            growing.roll()
+        growing.delete()
+        (growing.directory / f"{growing.start:020}.snapshot").unlink()
+        [here] = discover(growing.directory)
+        kept = kept_transactions.kept_transactions(here.segments)
+        if kept is not None and kept != transactions(here.segments):
+            break
+    else:
+        pytest.fail("no such log")
+    with counted():
+        put(growing.directory, f"counted://b/{growing.name}")
+        [there] = discover("counted://b")
+        assert committed_of(there) == kept
 
 
 # ---------------------------------------------------------------- reads that fail
