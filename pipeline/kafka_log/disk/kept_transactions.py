@@ -200,7 +200,7 @@ class _Kept:
 
 
 def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """The segments at the end of a log that are small and in a store."""
+    """Return the segments at the end of a log that are small and in a store."""
     first = len(segments)
     while first and segments[first - 1].size <= WALKED and is_url(segments[first - 1].path):
         first -= 1

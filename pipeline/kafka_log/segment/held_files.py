@@ -20,11 +20,11 @@ class HeldBlocks:
         self._blocks: OrderedDict[tuple[str, int], Block] = OrderedDict()
 
     def of(self, file: RemoteFile) -> Block | None:
-        """That of a file, if it has been read and still has that size."""
+        """Return the block of a file, if one was read when it had the same size."""
         return self._blocks.get((os.fspath(file.name), file.size))
 
     def keep(self, file: RemoteFile, block: Block) -> None:
-        """Keep that of a file, and not that of the file which was read the longest ago."""
+        """Keep the block of a file. Of more than HELD files, drop the one that was read the longest ago."""
         key = os.fspath(file.name), file.size
         self._blocks[key] = block
         self._blocks.move_to_end(key)

@@ -110,7 +110,7 @@ class PartitionRows:
 
 
 def _held(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """The segments of a partition. Of files in a store what is read is kept, and small ones are read whole: each request takes its time."""
+    """Return the segments of a partition with paths that keep what is read of files in a store: each request takes its time."""
     if not any(is_url(segment.path) for segment in segments):
         return segments
     from kafka_log.segment.held_files import HeldBlocks, HeldPath  # fsspec
