@@ -22,7 +22,6 @@ from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.source import KafkaLogReader
 from tests.paths import SAMPLES
 from tests.support.growing_logs import Growing
-from tests.support.stores import counted, put
 
 from .logs import TIME, batch, build, flipped, numbered, vector, write
 
@@ -385,6 +384,8 @@ def test_filters_on_columns_of_a_view_leave_its_topic_in() -> None:
 
 def test_a_plan_of_committed_records_asks_a_store_once_for_each_segment(tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
+    from tests.support.stores import counted, put
+
     for i in range(2):
         growing = Growing(tmp_path / f"t-{i}", random.Random(i))
         for _ in range(6):
