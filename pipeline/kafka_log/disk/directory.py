@@ -278,7 +278,7 @@ def _layout(path: Path, read: Callable[[Path], Partition]) -> Layout:
     found = find_layout(path, read)
     if any(p.segments or p.error or p.state == "live" for p in found.partitions):
         return found
-    if any(map(segment_files, found.tiers)):
+    if any(there.files or there.passed_over for there in map(files_of, found.tiers)):
         return found
     if named is not None and not found.is_log:
         return Layout(partitions=[_partition(path)], passed_over=found.passed_over)
@@ -346,14 +346,30 @@ def _named(directory: Path) -> tuple[str, int, State]:
 
 def _partition(directory: Path) -> Partition:
     topic, partition, state = _named(directory)
-    files, beyond, passed_over = files_of(directory)
+    found = files_of(directory)
     segments = _in_order(
         Segment(path, topic, partition, base, size, said if state == "live" else state)
-        for base, said, path, size in files
+        for base, said, path, size in found.files
     )
+    beyond = found.beyond
     error = UnreadableError(BEYOND, Where(file=os.fspath(beyond[0]))) if beyond else None
-    of_topic = tuple(replace(one, topic=topic) for one in passed_over)
+    # The search for log directories goes on below a directory without segments.
+    nested = _with_segments(found.directories) if segments else ()
+    of_topic = tuple(replace(one, topic=topic) for one in (*found.passed_over, *nested))
     return Partition(topic, partition, directory, segments, state, error, of_topic)
+
+
+def _with_segments(directories: Iterable[Path]) -> Iterator[PassedOver]:
+    """Yield the directories inside of a partition's directory that have segments, or cannot be listed."""
+    for directory in directories:
+        try:
+            if segment_files(directory):
+                reason = "it has segments, and lies in the directory of a partition"
+                yield PassedOver(directory, reason)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield PassedOver(directory, f"it cannot be read: {error.strerror}")
 
 
 def _single(path: Path) -> Partition:

@@ -65,21 +65,24 @@ def line_of(passed_over: Sequence[PassedOver]) -> str:
 
 
 class Found(NamedTuple):
-    """What lies in a directory: the files that have batches, lowest offsets first, those whose names say what no offset can be, and what
-    is passed over."""
+    """What lies in a directory: the files that have batches, lowest offsets first, those whose names say what no offset can be, what
+    is passed over, and the directories in it that are not hidden."""
 
     files: list[File]
     beyond: list[Path]
     passed_over: list[PassedOver]
+    directories: list[Path]
 
 
 def files_of(directory: Path) -> Found:
     """The files of a directory. Brokers delete old ones meanwhile: these are left out. Raises OSError."""
-    found = Found([], [], [])
+    found = Found([], [], [], [])
     with _scanned(directory) as entries:
         for child in entries:
             said = of_file(child.name)
             if said is None and not child.name.endswith(_ENDING):
+                if not child.name.startswith(".") and is_directory(child):
+                    found.directories.append(directory / child.name)
                 continue
             path = directory / child.name
             try:
@@ -100,7 +103,7 @@ def files_of(directory: Path) -> Found:
             if reason is not None:
                 found.passed_over.append(PassedOver(path, reason))
     passed_over = sorted(found.passed_over, key=lambda one: one.path)
-    return Found(sorted(found.files), sorted(found.beyond), passed_over)
+    return Found(sorted(found.files), sorted(found.beyond), passed_over, sorted(found.directories))
 
 
 def _scanned(directory: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
@@ -113,7 +116,7 @@ def segment_files(directory: Path) -> list[File]:
     return files_of(directory).files
 
 
-def is_directory(path: Path) -> bool:
+def is_directory(path: Path | os.DirEntry[str]) -> bool:
     """Whether there is a directory; a link that cannot be followed leads to none."""
     try:
         return path.is_dir()

@@ -122,6 +122,33 @@ def test_a_log_directory_inside_of_another_is_named(tmp_path: Path) -> None:
     assert (len(whole.found), whole.passed_over) == (3, [])
 
 
+@pytest.mark.parametrize("path", ["", "orders-0"], ids=["log directory", "partition"])
+def test_a_copy_inside_of_a_partition_is_named(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second ``cp -r orders-0 backup/orders-0`` makes one. No broker reads it."""
+    copy = tmp_path / "orders-0" / "orders-0"
+    make(tmp_path, f"orders-0/{FIRST}", f"orders-0/orders-0/{FIRST}", f"orders-0/.old/{FIRST}")
+    make(tmp_path, "orders-0/notes/readme")
+    reason = "it has segments, and lies in the directory of a partition"
+    found = survey(tmp_path / path)
+    assert [one.directory for one in found.found] == [copy.parent]
+    assert [(one.path, one.reason) for one in found.passed_over] == [(copy, reason)]
+    assert main(["dump", str(tmp_path / path)]) == 0
+    assert f"{copy} ({reason})" in capsys.readouterr().err
+    assert survey([copy, tmp_path / path]).passed_over == []
+
+
+def test_files_of_a_tier_by_other_names_are_named(tmp_path: Path) -> None:
+    """Of a tier that is a path of its own, too."""
+    ids = "A" * 22
+    name = f"kafka-tiered-storage/orders-0-{ids}/{0:020d}-{ids[1:]}B.log"
+    make(tmp_path, f"data/orders-0/{FIRST}", name)
+    tier = tmp_path / "kafka-tiered-storage"
+    for paths in (tmp_path, [tmp_path / "data", tier], tier):
+        assert [one.path for one in survey(paths, "remote").passed_over] == [tmp_path / name]
+
+
 UNREAD = {
     "a copy by date": ([f"monday/{FIRST}"], ["monday"]),
     "a copy of one partition": ([f"orders-0/monday/{FIRST}"], ["orders-0/monday"]),
