@@ -129,10 +129,13 @@ class Stat:
         columns = {name: sums.column(name) for name in sums.column_names}
         rows = len(sums)
         if has_files(by) or not by:
-            numbers = list(range(len(self.places)))
-            if "partition" not in by:
-                numbers = self.topic_numbers if by else [0] * len(numbers)
-            at = {value: i for i, value in enumerate(sums.column(0).to_pylist())}
+            if "partition" in by:
+                key, numbers = "place", list(range(len(self.places)))
+            elif by:
+                key, numbers = "topic_number", self.topic_numbers
+            else:
+                key, numbers = "all", [0] * len(self.places)
+            at = {value: i for i, value in enumerate(sums.column(key).to_pylist())}
             rows = max(numbers, default=-1) + 1 if by else 1
             order = pa.array([at.get(i) for i in range(rows)], pa.int64())
             columns = {name: column.take(order) for name, column in columns.items()}
