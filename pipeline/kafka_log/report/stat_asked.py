@@ -26,6 +26,12 @@ OnProblem = Callable[[str], None]
 
 _CHOOSING = ("offsets", "timestamps", "producers", "policy")
 
+_OFFSETS = ("first", "offset_bound")
+_TIMESTAMPS = ("least_timestamp", "timestamp_bound")
+_PRODUCER = "producer_id"
+_CHOSEN_BY = (*_OFFSETS, *_TIMESTAMPS, _PRODUCER)
+"""Columns of headers that choose batches: the smallest value of a batch and the bound of its values."""
+
 
 class StatOptions(TypedDict, total=False):
     """The keywords of :meth:`~kafka_log.log_directory.LogDirectory.stat` that say what is read, and how."""
@@ -77,22 +83,23 @@ class Asked:
         return opened
 
     def pass_over(self, segments: Sequence[Segment], names: tuple[str, ...]) -> HeaderPass:
-        """What reads these columns of their batches. It notes what is wrong."""
-        return HeaderPass(Wanted(names, self.deep, self.now), self.read(segments), _problems)
+        """Return what reads these columns of their batches, and those that :meth:`chosen` looks at. It notes what is wrong."""
+        columns = tuple(dict.fromkeys((*names, *_CHOSEN_BY)))
+        return HeaderPass(Wanted(columns, self.deep, self.now), self.read(segments), _problems)
 
     def chosen(self, arrays: Arrays, wanted: Selection) -> Arrays:
         """The batches that may have records that are chosen, by their headers. ``wanted`` is the selection as of their partition."""
         mask = None
         for (low, high), first, bound in (
-            (wanted.offsets, "first", "offset_bound"),
-            (wanted.timestamps, "least_timestamp", "timestamp_bound"),
+            (wanted.offsets, *_OFFSETS),
+            (wanted.timestamps, *_TIMESTAMPS),
         ):
             if low is not None:
                 mask = _and(mask, arrays[bound] >= low)
             if high is not None:
                 mask = _and(mask, (arrays[first] < high) | (arrays[bound] == UNBOUNDED))
         if wanted.producers is not None:
-            mask = _and(mask, np.isin(arrays["producer_id"], wanted.producers))
+            mask = _and(mask, np.isin(arrays[_PRODUCER], wanted.producers))
         if mask is None:
             return arrays
         return {name: array[mask] for name, array in arrays.items()}

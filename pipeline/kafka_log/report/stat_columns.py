@@ -84,8 +84,6 @@ NEEDED = (
     "records",
     "least_timestamp",
     "largest_timestamp",
-    "offset_bound",
-    "timestamp_bound",
     "late",
     "stored",
     "plain",

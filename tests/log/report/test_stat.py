@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_codecs import RECORD_BATCH
-from kafka_log import DirectoryError, LogDirectory, Partition, discover
+from kafka_log import DirectoryError, LogDirectory, Partition, discover, read_table
 from kafka_log.cli import main
 from kafka_log.report import header_pass, stat_sums
 from kafka_log.report.stat import Stat
@@ -33,6 +33,8 @@ BYS = (
     ("producer",),
     ("codec",),
     ("hour",),
+    ("topic", "partition"),
+    ("partition", "topic"),
     ("topic", "codec"),
     ("codec", "hour", "producer"),
     ("partition", "producer"),
@@ -338,6 +340,22 @@ def test_largest_of_each(by: tuple[By, ...], deep: bool) -> None:
     for name, rows in expected.items():
         assert [row for row in found if key(row) == name] == rows[:2]
     assert len(found) == sum(min(2, len(rows)) for rows in expected.values())
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"offsets": (2, 9)}, {"offsets": (-2, None)}, {"producers": 4}, {"timestamps": (NOW - 10_000, NOW)}]
+)  # fmt: skip
+@pytest.mark.parametrize("deep", [False, True])
+def test_largest_of_what_is_chosen(chosen: dict[str, Any], deep: bool) -> None:
+    """They are of the batches, or records, that ``stat`` counts and ``scan`` gives."""
+    log = LogDirectory(SAMPLES / "kafka-4.x")
+    found = log.largest(1_000_000, deep=deep, **chosen)
+    if deep:
+        expected = read_table(SAMPLES / "kafka-4.x", ["offset"], deleted_records=True, **chosen)
+    else:
+        expected = log.stat(by=("topic", "partition"), **chosen)
+    count = expected.num_rows if deep else sum(expected["batches"].to_pylist())
+    assert 0 < count == found.num_rows
 
 
 def test_largest_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
