@@ -208,7 +208,11 @@ def test_damage_in_the_compressed_bytes_says_where() -> None:
         ({"records": [{"timestamp_delta": "7"}, {}]}, "records[0].timestamp_delta", "needed"),
         ({"records": [{"offset_delta": "7"}]}, "last_offset_delta", "a whole number is needed"),
         ({"records": 3, "last_offset_delta": 0}, "records", "a list is needed"),
-        ({"records": 3}, "last_offset_delta", "a value is needed"),
+        ({"records": 3}, "records", "a list is needed, not 3"),
+        ({"records": None}, "records", "a list is needed, not None"),
+        ({"records": iter([{}])}, "records", "a list is needed, not <list_iterator"),
+        ({"records": [{"key": {"type": 1}}]}, "records[0].key", "bytes are needed, not a mapping"),
+        ({"records": [{"key": [1]}]}, "records[0].key", "bytes are needed, not a list"),
         ({"records": ["x", "y"], "last_offset_delta": 1}, "records[0]", "a mapping"),
     ],
 )

@@ -76,9 +76,14 @@ class Build:
             value
         )  # in a layout that holds this one: what conditions after it look at
         for f in self.fields.all:  # so that what depends on an array can look at it
-            there = f.when is None and f.tag is None
-            if f.name not in obj and isinstance(f.codec, Array) and there:
+            if not isinstance(f.codec, Array) or f.when is not None or f.tag is not None:
+                continue
+            if f.name not in obj:
                 obj[f.name] = construct.ListContainer() if f.default is None else None
+            elif not isinstance(items := obj[f.name], list):
+                is_null = items is None and (f.codec.null is not None or f.default is not None)
+                if not is_null:
+                    raise self.fields.at(BuildError(f"a list is needed, not {items!r}"), f)
         for f in self.fields.all:
             if f.fills and isinstance(items := obj.get(f.name), list):
                 self.fill_elements(f, items, obj)

@@ -63,7 +63,7 @@ class Bytes(Codec):
 
     def data(self, value: Any) -> bytes:
         if not isinstance(value, bytes | bytearray | memoryview):
-            raise BuildError(f"bytes are needed, not {type(value).__name__}")
+            raise BuildError(f"bytes are needed, not {_kind_of(value)}")
         return bytes(value)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
@@ -108,8 +108,15 @@ class Text(Bytes):
 
     def data(self, value: Any) -> bytes:
         if not isinstance(value, str):
-            raise BuildError(f"text is needed, not {type(value).__name__}")
+            raise BuildError(f"text is needed, not {_kind_of(value)}")
         try:
             return value.encode("utf-8")
         except UnicodeEncodeError:
             raise BuildError("the text has a lone surrogate, which UTF-8 cannot hold") from None
+
+
+def _kind_of(value: Any) -> str:
+    """Return what a value is. A build has mappings and lists as classes of its own, whose names tell nobody anything."""
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else type(value).__name__
