@@ -17,7 +17,8 @@ class Headers:
     """Columns of the headers of batches that are whole, as arrays, in the order of the file.
 
     ``first`` is the base offset, or the first offset in a compressed message of the older formats. ``count`` is -1 where
-    the header does not say it. Timestamps are in milliseconds, -1 for none.
+    the header does not say it. ``offset_bound`` is ``last``, or :data:`~kafka_log.segment.header_columns.UNBOUNDED` where the header
+    contradicts itself. Timestamps are in milliseconds, -1 for none.
     """
 
     position: Any
@@ -32,6 +33,7 @@ class Headers:
     is_transactional: Any
     is_control: Any
     count: Any
+    offset_bound: Any
 
     def __len__(self) -> int:
         return len(self.position)

@@ -12,6 +12,7 @@ from kafka_log.disk.directory import Segment
 from kafka_log.disk.transactions import transactions
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.header_arrays import Headers
+from kafka_log.segment.header_columns import UNBOUNDED
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.segment.row_masks import AbortedSpans
@@ -49,25 +50,17 @@ class Wanted:
         headers, (low, high) = found.headers, self.offsets
         inside = np.ones(len(headers), np.bool_)
         if low is not None:
-            inside &= headers.last >= low
+            inside &= headers.offset_bound >= low
         if high is not None:
             inside &= headers.first < high
+        unbounded = inside & (headers.offset_bound == UNBOUNDED)
+        if low is not None and unbounded.any():
+            rows = RowSelection(self.offsets, control_records=True)
+            inside &= ~unbounded | np.isin(headers.position, _positions(found.segment, rows))
         if self.timestamps != EVERYTHING:
-            inside &= np.isin(headers.position, self._positions(found.segment))
+            rows = RowSelection(timestamps=self.timestamps)
+            inside &= np.isin(headers.position, _positions(found.segment, rows))
         return inside
-
-    def _positions(self, segment: Segment) -> Any:
-        """Where the batches lie that have a record in the range of timestamps."""
-        scanner = Scanner(
-            segment.path,
-            ["position"],
-            Policy.SALVAGE,
-            selection=RowSelection(timestamps=self.timestamps),
-            tail=segment.tail,
-            size=segment.size,
-        )
-        found = [np.unique(rows.column("position").to_numpy()) for rows in scanner]
-        return np.concatenate([*found, np.empty(0, np.int64)])
 
     def concerns(self, lost: Lost) -> bool:
         """Whether lost bytes may have had offsets in the range."""
@@ -76,6 +69,20 @@ class Wanted:
         before = low is not None and end is not None and end <= low
         after = high is not None and first is not None and first >= high - 1
         return not (before or after)
+
+
+def _positions(segment: Segment, selection: RowSelection) -> Any:
+    """Return where the batches lie that have a selected record."""
+    scanner = Scanner(
+        segment.path,
+        ["position"],
+        Policy.SALVAGE,
+        selection=selection,
+        tail=segment.tail,
+        size=segment.size,
+    )
+    found = [np.unique(rows.column("position").to_numpy()) for rows in scanner]
+    return np.concatenate([*found, np.empty(0, np.int64)])
 
 
 def not_committed(segments: Sequence[Segment]) -> Aborted:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_codecs import RECORD_BATCH
 from kafka_log import LogDirectory, SegmentReader, discover, read_table
 from kafka_log.cli import main
 from tests.log.segment.test_reader import batch, message
@@ -39,6 +41,23 @@ def test_batches_of_a_range_of_offsets(scratch: Path, low: int, count: int, n: i
     if wanted:
         (partition,) = discover(out)
         assert partition.segments[0].base_offset <= wanted[0]
+
+
+@pytest.mark.parametrize("low", range(9))
+@pytest.mark.parametrize("last_offset_delta", [0, 1])
+def test_a_header_that_contradicts_itself_loses_no_record(
+    last_offset_delta: int, low: int, tmp_path: Path
+) -> None:
+    """It says less offsets than records. The batch is in the cut if one of its records is."""
+    records: list[Any] = [{"key": b"k", "value": b"v"}] * 3
+    data = [
+        RECORD_BATCH.build({"base_offset": base, "records": records, **lie}, strict=False)
+        for base, lie in ((0, {}), (3, {"last_offset_delta": last_offset_delta}), (6, {}))
+    ]
+    put(tmp_path / "in", (0, b"".join(data)))
+    LogDirectory(tmp_path / "in").cut(tmp_path / "out", offsets=(low, 9))
+    found = [int(row[0]) for row in rows(tmp_path / "out")]
+    assert found == list(range(low - low % 3, 9))
 
 
 def test_batches_of_a_range_of_times(tmp_path: Path) -> None:
