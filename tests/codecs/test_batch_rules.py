@@ -197,6 +197,17 @@ def test_strict_readers_and_deep_checks_say_which_rule_is_broken(tmp_path: Path,
     assert batch.findings == ()
 
 
+def test_a_maximum_that_is_absent_is_refused_for_the_timestamp_of_any_record() -> None:
+    """A record before it, or after it, may have none."""
+    for deltas in ((0, 5), (5, 0)):
+        records = [{"offset_delta": i, "timestamp_delta": delta} for i, delta in enumerate(deltas)]
+        fields = {"base_timestamp": -1, "max_timestamp": -1, "records": records}
+        with pytest.raises(BuildError, match="breaks the rule no_timestamp"):
+            RECORD_BATCH.build(fields)
+    records = [{"offset_delta": i, "timestamp_delta": 0} for i in range(2)]
+    RECORD_BATCH.build({"base_timestamp": -1, "max_timestamp": -1, "records": records})
+
+
 def test_no_batch_that_a_broker_wrote_breaks_a_rule() -> None:
     made_by_hand = {"features", "foreign", "malformed", "control"}
     logs = [path for path in SAMPLES.rglob("*.log") if path.is_file()]

@@ -30,7 +30,7 @@ LANDED = {name: os.environ[name] for name in ("LANDED", "HOME") if name in os.en
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="each mutant has a forked process")
 KINDS = {
     "algorithm", "bit", "code", "condition", "default", "derived value", "example", "freedom", "limit", "name", "order",
-    "release", "release list", "sentinel", "span", "spelling", "title", "type", "unit", "version range", "view column", "write expression",
+    "release", "release list", "rule", "sentinel", "span", "spelling", "title", "type", "unit", "version range", "view column", "write expression",
 }  # fmt: skip
 
 

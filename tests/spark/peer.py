@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_kafka_log.stream.offsets import EPOCHS
+from pyspark_kafka_log.stream.options import ADDED
 from tests.brokers.brokers import Broker
 from tests.brokers.maven import SPARK_SOURCE, classpath
 
@@ -57,12 +57,12 @@ class Streamed:
         return sum(table.num_rows for table in self.batches)
 
     def alike(self) -> tuple[Any, ...]:
-        """The same of two sources that read alike: their offsets but for leader epochs."""
-        return self.batches, tuple(_without_epochs(one) for one in self.offsets)
+        """Return what is the same of two sources that read alike: batches, and offsets without what ours adds."""
+        return self.batches, tuple(_plain_offsets(one) for one in self.offsets)
 
 
-def _without_epochs(offsets: Any) -> Any:
-    return {name: inner for name, inner in offsets.items() if not name.startswith(EPOCHS)}
+def _plain_offsets(offsets: Any) -> Any:
+    return {name: inner for name, inner in offsets.items() if not name.startswith(ADDED)}
 
 
 def rows(frame: DataFrame) -> pa.Table:
