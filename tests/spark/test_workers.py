@@ -85,7 +85,7 @@ def in_the_middle(spark: SparkSession, large: Path) -> Query:
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
     query = Query(paused(load(spark, large, columns="offset,value", batchRows=10), large))
     query.start()
-    until((large / "here").exists)
+    until((large / "here").exists, 180)
     return query
 
 
