@@ -109,7 +109,7 @@ def batch(base: int, records: list[bytes], codec: str) -> bytes:
     if codec != "none":
         run = compressed(codec, run)
     n, now = len(records), 1_700_000_000_000
-    numbers = (CODECS[codec], n - 1, now, now + n, -1, -1, -1, n)
+    numbers = (CODECS[codec], n - 1, now, now + n - 1, -1, -1, -1, n)
     rest = struct.pack(">hiqqqhii", *numbers) + run
     return struct.pack(">qiibI", base, len(rest) + 9, 0, 2, crc32c(rest)) + rest
 

@@ -249,7 +249,8 @@ def _record_batches(rows: list[Row], case: Case, said: frozenset[str]) -> Iterat
                     "producer_epoch": head["producer_epoch"],
                     "base_sequence": first,
                     "records": items,
-                }
+                },
+                strict=False,  # writers of columns apply no rules
             )
         )
         at = i

@@ -18,6 +18,7 @@ from codecgen.runtime.arrow.decoder import Decoder, Rejected, Rows, choose, load
 from codecgen.runtime.arrow.primitives.memory import SLACK
 from codecgen.runtime.arrow.view import View
 from codecgen.runtime.located_bytes import Limits
+from codecgen.targets.arrow.numba_decode.layout_rules import WITH_CARE, WITH_RULES
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from tests.arrow.checked import Broken, Ranges, checked, complaining
@@ -123,7 +124,7 @@ class Probe:
 
         Raises Broken."""
         decoder = self.decoder
-        decoder.full_check = settings.full_check
+        decoder.full_check = (WITH_CARE | WITH_RULES) if settings.full_check else 0
         decoder.max_rows = settings.max_rows
         decoder.limits = decoder.decompressor.limits = settings.limits
         decoder.columns = choose(self.view, None if settings.heads else settings.columns)
