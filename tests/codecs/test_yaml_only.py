@@ -63,7 +63,7 @@ USE = """
 from kafka_codecs import BEACON, LOG_ENTRY, MESSAGE, MESSAGE_V2, RECORD_BATCH
 
 record = {"offset_delta": 0, "key": b"k", "value": b"v"}
-data = RECORD_BATCH.build({"records": [record, record | {"priority": 200}]})
+data = RECORD_BATCH.build({"records": [record, record | {"offset_delta": 1, "priority": 200}]})
 assert [r.priority for r in RECORD_BATCH.parse(data).records] == [3, 200]
 
 message = {"magic": 2, "offset": 9, "timestamp": 5, "expires": 77, "key": None, "value": b"x"}

@@ -290,7 +290,7 @@ def peak_of(path: Path) -> tuple[int, int]:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted otherwise")
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    records = [{"offset_delta": i, "value": b"v" * 1000} for i in range(1000)]
+    records = [{"offset_delta": i, "timestamp_delta": i, "value": b"v" * 1000} for i in range(1000)]
     paths = []
     for batches in (10, 70):
         path = tmp_path / f"long{batches}-0" / f"{0:020d}.log"
