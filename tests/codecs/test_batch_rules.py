@@ -199,7 +199,7 @@ def test_strict_readers_and_deep_checks_say_which_rule_is_broken(tmp_path: Path,
 
 def test_a_maximum_that_is_absent_is_refused_for_the_timestamp_of_any_record() -> None:
     """A record before it, or after it, may have none."""
-    for deltas in ((0, 5), (5, 0)):
+    for deltas in ((0, 5), (5, 0), (0, 1)):
         records = [{"offset_delta": i, "timestamp_delta": delta} for i, delta in enumerate(deltas)]
         fields = {"base_timestamp": -1, "max_timestamp": -1, "records": records}
         with pytest.raises(BuildError, match="breaks the rule no_timestamp"):
