@@ -105,6 +105,10 @@ def test_bombs_stop_at_the_limit(codec: str, make: Callable[[], bytes]) -> None:
     assert peak < LIMIT + LIMIT // 8 + (9 if make is _lz4_large_blocks else 3) * MIB
 
 
+WRONG_SIZE = bytes.fromhex("28b52ffdc08800000000ffffff7f010000")
+"""A zstd frame that declares a large content, and has one empty block."""
+
+
 @pytest.mark.parametrize(
     ("codec", "data"),
     [
@@ -114,7 +118,7 @@ def test_bombs_stop_at_the_limit(codec: str, make: Callable[[], bytes]) -> None:
             bytes.fromhex("82534e415050590000000001000000010000000affffffff07") + bytes(5),
         ),
         ("zstd", bytes.fromhex("28b52ffde0000000400000000001000061")),
-        ("zstd", bytes.fromhex("28b52ffdc08800000000ffffff7f010000")),
+        ("zstd", WRONG_SIZE),
         ("lz4", bytes.fromhex("04224d186870ffffffffffffff7f") + b"\x00" * 5),
         ("gzip", bytes.fromhex("1f8b08000000000000ff0300") + b"\xff" * 8),
     ],
@@ -128,7 +132,11 @@ def test_claims_cost_nothing(codec: str, data: bytes) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert got.error is not None or "declares" in got.notes[0]
+    if data == WRONG_SIZE:  # libzstd's stream reader does not compare it
+        assert (got.data, got.error, len(got.notes)) == (b"", None, 1)
+        assert "declares 9223372032559808512 bytes of content, it has 0" in got.notes[0]
+    else:
+        assert got.error is not None
     assert got.data == b""
     assert peak < MIB
 

@@ -90,7 +90,7 @@ def _bytes_of(f: Field, parse: Parse) -> bytes:
 
 
 def _written(f: Field, build: Build) -> bytes:
-    """Return the bytes of a field that has another value now. Bits that are reserved stay as they are."""
+    """Return the bytes of a field with its new value. Reserved bits keep theirs."""
     value = build.obj[f.name]
     if isinstance(f.codec, Bits):
         data = f.codec.base.write(f.codec.raw(value), build.obj, build.session)

@@ -52,7 +52,7 @@ class ClassNames:
         return self._names[key]
 
     def values(self, key: Key) -> str:
-        """The name of the type of the values that a builder takes, for type checkers alone."""
+        """Return the name of the type of the values that a builder takes, for type checkers alone."""
         return self._values[key]
 
     @property
@@ -80,7 +80,7 @@ class Classes:
         return (self._used[package] if package else self.own)[name, key[1]]
 
     def values(self, key: Key) -> str:
-        """The name of the type of the values that a builder takes."""
+        """Return the name of the type of the values that a builder takes."""
         package, _, name = key[0].rpartition(".")
         return (self._used[package] if package else self.own).values((name, key[1]))
 

@@ -35,7 +35,7 @@ class PythonExpressions:
         return Condition(self.this, tuple(self.terms(value, value.operator)), value.operator)
 
     def terms(self, value: Value, operator: str) -> list[str]:
-        """What is joined by an operator."""
+        """Return the operands that an operator joins."""
         if isinstance(value, nodes.Logical) and value.operator == operator:
             return [*self.terms(value.left, operator), *self.terms(value.right, operator)]
         return [self.logical(operator, value)]
