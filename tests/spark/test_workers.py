@@ -85,7 +85,8 @@ def in_the_middle(spark: SparkSession, large: Path) -> Query:
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
     query = Query(paused(load(spark, large, columns="offset,value", batchRows=10), large))
     query.start()
-    until((large / "here").exists, 180)
+    until(lambda: (large / "here").exists() or not query.is_alive())
+    assert query.is_alive(), query.error
     return query
 
 
