@@ -155,6 +155,8 @@ public final class Driver implements AutoCloseable {
             "bootstrap.servers", servers,
             "enable.auto.commit", "false",
             "auto.offset.reset", "earliest",
+            // A fetch at the end of a partition delays the fetch of the next partition by this.
+            "fetch.max.wait.ms", "10",
             "key.deserializer", "org.apache.kafka.common.serialization.ByteArrayDeserializer",
             "value.deserializer", "org.apache.kafka.common.serialization.ByteArrayDeserializer"));
         config.putAll(more);
