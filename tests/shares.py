@@ -1,4 +1,4 @@
-"""How many examples of a law Hypothesis tries, by the profile that HYPOTHESIS_PROFILE names."""
+"""How many examples of a law are tried, by the profile that HYPOTHESIS_PROFILE names: by Hypothesis, and by laws that draw from a seed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ EXAMPLES = {"quick": 20, "full": 60, "soak": 200, "thorough": 1000}
 """Examples of a law that names no number: while working, in CI, in the soak, and of some laws in the soak."""
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 FEW = 10
+SEED = int(os.environ.get("LAWS_SEED", "0"))
+"""The seed of the soak, which differs each day; elsewhere 0."""
 
 
 def register_profiles() -> None:
@@ -42,3 +44,13 @@ def examples(count: int) -> settings:
         max_examples=min(count, max(FEW, count // 3)) if quick else count,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
+
+
+def later_seeds(quick: int, many: int) -> range:
+    """Return the seeds of a law's long run, whose first `quick` seeds are tried all the time.
+
+    CI goes on to a quarter of `many`, always the same seeds. The soak tries `many` that depend on its seed.
+    """
+    if PROFILE in ("soak", "thorough"):
+        return range(SEED * many + quick, (SEED + 1) * many)
+    return range(quick, max(quick + 1, many // 4))

@@ -17,8 +17,8 @@ from tests.laws.compiled import compare
 from tests.laws.runs import block_of
 from tests.laws.world import World
 from tests.paths import ROOT
+from tests.shares import SEED
 
-SEED = int(os.environ.get("LAWS_SEED", "0"))
 SCHEMAS = 400
 COMPILED = 6
 

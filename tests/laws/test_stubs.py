@@ -16,8 +16,7 @@ from tests.laws.made import checked, generated
 from tests.laws.runs import BLOCK, block_of
 from tests.laws.world import World
 from tests.paths import ROOT
-
-SEED = int(os.environ.get("LAWS_SEED", "0"))
+from tests.shares import SEED
 
 
 def write(world: World, folder: Path, plain: Path) -> bool:

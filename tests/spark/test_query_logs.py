@@ -14,6 +14,7 @@ from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.query_logs import QueryLogs
+from tests.shares import later_seeds
 from tests.spark.test_stream_laws import expected
 from tests.support.growing_logs import Growing
 
@@ -49,7 +50,7 @@ def test_laws(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_more_laws(tmp_path: Path) -> None:
-    one_log(tmp_path, range(QUICK, MANY))
+    one_log(tmp_path, later_seeds(QUICK, MANY))
 
 
 def grow(logs: list[Growing], r: random.Random, root: Path) -> None:
