@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log import LogDirectory
+from kafka_log import LogDirectory, read_table
 from kafka_log.cli import main
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.filler import Filler
@@ -60,9 +60,11 @@ class Load(threading.Thread):
             for topic in ("deleted", "cleaned"):
                 plain.send(topic, 0, records)
             transactional.do("begin")
-            transactional.send("orders", 0, records)
+            last = transactional.send("orders", 0, records)
             transactional.send_offsets("group", "orders", 0, self.rounds)
             transactional.do("abort" if self.rounds % 3 == 0 else "commit")
+            if self.rounds % 50 == 49:
+                filler.delete_records("orders", 0, last - 20)
             self.rounds += 1
 
 
@@ -84,9 +86,15 @@ def test_nothing_is_wrong_under_load(tmp_path: Path) -> None:
             load.is_stopped.set()
             load.join()
         assert load.error is None
-        first = min(int(path.stem) for path in (broker.log_dir / "deleted-0").glob("*.log"))
-        assert first > 0, "retention has deleted nothing"
+        bases = sorted(int(path.stem) for path in (broker.log_dir / "deleted-0").glob("*.log"))
+        assert bases[0] > 0, "retention has deleted nothing"
+        assert len(bases) > 1, "no segment was rolled"
+        offsets = read_table(broker.log_dir / "cleaned-0", ["offset"]).column(0).to_pylist()
+        assert len(offsets) < offsets[-1] - offsets[0] + 1, "the cleaner has removed nothing"
+        states = LogDirectory(broker.log_dir, topics="orders").txn().column("state").to_pylist()
+        assert {"committed", "aborted"} <= {*states}
     assert checks > 5 and load.rounds > 20
+    print(f"{checks} checks in {load.rounds} rounds: {dict(seen)}")
     assert not [r for r in LogDirectory(broker.log_dir).check().to_pylist() if r["severity"] != "note"]  # fmt: skip
 
 
