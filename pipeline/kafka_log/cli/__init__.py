@@ -26,7 +26,7 @@ from kafka_log.cli.common import (
     PROBLEMS,
     EngineError,
 )
-from kafka_log.cli.messages import print_message
+from kafka_log.cli.messages import print_message, warnings_as_messages
 from kafka_log.cli.output import has_bytes
 from kafka_log.cli.ranges import join_dashed_values
 from kafka_log.cli.selection import refusal
@@ -136,7 +136,8 @@ def _run(argv: Sequence[str] | None) -> int:
         if options.command == "completion":
             print(completion.script(parser(), options.shell))
             return GOOD
-        return int(_module(options.command).run(options))
+        with warnings_as_messages():
+            return int(_module(options.command).run(options))
     except BrokenPipeError:
         # The reader of our output has seen enough.
         with suppress(OSError):  # a stream that was put in the place of ours may have no descriptor

@@ -19,6 +19,7 @@ from kafka_log.disk.files import PassedOver, line_of, of_topics
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.disk.tiers import copied_from, with_tiers
+from kafka_log.disk.vanished import read_options
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -177,8 +178,7 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
             policy=options.policy,
             limits=limits,
             records=records,
-            tail=segment.tail,
-            size=segment.size,
+            **read_options(segment),
         )
     try:
         from kafka_log.segment.block_reader import BlockReader
@@ -193,8 +193,7 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
         limits=limits,
         engine=options.engine,
         records=records,
-        tail=segment.tail,
-        size=segment.size,
+        **read_options(segment),
     )
 
 

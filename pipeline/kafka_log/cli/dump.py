@@ -138,6 +138,7 @@ class _Watch:
     def __init__(self, reader: Batches) -> None:
         self.reader = reader
         self.path = reader.path
+        self.listed_size = reader.listed_size
         self.failed = False
 
     @property

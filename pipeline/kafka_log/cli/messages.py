@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+PREFIX = "kafka-log: "
+"""How each message and each warning of ours begins."""
 
 
 def print_message(message: object) -> None:
@@ -12,4 +19,23 @@ def print_message(message: object) -> None:
         from kafka_log.report.printing import printable  # takes time to load
 
         text = printable(text)
-    print(f"kafka-log: {text}", file=sys.stderr)
+    print(f"{PREFIX}{text}", file=sys.stderr)
+
+
+@contextmanager
+def warnings_as_messages() -> Iterator[None]:
+    """Print our warnings as messages, each text once. Warnings of others are shown as before."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+        text = str(message)
+        if not text.startswith(PREFIX):
+            shown(message, *where, **more)
+        elif text not in said:
+            said.add(text)
+            print_message(text.removeprefix(PREFIX))
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", f"{PREFIX}.*")
+        shown, warnings.showwarning = warnings.showwarning, show
+        yield

@@ -46,7 +46,8 @@ class NotThere(ValueError):
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A segment file. ``base_offset`` is what its name says; ``size`` is in bytes. It is ``rolled`` when another one follows
-    in its partition: brokers write to the last one only. ``offsets`` are those that are read of it, where another one has the rest."""
+    in its partition: brokers write to the last one only. ``offsets`` are those that are read of it, where another one has the rest.
+    It is ``tiered`` when segments in tiered storage are read too: brokers remove it as soon as its copy is there."""
 
     path: Path
     topic: str
@@ -56,6 +57,7 @@ class Segment:
     state: State = "live"
     rolled: bool = False
     offsets: Range = EVERYTHING
+    tiered: bool = False
 
     @property
     def tail(self) -> Tail:

@@ -41,7 +41,8 @@ class Markers:
     def __init__(self, segment: Segment, known: MarkerBodies) -> None:
         self._segment = segment
         self._known = known
-        self._file = open_segment(segment.path, is_listed=True)
+        rolled = segment.size if segment.rolled else None
+        self._file = open_segment(segment.path, is_listed=True, size=rolled)
 
     def __enter__(self) -> Self:
         return self

@@ -39,6 +39,8 @@ def with_tiers(partitions: Iterable[Partition], known: Ends | None = None) -> li
         bases = [s.base_offset for s in live if s.state == "live" and s.is_named]
         if segments or live:
             before = _each_once(segments, min(bases, default=None), known)
+            if segments:
+                live = [replace(segment, tiered=True) for segment in live]
             error = partition.error or errors.get(partition.key)
             out.append(replace(partition, segments=(*before, *live), error=error))
         remote[partition.key] = []  # they are read with the first

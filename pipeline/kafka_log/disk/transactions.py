@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +13,7 @@ from kafka_log.disk.directory import Segment
 from kafka_log.disk.header_rows import Damage, are_columnar, header_rows
 from kafka_log.disk.markers import MarkerBodies, Markers
 from kafka_log.disk.producer_snapshots import producers_of
+from kafka_log.disk.vanished import is_removed
 from kafka_log.segment.model import Policy
 from kafka_log.segment.positioned_reads import UnreadableError
 
@@ -248,8 +250,8 @@ def _steps(
     for segment in segments:
         try:
             markers = Markers(segment, known)
-        except UnreadableError:
-            if damage is Damage.RAISE:
+        except UnreadableError as error:
+            if damage is Damage.RAISE and not (error.errno == errno.ENOENT and is_removed(segment)):
                 raise
             continue
         with markers:

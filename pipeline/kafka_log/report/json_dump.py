@@ -12,7 +12,7 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.segment.model import TIMESTAMP_TYPES, Batch, Control, Record, is_own_checksum
-from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_at
+from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_at, size_of
 from kafka_log.segment.reader import Batches
 from kafka_log.tables.own_topics import Decoded, OwnTopic
 
@@ -39,14 +39,15 @@ def objects(
 def _items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
     """The objects, and the records that are to become such."""
     path = reader.path
+    size, digest = size_and_digest(path, reader.listed_size)
     yield {
         "type": "file",
         "file": path.name,
         "mode": "deep" if records else "digest",
         "via": "file",
         "iterator": "streaming",
-        "sizeInBytes": _size(path),
-        "sha256": file_digest(path),
+        "sizeInBytes": size,
+        "sha256": digest,
     }
     whole = hashlib.sha256()
     try:
@@ -94,26 +95,20 @@ def lines(
         yield record_line(item, decode) if isinstance(item, Record) else _encode(item)
 
 
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return None
-
-
-def file_digest(path: Path) -> str | None:
-    """SHA-256 of a file, in hexadecimal digits; None when it cannot be read."""
+def size_and_digest(path: Path, listed_size: int | None) -> tuple[int | None, str | None]:
+    """Return the bytes of a segment that was listed, and its SHA-256 in hexadecimal digits; None for what cannot be read."""
     digest = hashlib.sha256()
     view = memoryview(bytearray(BLOCK))
-    position = 0
+    position, size = 0, None
     try:
-        with open_segment(path) as file:
+        with open_segment(path, is_listed=True, size=listed_size) as file:
+            size = size_of(file)
             while got := read_at(file, view, position):
                 digest.update(view[:got])
                 position += got
     except UnreadableError:
-        return None
-    return digest.hexdigest()
+        return size, None
+    return size, digest.hexdigest()
 
 
 def batch_object(batch: Batch, whole: Any) -> dict[str, Any]:

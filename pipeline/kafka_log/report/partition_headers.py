@@ -10,6 +10,7 @@ import pyarrow as pa
 from codecgen.runtime.errors import ParseError
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.disk.unfinished import unfinished_at
+from kafka_log.disk.vanished import read_options
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
@@ -57,8 +58,7 @@ class PartitionHeaders:
                 self.columns,
                 Policy.SALVAGE,
                 selection=within(self.wanted, segment),
-                tail=segment.tail,
-                size=segment.size,
+                **read_options(segment),
             )
             for batch in scanner:
                 if batch.num_rows:

@@ -14,6 +14,7 @@ from kafka_codecs import ProducerSnapshotEntry
 from kafka_log.disk.directory import Partition, utf8
 from kafka_log.disk.producer_snapshots import newest
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
+from kafka_log.segment.positioned_reads import listed_directory
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.tables.own_topics import COORDINATOR_TOPICS
 from kafka_log.tables.selection import Selection
@@ -164,7 +165,9 @@ def producer_table(
     for partition in partitions:
         runs = _runs(partition, on_damage, wanted, advance)
         known: dict[tuple[int, int], ProducerSnapshotEntry] = {}
-        for entry in newest(partition.directory) or () if partition.segments else ():
+        for entry in (
+            newest(listed_directory(partition.directory)) or () if partition.segments else ()
+        ):
             key = entry.producer_id, entry.producer_epoch
             is_wanted = wanted.producers is None or entry.producer_id in wanted.producers
             if is_wanted and (whole or key in runs):

@@ -10,6 +10,7 @@ import numpy as np
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Segment
+from kafka_log.disk.vanished import read_options
 from kafka_log.report.header_pass import HeaderPass, Read, pays
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_columns import UNBOUNDED, Arrays, Wanted
@@ -75,7 +76,7 @@ class Asked:
 
         def opened(segment: Segment) -> SegmentReader | BlockReader:
             options: dict[str, Any] = {"policy": self.selection.policy, "limits": self.limits}
-            options |= {"records": self.deep, "tail": segment.tail, "size": segment.size}
+            options |= {"records": self.deep, **read_options(segment)}
             if not fast:
                 return SegmentReader(segment.path, **options)
             return BlockReader(segment.path, engine=self.engine, **options)

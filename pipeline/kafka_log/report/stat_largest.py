@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.disk.vanished import read_options
 from kafka_log.report.stat_asked import Asked, problems_of_end
 from kafka_log.report.stat_columns import TIME, By
 from kafka_log.report.stat_sums import codec_name
@@ -175,8 +176,7 @@ def _records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
             selection=rows,
             limits=asked.limits,
             engine=asked.engine,
-            tail=segment.tail,
-            size=segment.size,
+            **read_options(segment),
         )
         for batch in scanner:
             sizes = [

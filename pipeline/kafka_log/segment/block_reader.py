@@ -6,7 +6,7 @@ What the kernels do not take comes as a batch of the reference codecs, in its pl
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -180,13 +180,15 @@ class BlockReader:
         rescue: bool = True,
         size: int | None = None,
         next_base: int | None = None,
+        is_removed: Callable[[], bool] | None = None,
     ) -> None:
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
         options |= {"chunk_bytes": chunk_bytes, "tail": tail, "rescue": rescue, "size": size}
-        options |= {"next_base": next_base, "check_rules": check_rules}
+        options |= {"next_base": next_base, "check_rules": check_rules, "is_removed": is_removed}
         self.policy = policy
         self.options = options
         self.path = place_of(path)
+        self.listed_size = size if Tail(tail) is Tail.ROLLED else None
         self.end: End | None = None
 
     def __iter__(self) -> Iterator[Batch]:

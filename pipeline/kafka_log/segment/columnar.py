@@ -61,6 +61,7 @@ class FileOptions(TypedDict, total=False):
     size: int | None
     reaches: int | None
     next_base: int | None
+    is_removed: Callable[[], bool] | None
 
 
 class ReadOptions(FileOptions, total=False):

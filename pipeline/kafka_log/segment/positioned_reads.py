@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -18,6 +19,9 @@ from kafka_log.segment.regular_files import open_regular
 
 DELETED = ".deleted"
 """What a broker appends to the name of a segment that it deletes a minute later."""
+
+DELETED_DIRECTORY = "-delete"
+"""How the name ends that a broker gives to the directory of a partition before it deletes it."""
 
 SECTOR = 512
 """Bytes that a disk cannot read at the least, if it cannot read one of them. Files of stores have a ``sector`` of their own."""
@@ -42,24 +46,56 @@ class UnreadableError(CodecError, OSError):
         return CodecError.__str__(self)
 
 
-def open_segment(path: Path, *, is_listed: bool = False) -> FileIO:
+def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None) -> FileIO:
     """Open a segment for reading.
 
     Args:
         path: The segment.
-        is_listed: Whether a listing of the directory had the file. A running broker renames a segment a minute before it deletes it: then
-            the file is opened by its new name.
+        is_listed: Whether a listing of the directory had the file. A running broker renames a segment, or the directory of a partition, a
+            minute before it deletes it: then the file is opened by its new name.
+        size: Bytes of the file when it was listed, if its broker does not write to it any more. A cleaner may have put another file in
+            its place: then the file that was listed is opened by its new name, if it is still there.
 
     Raises:
         UnreadableError: If the file cannot be opened.
     """
+    follows = not is_url(path)
     try:
-        return open_regular(path)
+        file = open_regular(path)
     except OSError as error:
-        if is_listed and isinstance(error, FileNotFoundError) and not is_url(path):
-            with suppress(OSError):
-                return open_regular(path.with_name(path.name + DELETED))
+        if follows and is_listed and isinstance(error, FileNotFoundError):
+            for renamed in _names_of_deleted(path):
+                with suppress(OSError):
+                    return open_regular(renamed)
         raise unreadable(error, 0, path) from error
+    if follows and size is not None and size_of(file) != size:
+        with suppress(OSError):
+            listed = open_regular(path.with_name(path.name + DELETED))
+            if size_of(listed) == size:
+                file.close()
+                return listed
+            listed.close()
+    return file
+
+
+def _names_of_deleted(path: Path) -> Iterator[Path]:
+    """Yield the paths that a segment may have while its broker is about to delete it."""
+    yield path.with_name(path.name + DELETED)
+    directory = listed_directory(path.parent)
+    if directory != path.parent:
+        yield directory / path.name
+
+
+def listed_directory(directory: Path) -> Path:
+    """Return where the directory of a partition lies that was listed: under another name if its broker is about to delete it."""
+    if is_url(directory) or directory.exists():
+        return directory
+    with suppress(OSError):
+        for beside in directory.parent.iterdir():
+            name = beside.name
+            if name.startswith(f"{directory.name}.") and name.endswith(DELETED_DIRECTORY):
+                return beside
+    return directory
 
 
 def size_of(file: FileIO) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +36,8 @@ class Batches(Protocol):
     @property
     def path(self) -> Path: ...
     @property
+    def listed_size(self) -> int | None: ...
+    @property
     def end(self) -> End | None: ...
     def __iter__(self) -> Iterator[Batch]: ...
 
@@ -55,6 +57,8 @@ class SegmentReader:
     has are lost, unless its batches still come as far as the offset ``reaches``: a broker cuts off what it made longer in advance, and a cleaner
     puts a shorter file in the place of a longer one. Without ``reaches`` that is where the next segment in the directory begins, and a file is only
     compared whose ``tail`` is rolled: brokers truncate the active one.
+
+    ``is_removed`` is asked if a file that was found is gone: True says that nothing is lost by that, and the file is as good as empty.
 
     ``next_base`` is the first offset of the next segment, None where nobody says it: under ``salvage`` larger ones are not believed.
 
@@ -78,6 +82,7 @@ class SegmentReader:
         size: int | None = None,
         reaches: int | None = None,
         next_base: int | None = None,
+        is_removed: Callable[[], bool] | None = None,
     ) -> None:
         self.path = place_of(path)
         self.policy = Policy(policy)
@@ -93,12 +98,18 @@ class SegmentReader:
         self.size = size
         self.reaches = reaches
         self.next_base = next_base
+        self.is_removed = is_removed
         self.end: End | None = None
 
     @property
     def reads_plain(self) -> bool:
         """Whether batches are verified, and their records and the rules of their layouts left alone."""
         return not self.records and not self.check_rules and self.policy is not Policy.STRICT
+
+    @property
+    def listed_size(self) -> int | None:
+        """Bytes of the file when it was found, if its broker does not write to it any more."""
+        return self.size if self.tail is Tail.ROLLED else None
 
     @cached_property
     def engine(self) -> Engine:
@@ -122,7 +133,7 @@ class SegmentReader:
     def opened(self) -> Iterator[Run | None]:
         """A pass over the file, None when it cannot be opened: then ``end`` is set."""
         try:
-            file = open_segment(self.path, is_listed=self.size is not None)
+            file = open_segment(self.path, is_listed=self.size is not None, size=self.listed_size)
         except UnreadableError as error:
             self._fail(error)
             yield None
@@ -143,8 +154,12 @@ class SegmentReader:
 
     def _fail(self, error: UnreadableError) -> None:
         """Note that the file cannot be opened."""
-        if self.size is None and error.errno == errno.ENOENT and error.__cause__ is not None:
-            raise error.__cause__
+        if error.errno == errno.ENOENT:
+            if self.size is None and error.__cause__ is not None:
+                raise error.__cause__
+            if self.is_removed is not None and self.is_removed():
+                self.end = End(0, 0, self.start, self.start, 0, "eof")
+                return
         size = _size_of(self.path) if self.size is None else self.size
         stop = size if self.stop is None else min(self.stop, size)
         start = min(self.start, stop)

@@ -28,6 +28,7 @@ def offset_at(
     batch. Raises CodecError for damage that is met on the way, where that is an error.
     """
     from kafka_log.disk.index_files import start_of  # layouts of indexes: not for other scans
+    from kafka_log.disk.vanished import read_options
 
     wanted = selection or Selection()
     rows = RowSelection(offsets=(first, None), timestamps=(timestamp, None))
@@ -44,8 +45,7 @@ def offset_at(
             on_damage=wanted.damage,
             engine="arrow" if use_kernels(segment.size - start, engine) else "construct",
             start=start,
-            tail=segment.tail,
-            size=segment.size,
+            **read_options(segment),
         )
         for batch in scanner:
             if batch.num_rows:

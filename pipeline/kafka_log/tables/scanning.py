@@ -23,6 +23,7 @@ from kafka_log.disk.directory import (
 from kafka_log.disk.files import line_of, of_topics
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.disk.tiers import with_tiers
+from kafka_log.disk.vanished import read_options
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
@@ -146,9 +147,8 @@ def scan(
             selection=here,
             on_damage=wanted.on_damage,
             start=start,
-            tail=segment.tail,
-            size=segment.size,
             next_base=following.get(segment),
+            **read_options(segment),
             **reading,
         )
 
@@ -208,8 +208,7 @@ def scan_batches(
             wanted.policy,
             selection=within(of[id(partition)].batches(), segment),
             on_damage=wanted.on_damage,
-            tail=segment.tail,
-            size=segment.size,
+            **read_options(segment),
             **reading,
         )
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from codecgen.runtime.errors import CodecError
+from kafka_log import LogDirectory, discover, read_table
 from kafka_log.cli import main
 from kafka_log.disk import directory as listing
 from kafka_log.disk.files import Found
 from kafka_log.disk.files import files_of as list_files
+from kafka_log.disk.tiers import with_tiers
 from tests.paths import SAMPLES
 from tests.support.check_plants import FIRST, PLAIN, SECOND, TX
 
@@ -24,7 +27,30 @@ COMMANDS = {
     "dump": ["dump", "--output", "jsonl"],
     "dump of batches": ["dump", "--batches"],
     "dump of committed records": ["dump", "--isolation", "read_committed"],
+    "dump of offsets": ["dump", "--offsets", "1:"],
+    "vectors": ["dump", "--output", "vectors"],
+    "largest batches": ["stat", "--largest", "3"],
+    "records of a key": ["keys", "--key", "null:"],
 }
+
+
+Change = Callable[[Path], object]
+"""What happens to a directory right after it was listed."""
+
+
+@pytest.fixture
+def after_listing(monkeypatch: pytest.MonkeyPatch) -> dict[Path, Change]:
+    """Change directories right after they were listed, once."""
+    changes: dict[Path, Change] = {}
+
+    def list_and_change(directory: Path) -> Found:
+        found = list_files(directory)
+        if (change := changes.pop(directory, None)) is not None:
+            change(directory)
+        return found
+
+    monkeypatch.setattr(listing, "files_of", list_and_change)
+    return changes
 
 
 @pytest.fixture
@@ -65,3 +91,140 @@ def test_a_segment_is_read_by_the_name_that_it_has_by_then(
     retention += sorted((tmp_path / PLAIN).glob(f"{SECOND}.*"))
     retention += sorted((tmp_path / TX).glob(f"{FIRST}.*"))
     assert (main(command), capsys.readouterr()) == expected
+
+
+def remove(*names: str) -> Change:
+    """Return what removes segments with these base offsets and their indexes, without a trace."""
+
+    def change(directory: Path) -> None:
+        for name in names:
+            found = [*directory.glob(f"{name}.*")]
+            assert found
+            for path in found:
+                path.unlink()
+
+    return change
+
+
+@pytest.fixture
+def partitions(tmp_path: Path) -> Path:
+    root = tmp_path / "logs"
+    for partition in (PLAIN, TX):
+        shutil.copytree(SAMPLES / "kafka-4.x" / partition, root / partition)
+    return root
+
+
+def run(
+    command: Sequence[str], root: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str, list[str]]:
+    """Return the exit code, the output and the lines of the standard error."""
+    code = main([*command, str(root)])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err.splitlines()
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_retention_removes_is_noted_and_no_error(
+    partitions: Path,
+    name: str,
+    after_listing: dict[Path, Change],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The answer is that of the log as it is by then."""
+    after_listing[partitions / PLAIN] = remove(FIRST, SECOND)
+    code, out, notes = run(COMMANDS[name], partitions, capsys)
+    assert after_listing == {}
+    again = run(COMMANDS[name], partitions, capsys)
+    removed = [note for note in notes if "the broker removed this segment" in note]
+    start = int(min(path.stem for path in (partitions / PLAIN).glob("*.log")))
+    for base in (FIRST, SECOND):
+        (note,) = [note for note in removed if f"{base}.log" in note]
+        assert f"its offsets, {int(base)} to {start - 1} at most" in note
+        assert "no record that is still there is missing" in note
+    assert len(removed) == 2
+    assert [note for note in notes if note not in removed] == again[2]
+    assert code == again[0] == 0
+    if name not in ("stat", "dump of batches", "vectors"):  # they name, or count, the files
+        assert out == again[1]
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_segment_that_is_gone_from_the_middle_is_an_error(
+    partitions: Path,
+    name: str,
+    after_listing: dict[Path, Change],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    after_listing[partitions / PLAIN] = remove(SECOND)
+    code, out, notes = run(COMMANDS[name], partitions, capsys)
+    assert after_listing == {} and code == 1
+    assert f"{SECOND}.log" in out + "\n".join(notes)
+    assert not [note for note in notes if "the broker removed" in note]
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_topic_that_is_deleted_is_read_by_its_new_name(
+    partitions: Path,
+    name: str,
+    after_listing: dict[Path, Change],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    expected = run(COMMANDS[name], partitions, capsys)
+    renamed = partitions / f"{PLAIN}.{'0a' * 16}-delete"
+    after_listing[partitions / PLAIN] = lambda directory: directory.rename(renamed)
+    assert run(COMMANDS[name], partitions, capsys) == expected
+    assert renamed.is_dir()
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_segments_that_a_cleaner_replaces_are_read_as_they_were_listed(
+    partitions: Path,
+    name: str,
+    after_listing: dict[Path, Change],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The first one gets the records of the second one: without the names by which both go on, these would come twice."""
+    expected = run(COMMANDS[name], partitions, capsys)
+
+    def merge(directory: Path) -> None:
+        first, second = (directory / f"{base}.log" for base in (FIRST, SECOND))
+        merged = first.read_bytes() + second.read_bytes()
+        for path in (first, second):
+            path.rename(path.with_name(path.name + ".deleted"))
+        first.write_bytes(merged)
+
+    after_listing[partitions / PLAIN] = merge
+    assert run(COMMANDS[name], partitions, capsys) == expected
+    assert after_listing == {}
+
+
+def test_the_api_warns(partitions: Path, after_listing: dict[Path, Change]) -> None:
+    directory = partitions / PLAIN
+    after_listing[directory] = remove(FIRST)
+    with pytest.warns(UserWarning, match="the broker removed this segment") as caught:
+        found = read_table(directory, ["offset"])
+    assert len(caught) == 1
+    assert found.equals(read_table(directory, ["offset"]))
+    after_listing[directory] = remove(SECOND)
+    with pytest.warns(UserWarning, match="the broker removed this segment"):
+        answer = LogDirectory(directory).stat()
+    assert answer["problems"].to_pylist() == [0]
+
+
+def test_local_segments_of_a_tiered_log_may_be_in_the_tier(tmp_path: Path) -> None:
+    """Retention of local segments removes what the tier has: it was not looked for there."""
+    root = tmp_path / "tiered"
+    shutil.copytree(SAMPLES / "kafka-4.x" / PLAIN, root / "local" / PLAIN)
+    remote_name = f"{PLAIN.rpartition('-')[0]}-{PLAIN.rpartition('-')[2]}-AAAAAAAAAAAAAAAAAAAAAA"
+    tier = root / "tier" / remote_name
+    tier.mkdir(parents=True)
+    first = root / "local" / PLAIN / f"{FIRST}.log"
+    shutil.copyfile(first, tier / f"{FIRST}-{'A' * 22}.log")
+    found = with_tiers(discover([root / "local", root / "tier"], "remote"))
+    remove(FIRST)(root / "local" / PLAIN)
+    with pytest.raises(CodecError, match="No such file"):
+        read_table(found, ["offset"])
