@@ -150,6 +150,30 @@ def test_the_window_is_not_all_in_memory(compiled: bool, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("compiled", WAYS)
+def test_a_file_that_is_not_in_memory_is_read_ahead(compiled: bool, tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    expected = write(path, [30_000] * 200)
+    with reading(compiled), path.open("rb", buffering=0) as file:
+        heads = ReadHeaders(file, 4 << 20, compiled)
+        heads.fill(0, expected[50][0])
+        heads.fill(expected[50][0], expected[100][0])
+        assert not heads.ahead.is_cold
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        try:
+            os.preadv(file.fileno(), (bytearray(1),), expected[100][0], os.RWF_NOWAIT)
+        except BlockingIOError:
+            pass
+        except OSError:
+            pytest.skip("the file system does not tell what is in memory")
+        else:
+            pytest.skip("the file system keeps files in memory")
+        heads.fill(expected[100][0], path.stat().st_size)
+        assert heads.ahead.is_cold
+        assert read(path) == expected
+
+
+@pytest.mark.parametrize("compiled", WAYS)
 def test_a_window_that_was_used_before(compiled: bool, tmp_path: Path) -> None:
     """What was read into it for other headers is not taken for those that the file no longer has."""
     path = tmp_path / "x.log"

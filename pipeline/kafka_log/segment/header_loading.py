@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import mmap
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from io import FileIO
 from typing import Any, Literal
 
@@ -36,6 +38,14 @@ FAR_BY_KERNEL = 8 << 10
 
 TRIAL = 32
 """Batches after which it is decided anew which of the two is done."""
+
+FAR_ON_DISK = 128 << 10
+"""The same where the disk is waited for: a disk takes as long to find a few bytes as to read so many in a row."""
+
+PIECE = 128 << 10
+"""Bytes that the system is asked at a time to read ahead. It may ignore what exceeds its own limit."""
+
+_OF_READ_AHEAD = ("posix_fadvise", "preadv", "RWF_NOWAIT")
 
 _LENGTH = LOG_ENTRY.length
 """Where all entries say how long they are; None where they do not say it in the same way."""
@@ -71,6 +81,40 @@ class Sparse(Chunk):
                 pass  # a system without huge pages does not know them
 
 
+class DiskReadAhead:
+    """Asks the system to read bytes of a file from the disk before they are needed, if the file is not in memory.
+
+    Heads that lie apart are no pattern that the system recognizes: without a request it waits for the disk at each of them.
+    """
+
+    def __init__(self, file: FileIO) -> None:
+        self.file = file
+        self.is_cold = False
+        """Whether bytes were met that are not in memory."""
+        self._can_ask = isinstance(file, FileIO) and all(hasattr(os, n) for n in _OF_READ_AHEAD)
+        self._asked = 0
+
+    def request(self, position: int, stop: int) -> None:
+        """Request the bytes from ``position`` to ``stop`` that were not requested yet, if the byte at ``position`` is not in memory or
+        another one was not."""
+        if not self._can_ask or not (self.is_cold or self._waits_at(position)):
+            return
+        self.is_cold = True
+        for start in range(max(position, self._asked), stop, PIECE):
+            with suppress(OSError):
+                os.posix_fadvise(self.file.fileno(), start, PIECE, os.POSIX_FADV_WILLNEED)
+            self._asked = start + PIECE
+
+    def _waits_at(self, position: int) -> bool:
+        try:
+            os.preadv(self.file.fileno(), (bytearray(1),), position, os.RWF_NOWAIT)
+        except BlockingIOError:
+            return True
+        except OSError:
+            self._can_ask = False  # the file system cannot tell
+        return False
+
+
 class ReadHeaders:
     """Reads each head by itself where batches are large, and everything where they are small. ``compiled``: by a kernel,
     if the system has what it needs."""
@@ -83,6 +127,9 @@ class ReadHeaders:
         self.far_from = FAR if self.hop is None else FAR_BY_KERNEL
         self.far = _LENGTH is not None
         self.most = FIRST
+        self.ahead = DiskReadAhead(file)
+        self.span = 0
+        """Bytes of the next MOST batches, if they are as large as those before and near enough that the disk reads them in a row; else 0."""
 
     def fill(self, position: int, stop: int) -> None:
         if not self.far:
@@ -104,12 +151,15 @@ class ReadHeaders:
     def _each(self, position: int, stop: int) -> None:
         room = min(self.chunk.capacity, stop - position)
         at = count = got = 0
+        if self.span:
+            self.ahead.request(position, min(position + 2 * self.span, stop))
         if self.hop is not None:
             at, count = self.hop(self.file, self.chunk, room, position, self.most, self.far_from)
         if at == 0:
             at, count, got = self._one_by_one(room, position)  # errors are raised here
         self.chunk.size = at or got
         self.far = count < TRIAL or at >= count * self.far_from
+        self.span = at * MOST // count if count and at < count * FAR_ON_DISK else 0
         self.most = MOST
 
     def _one_by_one(self, room: int, position: int) -> tuple[int, int, int]:
