@@ -179,6 +179,27 @@ def test_voters_and_partitions_are_known_by_the_ids_of_directories(
     assert (row["severity"], row["code"], row["file"]) == (severity, "meta_properties", str(path))
 
 
+@pytest.mark.parametrize(
+    ("text", "reason", "byte"),
+    [
+        ("#\nversion=one\nnode.id=1\n", "line 2: 'one' is no decimal number", 10),
+        ("version=1\nnode.id=\\u12\n", "line 2: four hexadecimal digits follow \\u", 10),
+        ("version=1\ncluster.id=c\n", "it has no line with node.id", 23),
+        ("version=1\nnode.id=1\n", "it has no line with cluster.id", 20),
+        ("version=1\nnode.id=", "line 2: ", 18),
+    ],
+)
+def test_the_line_of_a_file_of_ids(tmp_path: Path, text: str, reason: str, byte: int) -> None:
+    path = tmp_path / "meta.properties"
+    path.write_text(text, encoding="utf-8")
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020}.log").touch()
+    (row,) = [r for r in LogDirectory(tmp_path).check().to_pylist() if r["severity"] == "error"]
+    assert (row["code"], row["file"], row["byte"]) == ("meta_properties", str(path), byte)
+    assert row["meaning"].startswith(f"The file cannot be read: {reason}")
+    assert row["remedy"].startswith("Correct it, or take it from a backup")
+
+
 def test_states_of_quorums() -> None:
     told: dict[str, object] = {"leaderId": 1, "leaderEpoch": 2, "votedId": -1}
     old = told | {"clusterId": "", "appliedOffset": 0, "currentVoters": [{"voterId": 1}]}

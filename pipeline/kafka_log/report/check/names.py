@@ -9,6 +9,7 @@ from pathlib import Path
 
 from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.properties_file import PropertiesFile
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
 from kafka_log.disk.broker_ids import broker_ids, node_of
 from kafka_log.disk.directory import MAX_OFFSET, parse_name
@@ -174,27 +175,34 @@ def check_broker_directory(directory: Path, included: frozenset[State]) -> Itera
     path = directory / META
     wrong = unreadable(path, META_PROPERTIES) or _without_ids(directory)
     if wrong is not None:
-        yield Finding(
-            "error",
-            "meta_properties",
-            path,
-            f"The file cannot be read: {wrong[0]}. No broker starts with it.",
-            "Take it from a backup, or write it with the ids of the node and the cluster, before you start the broker.",
-            byte=wrong[1],
-        )
+        remedy = "Correct it, or take it from a backup, before you start the broker: the other log directories of this node have the same ids of the node and the cluster."
+        meaning = f"The file cannot be read: {wrong[0]}. No broker starts with it."
+        yield Finding("error", "meta_properties", path, meaning, remedy, byte=wrong[1])
 
 
 def unreadable(path: Path, codec: EntryPoint) -> tuple[str, int | None] | None:
-    """Why a text file cannot be read, and where; None when it can, or is not there."""
+    """Return why a text file cannot be read, with the line, and the byte; None if it can be read, or is not there."""
+    data = b""
     try:
-        codec.parse(small_file(path), file=os.fspath(path), strict=False)
+        data = small_file(path)
+        codec.parse(data, file=os.fspath(path), strict=False)
     except FileNotFoundError:
         return None
     except CodecError as error:
-        return error.reason, error.where.position
+        return _with_line(error, data, codec), error.where.position
     except OSError as error:
         return str(error), None
     return None
+
+
+def _with_line(error: CodecError, data: bytes, codec: EntryPoint) -> str:
+    """Return the reason of an error with the line of a text file, or with the key that no line has."""
+    line = error.where.line
+    keys = codec.by_key.items() if isinstance(codec, PropertiesFile) else ()
+    key = next((key for key, found in keys if found.name == error.where.path), None)
+    if key is not None and error.where.position == len(data) and key.encode() not in data:
+        return f"it has no line with {key}"
+    return error.reason if line is None else f"line {line}: {error.reason}"
 
 
 def _without_ids(directory: Path) -> tuple[str, int | None] | None:
