@@ -26,13 +26,19 @@ def _checked_pair(name: str, bounds: Any) -> Range:
     if bounds is None:
         return EVERYTHING
     try:
-        low, high = (None if bound is None else index(bound) for bound in bounds)
+        low, high = (None if bound is None else _integer(bound) for bound in bounds)
     except (TypeError, ValueError):
         reason = "it must be (first, end), two integers or None"
         raise ValueError(f"{name} is {bounds!r}: {reason}") from None
     if any(bound is not None and not -(1 << 63) <= bound < 1 << 63 for bound in (low, high)):
         raise ValueError(f"{name} is {bounds!r}: these must be numbers of 64 bits")
     return low, high
+
+
+def _integer(bound: Any) -> int:
+    if isinstance(bound, bool):
+        raise TypeError("True and False are no numbers")
+    return index(bound)
 
 
 def checked_offsets(name: str, bounds: Any) -> Range:

@@ -55,6 +55,13 @@ def number(least: int, most: int, what: str) -> Callable[[str, Any], int]:
     return check
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return True or False; None is False. Raises ValueError for anything else: a text such as "no" would count as True."""
+    if not isinstance(value, bool | None):
+        raise ValueError(f"{name} is {value!r}: True or False is expected")
+    return bool(value)
+
+
 def one_of(known: Collection[str]) -> Callable[[str, Any], Any]:
     """A check of a word, or None."""
 

@@ -27,6 +27,7 @@ from kafka_log.disk.vanished import read_options
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
+from kafka_log.tables.arguments import flag
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.losses import OnLost, tell_lost
 from kafka_log.tables.output import Output
@@ -117,9 +118,10 @@ def scan(
     :class:`CodecError` for damage, with file, byte and field.
     """
     view, on_lost = options.pop("view", None), options.pop("on_lost", None)
-    binary_view, indexes = options.pop("binary_view", False), options.pop("indexes", True)
+    binary_view = flag("binary_view", options.pop("binary_view", False))
+    indexes = flag("indexes", options.pop("indexes", True))
     engine, watch = options.get("engine", "auto"), options.pop("watch", None)
-    show_secrets = options.pop("show_secrets", False)
+    show_secrets = flag("show_secrets", options.pop("show_secrets", False))
     reading = _taken(options, "chunk_bytes", "limits", "engine")
     wanted = changed(selection, policy, options)
     found = _find(path, wanted)

@@ -20,7 +20,7 @@ from kafka_log.segment.ranges import (
     offsets_before,
 )
 from kafka_log.segment.row_selection import Aborted, Header, RowSelection
-from kafka_log.tables.arguments import number, one_of, several, text_of
+from kafka_log.tables.arguments import flag, number, one_of, several, text_of
 
 T = TypeVar("T")
 
@@ -275,8 +275,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "headers": _headers,
     "producers": several(int, number(-1 << 63, (1 << 63) - 1, "producer ids")),
     "isolation": one_of(ISOLATIONS),
-    "control_records": lambda name, value: bool(value),
-    "deleted_records": lambda name, value: bool(value),
+    "control_records": flag,
+    "deleted_records": flag,
     "include": _states,
     "replicas": lambda name, value: one_of(get_args(Replicas))(name, value or "error"),
     "policy": _policy,

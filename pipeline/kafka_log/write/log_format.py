@@ -68,6 +68,16 @@ class LogFormat:
     topic_id: str | None = None
 
     def __post_init__(self) -> None:
+        for name in (
+            "partitions",
+            "level",
+            "batch_bytes",
+            "batch_records",
+            "segment_bytes",
+            "magic",
+        ):
+            if not isinstance(value := getattr(self, name), int | None) or isinstance(value, bool):
+                raise FormatError(name, f"{value!r} is no number")
         if self.topic is not None and not is_topic(self.topic):
             raise FormatError("topic", f"Kafka has no topic of the name {self.topic!r}")
         if self.codec not in CODECS:

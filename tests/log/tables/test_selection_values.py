@@ -38,6 +38,11 @@ SEEDS = st.integers(0, 1 << 20)
         ({"partitions": True}, "partitions is True"),
         ({"offsets": (5, 3)}, r"offsets is \(5, 3\): the first is above the end"),
         ({"offsets": 7}, r"offsets is 7: it must be \(first, end\)"),
+        ({"offsets": (True, None)}, r"offsets is \(True, None\): it must be \(first, end\)"),
+        ({"timestamps": (None, False)}, r"timestamps is \(None, False\): it must be"),
+        ({"producers": False}, "producers is False: producer ids are expected"),
+        ({"control_records": "no"}, "control_records is 'no': True or False is expected"),
+        ({"deleted_records": 1}, "deleted_records is 1: True or False is expected"),
         ({"timestamps": (1 << 63, None)}, "timestamps is .* numbers of 64 bits"),
         ({"keys": "text"}, "keys is 't': bytes are expected"),
         ({"keys": [1]}, "keys is 1: bytes are expected, or None for records without a key"),
@@ -56,6 +61,13 @@ def test_what_cannot_be_is_refused_by_its_name(filters: Any, reason: str) -> Non
         Selection(**filters)
     with pytest.raises(ValueError, match=reason):
         Selection().but(**filters)
+
+
+@pytest.mark.parametrize("name", ["indexes", "binary_view", "show_secrets"])
+def test_words_are_no_flags(name: str) -> None:
+    options: Any = {name: "no"}
+    with pytest.raises(ValueError, match=f"{name} is 'no': True or False is expected"):
+        read_table(SAMPLES, **options)
 
 
 def test_unknown_filters() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -220,6 +221,16 @@ def test_topics_that_cannot_be_written(tmp_path: Path) -> None:
         kafka_log.write_log(tmp_path / "out", pa.table({"value": ["x"]}))
     with pytest.raises(FormatError, match="no topic of the name 'a/b'"):
         kafka_log.write_log(tmp_path / "out", pa.table({"value": ["x"]}), topic="a/b")
+
+
+@pytest.mark.parametrize(
+    "name", ["partitions", "level", "batch_bytes", "batch_records", "segment_bytes", "magic"]
+)
+@pytest.mark.parametrize("value", [True, "5", 1.5])
+def test_numbers_that_are_none(name: str, value: Any, tmp_path: Path) -> None:
+    options: Any = {"topic": "t", "codec": "gzip", name: value}
+    with pytest.raises(FormatError, match=f"{name}.*{value!r} is no number"):
+        kafka_log.write_log(tmp_path / "out", pa.table({"value": ["x"]}), **options)
 
 
 def test_fewer_partitions_than_there_are(tmp_path: Path) -> None:
