@@ -8,8 +8,10 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_log.disk.directory import DirectoryError, Partition, Segment, State
+from kafka_log.disk.log_start import OF_LOG
 from kafka_log.disk.names import parse_name
 from kafka_log.segment.model import OnDamage, Policy
+from kafka_log.segment.offsets_of_files import offsets_of
 
 LAST_OFFSET = MAX_END = (1 << 63) - 1
 
@@ -60,15 +62,52 @@ def log_end(segments: Sequence[Segment]) -> LogEnd | None:
 
 
 def end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) -> int:
-    """Return the offset after the last record of a partition that can be read: of its live segments, if it has such. 0 if nothing says it.
-    Raises OSError."""
-    live = [segment for segment in segments if segment.state == "live"] or segments
-    named = max((segment.base_offset for segment in live if segment.is_named), default=0)
-    for segment in reversed(live):
-        found = end_of(segment, policy, on_damage="keep")
-        if found is not None:
-            return max(found.offset, named)
+    """Return the offset after the last record that can be read of a partition's segments. 0 if nothing says it. Raises OSError.
+
+    Segments that are not part of the log, such as deleted ones, may go further than the log. Under ``salvage`` records of torn batches count;
+    offsets that the name of their segment does not allow do not.
+    """
+    chains: dict[State, list[Segment]] = {}
+    for segment in segments:
+        state = "live" if segment.state in OF_LOG else segment.state
+        chains.setdefault(state, []).append(segment)
+    return max((_end_of_chain(chain, policy) for chain in chains.values()), default=0)
+
+
+def _end_of_chain(segments: Sequence[Segment], policy: Policy) -> int:
+    """Return the offset after the last record of segments that follow each other."""
+    named = max((segment.base_offset for segment in segments if segment.is_named), default=0)
+    for segment in reversed(segments):
+        if policy is Policy.SALVAGE:
+            end = _salvaged_end(segment)
+        else:
+            found = end_of(segment, policy, on_damage="keep")
+            end = None if found is None else found.offset
+        if end is not None:
+            return max(end, named)
     return named
+
+
+def _salvaged_end(segment: Segment) -> int | None:
+    """Return the offset after the last record that salvage reads of a segment, None if it reads none."""
+    from kafka_log.disk.index_files import first_position  # layouts of indexes
+    from kafka_log.segment.columnar import Scanner  # numpy
+
+    allowed = offsets_of(segment.path) or range(LAST_OFFSET)
+    for start in dict.fromkeys((first_position(segment, LAST_OFFSET, None), 0)):
+        scanner = Scanner(
+            segment.path,
+            ("offset",),
+            Policy.SALVAGE,
+            start=start,
+            tail=segment.tail,
+            size=segment.size,
+        )
+        columns = (batch.column(0).to_numpy() for batch in scanner)
+        inside = (c[(c >= allowed.start) & (c < allowed.stop)] for c in columns)
+        if (last := max((int(c.max()) for c in inside if len(c)), default=None)) is not None:
+            return last + 1
+    return None
 
 
 def end_of(

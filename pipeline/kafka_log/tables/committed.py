@@ -11,7 +11,7 @@ from kafka_log.disk.directory import MAX_OFFSET, Segment, State
 from kafka_log.disk.log_start import OF_LOG, Log, LogStarts
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url
-from kafka_log.segment.ranges import Range
+from kafka_log.segment.ranges import Range, counts_from_end
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.selection import Selection, within_offsets
 
@@ -63,7 +63,8 @@ class PartitionRows:
         return self._in_log if state in OF_LOG else self._rows
 
     def segments(self, partition: Log) -> list[Segment]:
-        """Its segments that may have rows which are wanted, by their names. No transactions are looked for."""
+        """Its segments that may have rows which are wanted, by their names. Transactions are looked for only if offsets count from
+        the last stable offset."""
         self._count(partition)
         offsets = self._selection.offsets
         start = self.start(partition)
@@ -78,18 +79,25 @@ class PartitionRows:
     def _count(self, partition: Log) -> None:
         """Make plain offsets of those that count from the end of a partition."""
         if partition is not self._counted:
-            self._counted, self._selection = partition, self._asked.of(partition.segments)
+            stable = None
+            if counts_from_end(self._asked.offsets) and self._committed and not self._whole:
+                stable = self._transactions_of(partition).last_stable_offset
+            self._counted, self._selection = partition, self._asked.of(partition.segments, stable)
 
     def _find(self, partition: Log) -> RowSelection:
-        asked = partition, self._selection.policy, self._selection.raises
-        found = self._known.get(asked)
-        if found is None:
-            found = self._known[asked] = self._transactions(partition)
+        found = self._transactions_of(partition)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
         if self._whole:
             aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]
         stable = None if self._whole else found.last_stable_offset
         return self._selection.rows(stable, Aborted(aborted))
+
+    def _transactions_of(self, partition: Log) -> Transactions:
+        asked = partition, self._asked.policy, self._asked.raises
+        found = self._known.get(asked)
+        if found is None:
+            found = self._known[asked] = self._transactions(partition)
+        return found
 
     def _transactions(self, partition: Log) -> Transactions:
         from kafka_log.disk.kept_transactions import kept_transactions  # the codecs

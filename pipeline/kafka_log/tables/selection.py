@@ -71,8 +71,9 @@ class Selection:
     """What is wanted of logs. All filters must agree with a record; of several values of one it is any, but for ``headers``.
 
     ``topics`` and ``partitions`` choose among what is there. ``offsets`` and ``timestamps`` (milliseconds since 1970) are ranges:
-    the first is in, the end is not, None is open. Negative offsets count from the end of each partition, as in Python slices: (-5, None) are
-    its last 5 offsets, of which compaction and markers may leave less records. ``keys`` are bytes, None for records without a key. ``headers`` are names, or names
+    the first is in, the end is not, None is open. Negative offsets count from the end of what is read of each partition, as in Python slices: (-5, None) are
+    its last 5 offsets, of which compaction and markers may leave less records. That is the end of the segments that ``include`` adds if it is later, and
+    with ``read_committed`` the last stable offset. ``keys`` are bytes, None for records without a key. ``headers`` are names, or names
     with a value (None: null); a record has all of them. ``producers`` are producer ids, -1 for records without one.
 
     ``isolation`` is as consumers have it, and as with them ``read_uncommitted`` when it is None: with ``read_committed`` the
@@ -122,16 +123,19 @@ class Selection:
         """Whether damage is an error."""
         return self.damage == "raise"
 
-    def of(self, segments: Sequence[Segment]) -> Selection:
+    def of(self, segments: Sequence[Segment], stable: int | None = None) -> Selection:
         """Return the selection with offsets that count from the end of a partition, which has these segments, as plain ones.
 
-        The end is that of the log: its last batch is looked up by the index and by headers. Raises OSError.
+        The end follows the last record that is read of any of the segments; it is looked up by the index and by headers. A consumer of committed
+        records reads up to the last stable offset: it is the end if it is given as ``stable``, and lower. Raises OSError.
         """
         if not counts_from_end(self.offsets):
             return self
         from kafka_log.disk.replicas import end_offset  # headers are read: not for other selections
 
-        return self.but(offsets=offsets_before(self.offsets, end_offset(segments, self.policy)))
+        end = end_offset(segments, self.policy)
+        end = end if stable is None else min(end, stable)
+        return self.but(offsets=offsets_before(self.offsets, end))
 
     def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
         """What it wants of one file. ``end`` is an offset from which on nothing is read, ``aborted`` are the transactions to leave

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -125,6 +126,45 @@ def test_negative_offsets_count_from_the_end(seed: int, low: int | None, high: i
         lasts = batches.column("last_offset").to_pylist()
         assert {one.batch.last_offset for one in every if one.record.offset in wanted} <= {*lasts}
         assert not wanted or all(last >= wanted.start for last in lasts)
+
+
+def renamed(path: Path, change: str) -> None:
+    """Make the last segment, or a copy of it, one that a broker deletes soon; or cut it off."""
+    last = max(path.iterdir())
+    if change == "deleted":
+        last.rename(last.with_name(f"{last.name}.deleted"))
+    elif change == "copied":
+        shutil.copy(last, last.with_name(f"{last.name}.deleted"))
+    elif change == "torn":
+        last.write_bytes(last.read_bytes()[:-1])
+
+
+@examples(30)
+@given(
+    seed=SEEDS,
+    count=st.integers(1, 40),
+    change=st.sampled_from(["none", "deleted", "copied", "torn"]),
+    policy=st.sampled_from(["kafka", "salvage"]),
+    filters=st.fixed_dictionaries(
+        {}, optional={"include": st.just("deleted"), "isolation": st.just("read_committed")}
+    ),
+)
+def test_the_last_offsets_are_those_of_what_is_read(
+    seed: int, count: int, change: str, policy: str, filters: dict[str, Any]
+) -> None:
+    """Segments that are asked for besides, torn batches that salvage reads, and open transactions move the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = mixed_log(Path(folder) / "t-0", seed)
+        renamed(path, change)
+        options: Any = {"policy": policy, "control_records": True, **filters}
+        every = scanned(path, **options)
+        found = scanned(path, offsets=(-count, None), **options)
+        before = scanned(path, offsets=(None, -count), **options)
+        assert sorted(before + found) == sorted(every)
+        assert len({*found}) <= count
+        assert max(before, default=-1) < min(found, default=1 << 62)
+        # The last offset delta may be above the last record, and all of a transaction be aborted.
+        assert found or not every or count < 9 or "isolation" in filters
 
 
 @pytest.mark.parametrize("argv", [["dump"], ["dump", "--batches"], ["stat"], ["keys"]])
