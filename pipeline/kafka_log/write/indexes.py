@@ -21,6 +21,7 @@ from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.segment.model import Lost
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.segment.reader import SegmentReader
 from kafka_log.write.batch_rows import BatchRows
 from kafka_log.write.output_files import write_file
 from kafka_log.write.producer_states import ProducerBatch, ProducerStates
@@ -33,6 +34,7 @@ _TIMES = structured(TIME_INDEX_ENTRY)
 
 _COLUMNS = (
     *("position", "size", "magic", "codec", "is_control", "record_count"),
+    *("offset_bound", "timestamp_bound"),
     *ProducerBatch._fields,
 )
 _OF_PRODUCER = len(_COLUMNS) - len(ProducerBatch._fields)
@@ -44,6 +46,18 @@ class Rest:
 
     lost: tuple[Lost, ...]
     unfinished: Lost | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnderstatedBatch:
+    """A batch whose header contradicts itself, and whose records go further than it says. Its entries in the indexes are those that a broker makes:
+    by its header."""
+
+    position: int
+    size: int
+    first_offset: int
+    last_offset: int
+    reason: str
 
 
 @dataclass(slots=True)
@@ -100,14 +114,15 @@ def write_indexes(
     *,
     interval_bytes: int = INTERVAL_BYTES,
     advance: Callable[[int], None] = lambda _: None,
+    on_understated: Callable[[Path, UnderstatedBatch], None] = lambda path, batch: None,
 ) -> dict[Path, Rest]:
     """Write the indexes of the segments of one partition, and its producer snapshots, into a directory. They are named like the
     segments, which are given lowest offsets first, and each called after its base offset.
 
     A snapshot is written where each segment but the first begins, and where the log ends; that where the log begins is copied from
     beside the first segment, as it knows of producers whose batches are gone. Batches with a wrong checksum, and what is no batch,
-    are passed over: the answer has them by the path of their segment. ``interval_bytes`` is as of the topic. Memory holds the entries of
-    one segment.
+    are passed over: the answer has them by the path of their segment. ``interval_bytes`` is as of the topic. ``on_understated`` is called with the
+    path of the segment for each batch whose entries say less than its records. Memory holds the entries of one segment.
 
     Raises OSError.
     """
@@ -130,9 +145,13 @@ def write_indexes(
             rest[segment.path] = Rest((Lost(0, segment.size, str(error)),))
             continue
         with markers:
-            for position, size, magic, codec, is_control, count, *values in rows:
+            for position, size, magic, codec, is_control, count, bound, latest, *values in rows:
                 batch = ProducerBatch(*values)
                 rule.add(position, size, batch.last_offset, batch.max_timestamp)
+                if count and None in (bound, latest):
+                    understated = _understated(segment.path, position)
+                    if understated is not None:
+                        on_understated(segment.path, understated)
                 next_offset = max(next_offset, batch.last_offset + 1)
                 if batch.producer_id < 0:
                     continue
@@ -154,6 +173,26 @@ def write_indexes(
     if segments:
         write_file(out / f"{next_offset:020d}.snapshot", producers.snapshot())
     return rest
+
+
+def _understated(path: Path, position: int) -> UnderstatedBatch | None:
+    """Return the batch at a position if its records have a larger offset or timestamp than its header says."""
+    batch = next(iter(SegmentReader(path, start=position)), None)
+    if batch is None or not batch.records:
+        return None
+    offsets = [record.offset for record in batch.records]
+    last, latest = max(offsets), max(record.timestamp for record in batch.records)
+    reasons = []
+    if latest > batch.max_timestamp:
+        reasons.append(f"max_timestamp is {batch.max_timestamp}, but a record has {latest}")
+    if last > batch.last_offset:
+        reasons.append(f"the last offset is {batch.last_offset}, but a record has {last}")
+    if not reasons:
+        return None
+    reasons.append(
+        "the indexes follow the header, as when a broker recovers the segment: it may not find the records of the batch by time or offset; scan does"
+    )
+    return UnderstatedBatch(position, batch.size, min(offsets), last, "; ".join(reasons))
 
 
 def _at_start(segments: Sequence[Segment]) -> tuple[ProducerStates, bytes | None]:

@@ -22,7 +22,7 @@ from kafka_log.write.beside import OutDirectory, made_of, names_of, refuse_insid
 from kafka_log.write.checkpoints import copy_snapshots
 from kafka_log.write.choice import Wanted
 from kafka_log.write.conversion import CONVERTED, Converted, write_converted
-from kafka_log.write.indexes import INTERVAL_BYTES, Rest, write_indexes
+from kafka_log.write.indexes import INTERVAL_BYTES, Rest, UnderstatedBatch, write_indexes
 from kafka_log.write.log_starts import log_start
 from kafka_log.write.output_lock import locked_output
 from kafka_log.write.partitions import Advance, write_partition
@@ -213,14 +213,29 @@ def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance)
         if not segment.is_named:
             reason = "the name does not say the first offset in 20 digits: no index can be made"
             account.said.append(Said(_name(segment), "lost", reason=reason))
-    rest = write_indexes(named, out, interval_bytes=interval, advance=advance)
+    understated: dict[Path, list[UnderstatedBatch]] = {}
+    rest = write_indexes(
+        named,
+        out,
+        interval_bytes=interval,
+        advance=advance,
+        on_understated=lambda path, batch: understated.setdefault(path, []).append(batch),
+    )
     for segment in named:
         account.said.append(Said(_name(segment), "indexed", bytes=segment.size))
+        account.said += [_said_of(segment, batch) for batch in understated.get(segment.path, ())]
         found = rest.get(segment.path, Rest(()))
         for run in found.lost:
             account.lost(_name(segment), run)
         account.unfinished(_name(segment), found.unfinished)
     return account.said
+
+
+def _said_of(segment: Segment, batch: UnderstatedBatch) -> Said:
+    said = Said(_name(segment), "understated", 1, byte=batch.position, bytes=batch.size)
+    said.first_offset, said.last_offset = batch.first_offset, batch.last_offset
+    said.reason = batch.reason
+    return said
 
 
 def _name(segment: Segment) -> str:

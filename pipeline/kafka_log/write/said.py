@@ -24,7 +24,8 @@ SAID = pa.schema(
             False,
             {
                 "doc": "kept: as it was. copied: a snapshot of the metadata, as it was. rewritten: written anew. left out: not asked for. twice: its offsets are there from elsewhere. "
-                "lost: not there any more. unfinished: what its broker had not written to its end, no damage. open: a transaction that has not ended. indexed: has indexes."
+                "lost: not there any more. unfinished: what its broker had not written to its end, no damage. open: a transaction that has not ended. indexed: has indexes. "
+                "understated: a batch whose header, and so its index entries, say less than its records."
             },
         ),
         pa.field("batches", pa.int64(), True, {"doc": "How many."}),

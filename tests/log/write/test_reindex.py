@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codecgen.runtime.arrow.structured_dtype import structured
-from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
+from kafka_codecs import OFFSET_INDEX_ENTRY, RECORD_BATCH, TIME_INDEX_ENTRY
 from kafka_log import LogDirectory, discover
 from kafka_log.cli import main
 from kafka_log.disk.directory import Segment
@@ -17,6 +17,7 @@ from tests.log.segment.test_reader import batch
 from tests.log.write.test_salvage_verb import put
 from tests.paths import SAMPLES
 from tests.support.histories import history
+from tests.support.lying_headers import START, with_header
 from tests.support.salvage_rows import files, said
 
 SMALL = 300
@@ -153,6 +154,41 @@ def test_offsets_that_do_not_rise_have_no_entry(tmp_path: Path) -> None:
     data = (tmp_path / "out/t-0" / f"{10:020d}.index").read_bytes()
     found = np.frombuffer(data, structured(OFFSET_INDEX_ENTRY))["relative_offset"].tolist()
     assert found == [12, 22]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"max_timestamp": -1}, f"max_timestamp is -1, but a record has {START + 2}; "),
+        ({"max_timestamp": START - 1}, f"max_timestamp is {START - 1}, but a record has"),
+        ({"last_offset_delta": 0}, "the last offset is 3, but a record has 5; "),
+        ({"max_timestamp": START + 1}, None),
+        ({}, None),
+    ],
+)
+def test_a_batch_is_named_whose_header_says_less_than_its_records(
+    tmp_path: Path, fields: dict[str, int], reason: str | None
+) -> None:
+    """Index entries are those of Kafka's recovery, which believes the header: a broker finds the records by no better ones."""
+    records = [{"timestamp_delta": i, "offset_delta": i, "value": bytes(400)} for i in range(3)]
+    head = {"base_timestamp": START, "max_timestamp": START + 2, "last_offset_delta": 2}
+    whole = [
+        RECORD_BATCH.build({"base_offset": 3 * i, "records": records, **head}) for i in range(4)
+    ]
+    whole[1] = with_header(whole[1], **fields)
+    source = put(tmp_path / "t-0", (0, b"".join(whole)))
+    table = LogDirectory(source).reindex(tmp_path / "out", interval_bytes=0)
+    rows = said(table, "understated")
+    data = (tmp_path / "out/t-0" / f"{0:020d}.timeindex").read_bytes()
+    times = np.frombuffer(data, structured(TIME_INDEX_ENTRY))["timestamp"].tolist()
+    assert times == [START + 2]
+    if reason is None:
+        assert rows == []
+        return
+    (row,) = rows
+    place = (row["file"], row["byte"], row["bytes"], row["first_offset"], row["last_offset"])
+    assert place == (f"{0:020}.log", len(whole[0]), len(whole[1]), 3, 5)
+    assert row["reason"].startswith(reason)
 
 
 def test_damage_is_passed_over_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
