@@ -23,6 +23,7 @@ from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.write.batch_rows import BatchRows
+from kafka_log.write.index_verification import verify_indexes
 from kafka_log.write.output_files import write_file
 from kafka_log.write.producer_states import ProducerBatch, ProducerStates
 
@@ -124,7 +125,8 @@ def write_indexes(
     are passed over: the answer has them by the path of their segment. ``interval_bytes`` is as of the topic. ``on_understated`` is called with the
     path of the segment for each batch whose entries say less than its records. Memory holds the entries of one segment.
 
-    Raises OSError.
+    The indexes are read again, and their entries looked up in the segment. Raises OSError; CodecError where an entry leads to another
+    batch than it says.
     """
     rest: dict[Path, Rest] = {}
     producers, at_start = _at_start(segments)
@@ -166,6 +168,8 @@ def write_indexes(
             write_file(out / f"{name}{end}", data)
         if any(aborted):
             write_file(out / f"{name}.txnindex", b"".join(aborted))
+        passed_over = rows.lost if rows.unfinished is None else (*rows.lost, rows.unfinished)
+        verify_indexes(segment, passed_over, out)
         if rows.lost or rows.unfinished is not None:
             rest[segment.path] = Rest(rows.lost, rows.unfinished)
         advance(segment.size)

@@ -7,13 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka_codecs import LOG_ENTRY
+from codecgen.runtime.arrow.structured_dtype import structured
+from kafka_codecs import (
+    LOG_ENTRY,
+    OFFSET_INDEX_ENTRY,
+    TIME_INDEX_ENTRY,
+    TRANSACTION_INDEX_ENTRY,
+)
 from kafka_log import LogDirectory, SegmentReader, read_table, write_log
 from kafka_log.cli import main
-from kafka_log.write import conversion, rebase, segments, staging
+from kafka_log.write import conversion, indexes, rebase, segments, staging
 from kafka_log.write.encoding import encode
 from kafka_log.write.verification import WrittenError
 from tests.paths import SAMPLES
@@ -151,3 +158,73 @@ def test_a_batch_that_cannot_be_moved(tmp_path: Path, monkeypatch: pytest.Monkey
         write_log(tmp_path, ROWS, topic="t")
     monkeypatch.undo()
     assert read_table(tmp_path, ["value"]).num_rows == 3
+
+
+def _damaged(entries: Any, field: str, by: int) -> bytes:
+    changed = entries.copy()
+    if len(changed):
+        changed[field][-1] += by
+    return bytes(changed.tobytes())
+
+
+INDEX_FAULTS = [
+    (".index", structured(OFFSET_INDEX_ENTRY), "position"),
+    (".index", structured(OFFSET_INDEX_ENTRY), "relative_offset"),
+    (".timeindex", structured(TIME_INDEX_ENTRY), "timestamp"),
+    (".timeindex", structured(TIME_INDEX_ENTRY), "relative_offset"),
+]
+
+
+@pytest.mark.parametrize(("end", "kind", "field"), INDEX_FAULTS)
+@pytest.mark.parametrize("by", [-1, 1])
+def test_indexes_are_looked_up(
+    end: str, kind: Any, field: str, by: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever writes them: an entry that leads elsewhere is an error that names file and byte."""
+    made = indexes.EntryRule.files
+
+    def wrong(rule: indexes.EntryRule) -> dict[str, bytes]:
+        found = made(rule)
+        return found | {end: _damaged(np.frombuffer(found[end], kind), field, by)}
+
+    monkeypatch.setattr(indexes.EntryRule, "files", wrong)
+    log = LogDirectory(SOURCE)
+    rows = log.reindex(tmp_path / "reindex", interval_bytes=200).to_pylist()
+    if end == ".timeindex":  # the others have entries only for what is larger
+        rows += log.salvage(tmp_path / "salvage").to_pylist()
+        rows += log.convert(tmp_path / "convert", codec="zstd").to_pylist()
+    for row in rows:
+        assert row["what"] in ("lost", "refused")
+        assert re.search(
+            rf"entry \d+ .* leads to no such batch .*byte \d+ of .*{end}", row["reason"]
+        )
+    assert list(tmp_path.rglob("*-0")) == []
+
+
+@pytest.mark.parametrize("field", ["producer_id", "first_offset", "last_offset"])
+def test_transaction_indexes_are_looked_up(
+    field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = indexes.ProducerStates.end
+
+    def wrong(states: indexes.ProducerStates, *arguments: Any) -> bytes:
+        data = made(states, *arguments)
+        if not data:
+            return data
+        entry = TRANSACTION_INDEX_ENTRY.parse(data)
+        entry[field] += 1
+        return TRANSACTION_INDEX_ENTRY.build(entry)
+
+    monkeypatch.setattr(indexes.ProducerStates, "end", wrong)
+    (row,) = LogDirectory(SOURCE).reindex(tmp_path / "out").to_pylist()
+    assert row["what"] == "lost"
+    assert re.search(r"entry 0 .* leads to no such batch .*byte 0 of .*\.txnindex", row["reason"])
+
+
+def test_an_index_that_is_cut_off_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = indexes.write_file
+    monkeypatch.setattr(indexes, "write_file", lambda path, data: write(path, data[:-1]))
+    (row,) = LogDirectory(SOURCE).reindex(tmp_path / "out", interval_bytes=200).to_pylist()
+    assert row["what"] == "lost" and "the last entry is cut off" in row["reason"]
