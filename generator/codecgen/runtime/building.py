@@ -9,7 +9,7 @@ import construct
 
 from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.bits import Bits
-from codecgen.runtime.errors import BuildError
+from codecgen.runtime.errors import BuildError, shown
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.primitives import EnumField
@@ -135,7 +135,7 @@ class Build:
         if f.counts is not None:
             self.obj[f.name] = self.count(f, f.counts)
         elif f.const is not None:
-            self.obj[f.name] = f.const
+            self.obj[f.name] = self.constant(f)
         elif f.name not in self.obj:
             self.obj[f.name] = self.default(f)
         if isinstance(f.codec, Bits):
@@ -164,6 +164,17 @@ class Build:
         if given is None:
             self.uncounted.add(array)
         return 0 if given is None else given
+
+    def constant(self, f: Field) -> Any:
+        """Return the constant of a field; raise BuildError if another value was given."""
+        given = self.obj.get(f.name)
+        value = given
+        if isinstance(f.codec, EnumField) and isinstance(given, str):
+            value = f.codec.enum.of(given)
+        if given is not None and value != f.const:
+            reason = f"{shown(given)} was given, but {self.name} has {shown(f.const)} here"
+            raise BuildError(f"{reason}; leave {f.name} out, or build the layout that has this value")
+        return f.const
 
     def default(self, f: Field) -> Any:
         """The value of a field that was not given."""
