@@ -17,6 +17,7 @@ from tests.arrow.values import Values, array, lists, numbers, plain, texts
 
 DEFAULTS = {"timestamp": -1, "codec": 0, "producer_id": -1, "producer_epoch": -1, "sequence": -1}
 DEFAULTS |= {"leader_epoch": -1, "is_transactional": 0, "is_control": 0}
+MOST_64 = (1 << 63) - 1
 Row = dict[str, Any]
 
 
@@ -112,7 +113,7 @@ def _refusals(
         "timestamp": v0 & (data["timestamp"] != -1),
         "headers": np.where(old, counts > 0, counts > case.settings.elements),
         "headers.key": v2 & bad_text,
-        "offset": v2 & too_far,
+        "offset": v2 & (too_far | (delta < 0) | (data["base_offset"] > MOST_64 - delta)),
         "sequence": np.where(v2, (sequence < -1) & ~back, sequence != -1) | (out_of_step & (delta >= 0)),
         "base_offset": old & (codec == 0) & (delta != 0),
     }  # fmt: skip
@@ -120,6 +121,10 @@ def _refusals(
         refused[name] = old & (data[name] != -1)
     for name in ("is_transactional", "is_control"):
         refused[name] = old & (data[name] != 0)
+    producer = v2 & (data["producer_id"] >= 0)
+    refused["producer_id"] |= v2 & ~producer & (data["is_transactional"] != 0)
+    refused["producer_epoch"] |= producer & (data["producer_epoch"] < 0)
+    refused["sequence"] |= producer & (data["is_control"] == 0) & (sequence < 0)
     horizon = columns["delete_horizon"].valid
     refused["delete_horizon"] = old & (horizon if horizon is not None else np.ones(n, np.bool_))
     # No reader takes a wrapper of version 1 whose offset is below that of its last message, which is relative to its first one.
@@ -222,6 +227,8 @@ def _record_batches(rows: list[Row], case: Case, said: frozenset[str]) -> Iterat
                 "timestamp_delta": _wrapped(row["timestamp"] - start, 64),
                 "offset_delta": delta,
             }
+            if _breaks_a_rule(head, base, start, [*items, item], rows[at : i + 1]):
+                break
             more = _record_size(row, item)
             if items and size + more > case.settings.batch_bytes:
                 break
@@ -249,11 +256,26 @@ def _record_batches(rows: list[Row], case: Case, said: frozenset[str]) -> Iterat
                     "producer_epoch": head["producer_epoch"],
                     "base_sequence": first,
                     "records": items,
-                },
-                strict=False,  # writers of columns apply no rules
+                }
             )
         )
         at = i
+
+
+def _breaks_a_rule(head: Row, base: int, start: int, items: list[Row], rows: list[Row]) -> bool:
+    """The rules about records, written down once more."""
+    deltas = [item["offset_delta"] for item in items[-2:]]
+    if deltas[-1] < len(items) - 1 or deltas[0] >= deltas[-1] and len(items) > 1:
+        return True
+    if base + deltas[-1] > MOST_64:
+        return True
+    if head["is_control"] and head["producer_id"] >= 0 and len(items) > 1:
+        return True
+    if head["timestamp_type"] == 1:
+        return False
+    largest = _wrapped(start + max(item["timestamp_delta"] for item in items), 64)
+    latest = max(row["timestamp"] for row in rows)
+    return largest >= 0 if latest == -1 else largest != latest
 
 
 def _messages(rows: list[Row], case: Case, said: frozenset[str]) -> Iterator[bytes]:

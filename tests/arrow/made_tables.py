@@ -127,6 +127,8 @@ class _Maker:
         columns["sequence"] = np.full(n, -1) if old else self._sequences(columns)
         for name in ("is_transactional", "is_control"):
             columns[name] = np.zeros(n, np.bool_) if old else self._runs([0, 1]).astype(np.bool_)
+        if not self.chance(0.1):
+            self._keep_rules(columns)
         horizons = np.zeros(n, np.int64) if old else self._runs(self._edges(64))
         valid = np.zeros(n, np.bool_) if old else self._runs([0, 0, 1]) != 0
         values = {
@@ -150,6 +152,14 @@ class _Maker:
         if n and not by_column and self.chance(0.02):
             null, given = self._with_null(given, settings)
         return Case(n, given, settings, self._cuts(), null, bad_text, r.getrandbits(62))
+
+    def _keep_rules(self, columns: dict[str, Any]) -> None:
+        """Change what the rules of batches do not allow of producers."""
+        known = np.asarray(columns["producer_id"]) >= 0
+        columns["is_transactional"] &= known
+        columns["producer_epoch"] = np.where(known, np.maximum(columns["producer_epoch"], 0), columns["producer_epoch"])  # fmt: skip
+        missing = known & ~columns["is_control"] & (np.asarray(columns["sequence"]) < 0)
+        columns["sequence"] = np.where(missing, 0, columns["sequence"])
 
     # -------------------------------------------------------- numbers
 

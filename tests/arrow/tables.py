@@ -65,7 +65,8 @@ def segment(folder: Path, data: bytes) -> Path:
 
 @st.composite
 def rows_of(draw: st.DrawFn, magic: int, *, most: int = 30) -> list[dict[str, Any]]:
-    """Rows that segments of one version can hold, with every column; some of them change from row to row."""
+    """Rows that segments of one version can hold, with every column; some of them change from row to row. Producers are as
+    the rules of batches want them."""
     count = draw(st.integers(0, most))
     rows: list[dict[str, Any]] = []
     offset = draw(st.integers(1, 1 << 40) | (I64 if magic == 2 else st.nothing()))
@@ -75,20 +76,27 @@ def rows_of(draw: st.DrawFn, magic: int, *, most: int = 30) -> list[dict[str, An
     for _ in range(count):
         if not rows or draw(changing):
             stamp = draw(st.integers(-1, 1 << 42) | I64)
+            producer = draw(I64) if magic == 2 else -1
+            is_control = draw(st.booleans()) if magic == 2 else False
             base = {
                 "timestamp_type": draw(st.integers(0, 1)) if magic else -1,
                 "codec": draw(st.sampled_from(codecs)),
                 "base_offset": offset,
-                "producer_id": draw(I64) if magic == 2 else -1,
-                "producer_epoch": draw(st.integers(-(1 << 15), (1 << 15) - 1))
+                "producer_id": producer,
+                "producer_epoch": draw(
+                    st.integers(0 if producer >= 0 else -(1 << 15), (1 << 15) - 1)
+                )
                 if magic == 2
                 else -1,
                 "leader_epoch": draw(st.integers(-(1 << 31), (1 << 31) - 1)) if magic == 2 else -1,
-                "is_transactional": draw(st.booleans()) if magic == 2 else False,
-                "is_control": draw(st.booleans()) if magic == 2 else False,
+                "is_transactional": draw(st.booleans()) if producer >= 0 else False,
+                "is_control": is_control,
                 "delete_horizon": draw(st.none() | I64) if magic == 2 else None,
             }
-            sequence = draw(st.sampled_from((-1, 0, 5, (1 << 31) - 2))) if magic == 2 else -1
+            sequences = (-1,) if producer < 0 or is_control else ()
+            sequence = (
+                draw(st.sampled_from((*sequences, 0, 5, (1 << 31) - 2))) if magic == 2 else -1
+            )
         row = base | {
             "offset": offset,
             "timestamp": (stamp if base["timestamp_type"] == 1 else draw(st.just(stamp) | I64))
@@ -104,9 +112,9 @@ def rows_of(draw: st.DrawFn, magic: int, *, most: int = 30) -> list[dict[str, An
             row["base_offset"] = offset
         rows.append(row)
         step = draw(st.sampled_from((1, 1, 1, 2, 1000, 1 << 33)))
-        offset = (offset + step + (1 << 63)) % (1 << 64) - (1 << 63)
+        before, offset = offset, (offset + step + (1 << 63)) % (1 << 64) - (1 << 63)
         if sequence >= 0:
             sequence = (sequence + step) % (1 << 31)
-        if step > 1 << 31 and magic == 2:
+        if (step > 1 << 31 or offset < before) and magic == 2:
             base = base | {"base_offset": offset}
     return rows

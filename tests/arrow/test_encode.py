@@ -24,6 +24,7 @@ from tests.arrow.tables import DEFAULT, I64, ON_REQUEST, decoded, rows_of, segme
 from tests.paths import ROOT
 
 EVERY = (*DEFAULT, *ON_REQUEST)
+OF_PRODUCERS = {"producer_id", "producer_epoch", "sequence", "is_transactional", "is_control"}
 SOME = [
     {
         "offset": 100 + i,
@@ -42,6 +43,8 @@ PLAIN = [row | {"headers": []} for row in SOME]
 def test_every_column_is_read_back(data: st.DataObject, magic: int, batch_bytes: int) -> None:
     rows = data.draw(rows_of(magic))
     given_ = data.draw(st.sets(st.sampled_from(ON_REQUEST)))
+    if given_ & OF_PRODUCERS:
+        given_ |= OF_PRODUCERS  # rules ask for them together
     if magic < 2 and (batch_bytes < 1 << 20 or "codec" not in given_):
         given_ -= {"base_offset"}  # a wrapper says where it begins by its first message alone
     columns = [name for name in EVERY if name not in ON_REQUEST or name in given_]
@@ -237,19 +240,56 @@ def test_a_change_of_the_batch_begins_a_new_one() -> None:
         "delete_horizon": (None, 4),
         "sequence": (3, 3),
     }
+    producer = {"producer_id": 1, "producer_epoch": 0, "sequence": 3}
     for name, values in changes.items():
-        rows = [row | {name: value} for row, value in zip(SOME, values, strict=False)]
-        whole = table(rows, (*DEFAULT, name))
+        needed = producer if name in OF_PRODUCERS else {}
+        rows = [row | needed | {name: value} for row, value in zip(SOME, values, strict=False)]
+        whole = table(rows, (*DEFAULT, *dict.fromkeys([*needed, name])))
         data = written(whole)
         assert len(list(entries(data))) == 2, name
         assert decoded(data, whole.schema.names).equals(whole)
+
+
+def test_no_batch_that_is_written_breaks_a_rule() -> None:
+    """Rows that break a rule together are in batches of their own."""
+    for offsets in ([5, 5], [5, 3, 4], [(1 << 63) - 1, -(1 << 63)]):
+        data = written(pa.table({"offset": pa.array(offsets, pa.int64())}))
+        batches = [RECORD_BATCH.parse(data[start:end]) for start, end in entries(data)]
+        assert [r.offset for batch in batches for r in batch.records] == offsets
+        assert len(batches) == 2
+    producer = {"producer_id": 7, "producer_epoch": 0, "sequence": -1}
+    markers = pa.table({"offset": pa.array([1, 2], pa.int64())})
+    data = written(markers, is_control=True, is_transactional=True, **producer)
+    batches = [RECORD_BATCH.parse(data[start:end]) for start, end in entries(data)]
+    assert [batch.record_count for batch in batches] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "rule"),
+    [
+        ("producer_id", {"is_transactional": True}, "producer_of_transaction"),
+        ("producer_epoch", {"producer_id": 7, "sequence": 0}, "epoch_of_producer"),
+        ("sequence", {"producer_id": 7, "producer_epoch": 0}, "sequence_of_producer"),
+        ("offset", {"base_offset": 8}, "offsets_of_count"),
+    ],
+)
+def test_a_row_that_breaks_a_rule_alone_is_refused(
+    column: str, given: dict[str, Any], rule: str
+) -> None:
+    rows = pa.table({"offset": pa.array([7, 8], pa.int64())})
+    with pytest.raises(RowRefused) as refused:
+        written(rows, **given)
+    assert (refused.value.row, refused.value.column) == (0, column)
+    assert f"has no place in record_batch (rule {rule}, records/record_batch.yaml:" in str(
+        refused.value
+    )
 
 
 def test_numbers_that_are_far_apart_are_in_batches_of_their_own() -> None:
     offsets = [0, 1 << 31, (1 << 31) + 5, -(1 << 63), (1 << 63) - 1]
     rows = table([row | {"offset": o} for row, o in zip(SOME, offsets, strict=False)])
     data = written(rows)
-    assert [end - start > 0 for start, end in entries(data)] == [True] * 3
+    assert [end - start > 0 for start, end in entries(data)] == [True] * 4
     assert decoded(data).equals(rows)
 
 

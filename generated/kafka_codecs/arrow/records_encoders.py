@@ -1406,14 +1406,24 @@ def plan_record_batch_records(
         )
     if entry_base_sequence < -2147483648 or entry_base_sequence > 2147483647:
         return 0, 22  # sequence, base_sequence
+    if entry_attributes >> 4 & 1 and entry_producer_id < 0:
+        return 0, 23  # producer_id, rule producer_of_transaction
+    if entry_producer_id >= 0 and entry_producer_epoch < 0:
+        return 0, 24  # producer_epoch, rule epoch_of_producer
+    if entry_producer_id >= 0 and not entry_attributes >> 5 & 1 and entry_base_sequence < 0:
+        return 0, 25  # sequence, rule sequence_of_producer
     entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
     entry_max_timestamp = max_timestamp
+    first_offset_delta = 0
+    last_offset_delta = 0
+    max_item_timestamp_delta = 0
     size = 0
     blamed = -1
     row = start
     while row < last and row - start < most:
         before_entry_last_offset_delta = entry_last_offset_delta
         before_entry_max_timestamp = entry_max_timestamp
+        before_last_offset_delta = last_offset_delta
         row_offset = load_i64_le(offset_data + 8 * row)
         row_timestamp = load_i64_le(timestamp_data + 8 * row)
         row_timestamp_type = load_i8(timestamp_type_data + row)
@@ -1430,16 +1440,20 @@ def plan_record_batch_records(
         item_timestamp_delta = wrap_64(row_timestamp - entry_base_timestamp)
         item_offset_delta = wrap_64(row_offset - entry_base_offset)
         if item_offset_delta < -2147483648 or item_offset_delta > 2147483647:
-            blamed = 23  # offset, offset_delta
+            blamed = 26  # offset, offset_delta
             break
         max_timestamp = max(max_timestamp, row_timestamp)
         entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
         if entry_last_offset_delta < -2147483648 or entry_last_offset_delta > 2147483647:
-            blamed = 24  # offset, last_offset_delta
+            blamed = 27  # offset, last_offset_delta
             break
         entry_max_timestamp = max_timestamp
+        last_offset_delta = item_offset_delta
+        if row == start:
+            first_offset_delta = item_offset_delta
+            before_last_offset_delta = last_offset_delta
         if row_headers > most:
-            blamed = 25  # headers, headers
+            blamed = 28  # headers, headers
             break
         headers_size = 0
         for part in range(headers_at, headers_at + row_headers):
@@ -1448,7 +1462,7 @@ def plan_record_batch_records(
             if not is_utf8_within(
                 headers_key_data + headers_key_at, part_headers_key, headers_key_end
             ):
-                blamed = 26  # headers_key, key
+                blamed = 29  # headers_key, key
                 break
             headers_size += size_varint(part_headers_key) + part_headers_key
             headers_value_at = load_i32_le(headers_value_offsets + 4 * part)
@@ -1459,6 +1473,44 @@ def plan_record_batch_records(
                 part_headers_value = -1
             headers_size += size_varint(part_headers_value) + max(part_headers_value, 0)
         if blamed >= 0:
+            break
+        max_item_timestamp_delta = max(max_item_timestamp_delta, item_timestamp_delta)
+        if row == start:
+            max_item_timestamp_delta = item_timestamp_delta
+        if entry_last_offset_delta < 0 or entry_last_offset_delta < wrap_64(row - start + 1 - 1):
+            blamed = 30  # offset, rule offsets_of_count
+            break
+        if (
+            entry_last_offset_delta >= 0
+            and entry_base_offset > wrap_64(9223372036854775807 - entry_last_offset_delta)
+        ):
+            blamed = 31  # offset, rule last_offset_in_range
+            break
+        if entry_attributes >> 5 & 1 and entry_producer_id >= 0 and row - start + 1 > 1:
+            blamed = 32  # is_control, rule one_marker
+            break
+        if row > start and item_offset_delta <= before_last_offset_delta:
+            blamed = 33  # offset, rule offsets_ascend
+            break
+        if first_offset_delta < 0:
+            blamed = 34  # offset, rule offsets_from_base
+            break
+        if last_offset_delta > entry_last_offset_delta:
+            blamed = 35  # offset, rule offsets_to_last
+            break
+        if (
+            (entry_attributes >> 3 & 1) != 1
+            and entry_max_timestamp != -1
+            and entry_max_timestamp != wrap_64(entry_base_timestamp + max_item_timestamp_delta)
+        ):
+            blamed = 36  # timestamp, rule largest_timestamp
+            break
+        if (
+            (entry_attributes >> 3 & 1) != 1
+            and entry_max_timestamp == -1
+            and wrap_64(entry_base_timestamp + max_item_timestamp_delta) >= 0
+        ):
+            blamed = 37  # timestamp, rule no_timestamp
             break
         if offset_given and wrap_64(entry_base_offset + item_offset_delta) != row_offset:
             blamed = 19  # offset

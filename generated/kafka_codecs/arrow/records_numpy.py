@@ -352,8 +352,20 @@ def sequence_of_producer_in_record_batch(row: Any) -> Vector:
 
 
 def offsets_of_count_in_record_batch(row: Any) -> Vector:
-    """Each record has an offset of its own."""
-    return row.entry.last_offset_delta >= row.entry.record_count - 1
+    """Each record has an offset of its own. A batch keeps its last offset when compaction removes
+    all of its records.
+    """
+    return (
+        (row.entry.last_offset_delta >= 0) & (row.entry.last_offset_delta >= row.entry.record_count - 1)
+    )
+
+
+def last_offset_in_range_in_record_batch(row: Any) -> Vector:
+    """The last offset is at most the largest 64-bit number."""
+    return (
+        (row.entry.last_offset_delta < 0)
+        | (row.entry.base_offset <= 9223372036854775807 - row.entry.last_offset_delta)
+    )
 
 
 def one_marker_in_record_batch(row: Any) -> Vector:
@@ -403,6 +415,7 @@ ROWS_RECORD_BATCH_RECORDS = Case(
         epoch_of_producer_in_record_batch,
         sequence_of_producer_in_record_batch,
         offsets_of_count_in_record_batch,
+        last_offset_in_range_in_record_batch,
         one_marker_in_record_batch,
     ),
     row_rules=(

@@ -173,7 +173,9 @@ class Build:
             value = f.codec.enum.of(given)
         if given is not None and value != f.const:
             reason = f"{shown(given)} was given, but {self.name} has {shown(f.const)} here"
-            raise BuildError(f"{reason}; leave {f.name} out, or build the layout that has this value")
+            raise BuildError(
+                f"{reason}; leave {f.name} out, or build the layout that has this value"
+            )
         return f.const
 
     def default(self, f: Field) -> Any:

@@ -224,7 +224,7 @@ class Encoder:
             return RowRefused(reason, self.rows + row, None)
         name, value = self.columns.shown(source, row, check.column)
         if check.place is not None:
-            reason = f"{value} has no place in {self.kind.name} ({check.place})"
+            reason = f"{value} has no place in {self.kind.name} ({check.place.name}, {check.place})"
         else:
             reason = f"{value} would not be read back from {self.kind.name}"
         return RowRefused(reason, self.rows + row, name)

@@ -62,15 +62,16 @@ def breach_of(fields: Fields, rule: RulePlan) -> Expr:
     arithmetic = fields.arithmetic()
     arithmetic.bits = 64
     try:
-        return _opposite(arithmetic, fields.folded(rule.condition))
+        return opposite_of(arithmetic, fields.folded(rule.condition))
     except Refused as error:
         raise Unsupported(error.reason, field_of_rule(fields.layout, rule)) from None
 
 
-def _opposite(arithmetic: Arithmetic, value: Value) -> Expr:
+def opposite_of(arithmetic: Arithmetic, value: Value) -> Expr:
+    """Print the opposite of a condition."""
     match value:
         case nodes.Logical(operator, left, right):
-            sides = [_opposite(arithmetic, left), _opposite(arithmetic, right)]
+            sides = [opposite_of(arithmetic, left), opposite_of(arithmetic, right)]
             return all_of(sides) if operator == "or" else any_of(sides)
         case nodes.Negation(operand):
             return arithmetic.condition(operand)

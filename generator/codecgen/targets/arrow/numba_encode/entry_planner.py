@@ -25,6 +25,7 @@ from codecgen.targets.arrow.code_tree import (
     invert,
 )
 from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_encode.layout_rules import LayoutRules
 from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
 from codecgen.targets.arrow.numba_encode.range_checks import RangeChecks
 from codecgen.targets.arrow.numba_encode.round_trip import RoundTrip
@@ -63,6 +64,8 @@ class EntryPlanner:
         self.code = self.frame.code
         self.fits = RangeChecks(self.frame)
         self.back = RoundTrip(self.frame)
+        self.rules = LayoutRules(self.frame)
+        self.frame.values.ends |= self.rules.ends
         self.ends = self.back.ends()
         self.columns, self.last, self.entry = map(Var, ("columns", "last", "entry"))
         self.bytes_room, self.extra = Var("bytes_room"), Var("extra")
@@ -78,6 +81,7 @@ class EntryPlanner:
             self.first_row()
         for end, name in self.ends:
             code.assign(variables.of(end, name), 0)
+        self.rules.begin()
         code.assign(frame.size, 0)
         code.assign(frame.blamed, -1)
         code.assign(frame.row, frame.start)
@@ -127,6 +131,7 @@ class EntryPlanner:
         if when is not None and not (is_known(when) and truth(when)):
             with code.when(self.not_when()):
                 self.not_these()
+        self.rules.first_row()
         for op in self.running:
             self.fits.begin(op)
 
@@ -169,6 +174,7 @@ class EntryPlanner:
         self.fits.bytes()
         self.fits.rules(self.program.row, "item")
         self.fits.rules(self.program.around, "entry")
+        self.rules.row()
         self.back.columns([leaf for leaf in main if not leaf.column.on_request])
         late = [leaf for leaf in main if leaf.column.on_request]
         wanted = [leaf for leaf in others if leaf.column.on_request]

@@ -98,11 +98,14 @@ class PlannerFunction:
 
     def stop(self, condition: Expr, leaf: int | None, f: Field | None = None) -> None:
         """A column (None: the row) does not fit into a field (None: it would not be read back)."""
-        if condition == FALSE:
-            return
         check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
         if condition == TRUE and f is not None:
             raise Unsupported("never right, whatever the rows are", f)
+        if condition != FALSE:
+            self.stop_for(condition, check)
+
+    def stop_for(self, condition: Expr, check: Check) -> None:
+        """End the entry before the row at hand, or refuse the first row, if a condition holds."""
         with self.code.when(condition):
             if self.inside:
                 self.code.assign(self.blamed, self.number(check), self.remark(check))

@@ -1,0 +1,172 @@
+"""The rules of layouts where rows are written: no entry is written whose rows break one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codecgen.plan import RulePlan, nodes
+from codecgen.plan.constant_folding import is_known, truth
+from codecgen.plan.nodes import Value
+from codecgen.plan.write_ops import Absent, Count, Number, WriteOp
+from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
+from codecgen.targets.arrow.checks import Check, Unsupported
+from codecgen.targets.arrow.code_tree import Expr, Var, all_of, call
+from codecgen.targets.arrow.numba_decode.layout_rules import (
+    field_of_rule,
+    opposite_of,
+    refuse_rules,
+)
+from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
+from codecgen.targets.arrow.numba_encode.values import Values
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCheck:
+    """A rule with the condition that the rows so far break it. ``running``: the condition changes with every row."""
+
+    rule: RulePlan
+    breach: Expr
+    running: bool
+
+
+class RuleValues(Values):
+    """Values of an entry with the rows that it has so far. ``extremes`` are the fields of rows whose largest or smallest
+    number a rule asks for, ``running`` tells that a value changes with every row."""
+
+    def __init__(self, frame: PlannerFunction) -> None:
+        super().__init__(frame.program, frame.variables)
+        self.rows = frame.row - frame.start + 1
+        self.extremes: set[tuple[str, str]] = set()
+        self.running = False
+
+    def field(self, value: nodes.FieldValue, part: str) -> Term:
+        where, op = self.op(value, part)
+        self.running |= where == "item" or (isinstance(op, Number) and op.running)
+        if isinstance(op, Count) and op.rows:
+            self.running = True
+            return Term(self.rows)
+        return super().field(value, part)
+
+    def end(self, value: nodes.EndValue) -> Term:
+        self.running = True
+        inner = value.value
+        if value.end in ("first", "last"):
+            return super().end(value)
+        asked = f"asked for as {value.end}({'.'.join(value.array.names)})"
+        if not isinstance(inner, nodes.FieldValue) or inner.holders:
+            raise Refused(asked)
+        if not isinstance(self.op(inner, "item")[1], Number):
+            raise Refused(asked)
+        self.extremes.add((value.end, inner.field.name))
+        return Term(self.variables.of(value.end, f"item_{inner.field.name}"))
+
+
+class LayoutRules:
+    """Prints the rules of the layout of an entry, for the rows from the first one to the row at hand.
+
+    A row with which an entry would break a rule begins the next entry, or is refused if it breaks the rule alone.
+    """
+
+    def __init__(self, frame: PlannerFunction) -> None:
+        self.frame = frame
+        self.case = frame.case
+        self.own = frame.values.own
+        self.values = RuleValues(frame)
+        if self.case.array is not None:
+            refuse_rules(self.case.element)
+        for op in frame.program.row:
+            layout = getattr(op, "layout", None)
+            if layout is not None:
+                refuse_rules(layout)
+        rules = [rule for rule in self.case.entry.rules if self.asks_for_rows(rule)]
+        found = [self.check_of(rule) for rule in rules]
+        self.checks = [check for check in found if check is not None]
+        self.ends = self.values.ends
+
+    def asks_for_rows(self, rule: RulePlan) -> bool:
+        """Return whether a rule applies to what is written: False if it asks for elements of an array that is not there."""
+        name = rule.elements_of
+        if name is None or (self.case.array is not None and name == self.case.array.name):
+            return True
+        if isinstance(self.frame.program.op("own", name), Absent):
+            return False
+        reason = "a rule about another array than that of the rows"
+        raise Unsupported(reason, field_of_rule(self.case.entry, rule))
+
+    def check_of(self, rule: RulePlan) -> RuleCheck | None:
+        """Return the check of a rule; None if what is written always meets it."""
+        try:
+            if rule.ascending is not None:
+                return RuleCheck(rule, self.descent(rule.ascending), running=True)
+            assert rule.condition is not None
+            value = self.frame.program.rule(rule.condition, self.own)
+            if is_known(value) and truth(value):
+                return None
+            self.values.running = False
+            arithmetic = Arithmetic(lambda leaf: self.values.leaf(leaf, self.own), 64)
+            breach = opposite_of(arithmetic, value)
+            return RuleCheck(rule, breach, self.values.running or self.own == "item")
+        except Refused as error:
+            raise Unsupported(error.reason, field_of_rule(self.case.entry, rule)) from None
+
+    def descent(self, value: nodes.FieldValue) -> Expr:
+        """Return the condition that the number of the row at hand is not above that of the row before."""
+        if not isinstance(self.values.op(value, "item")[1], Number):
+            raise Refused("a rule about numbers that kernels do not compare")
+        name = value.field.name
+        self.values.ends.add(("last", name))
+        of, frame = self.frame.variables.of, self.frame
+        return all_of([frame.row > frame.start, of("item", name) <= of("before last", name)])
+
+    # ------------------------------------------------------------ printing
+
+    def first_row(self) -> None:
+        """Print the rules that the first row settles."""
+        self.stop(running=False)
+
+    def begin(self) -> None:
+        """Initialize the variables that hold the largest and smallest numbers."""
+        for end, name in sorted(self.values.extremes):
+            self.frame.code.assign(self.extreme(end, name), 0)
+
+    def row(self) -> None:
+        """Print the rules for the rows up to the row at hand."""
+        frame, code = self.frame, self.frame.code
+        if self.values.extremes:
+            for end, name in sorted(self.values.extremes):
+                number, extreme = frame.variables.of("item", name), self.extreme(end, name)
+                code.assign(extreme, call(end, extreme, number))
+            with code.when(frame.row.eq(frame.start)):
+                for end, name in sorted(self.values.extremes):
+                    code.assign(self.extreme(end, name), frame.variables.of("item", name))
+        self.stop(running=True)
+
+    def extreme(self, end: str, name: str) -> Var:
+        return self.frame.variables.of(end, f"item_{name}")
+
+    def stop(self, *, running: bool) -> None:
+        for check in self.checks:
+            if check.running is running:
+                leaf = self.blame(check.rule)
+                place = check.rule.rule
+                found = Check(f"rule {place.name}", place.span, leaf)
+                self.frame.stop_for(check.breach, found)
+
+    def blame(self, rule: RulePlan) -> int | None:
+        """Return the column that a broken rule is about."""
+        frame = self.frame
+        about: WriteOp | None = frame.program.op("own", rule.rule.about)
+        found = None if about is None else frame.blame_op(about, self.own)
+        if found is not None:
+            return found
+        if rule.ascending is not None:
+            return frame.blame_op(self.values.op(rule.ascending, "item")[1], "item")
+        assert rule.condition is not None
+        for end in nodes.ends_read(rule.condition):
+            inner: Value = end.value
+            if isinstance(inner, nodes.FieldValue):
+                return frame.blame_op(self.values.op(inner, "item")[1], "item")
+        return frame.blame(frame.program.rule(rule.condition, self.own), self.own)
+
+
+__all__ = ["LayoutRules"]
