@@ -265,7 +265,7 @@ def _record_batches(rows: list[Row], case: Case, said: frozenset[str]) -> Iterat
 def _breaks_a_rule(head: Row, base: int, start: int, items: list[Row], rows: list[Row]) -> bool:
     """The rules about records, written down once more."""
     deltas = [item["offset_delta"] for item in items[-2:]]
-    if deltas[-1] < len(items) - 1 or deltas[0] >= deltas[-1] and len(items) > 1:
+    if deltas[-1] < len(items) - 1 or (deltas[0] >= deltas[-1] and len(items) > 1):
         return True
     if base + deltas[-1] > MOST_64:
         return True

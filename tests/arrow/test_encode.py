@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import LOG_ENTRY, MESSAGE_V0, MESSAGE_V1, RECORD_BATCH, Compression
 from kafka_codecs.arrow.records_writer import RECORDS_WRITER
 from kafka_log import SegmentReader
-from kafka_log.write.encoding import CODECS, encode
+from kafka_log.write.encoding import CODECS, encode, write_segment
 from tests.arrow.segments import entries
 from tests.arrow.tables import DEFAULT, I64, ON_REQUEST, decoded, rows_of, segment, table, written
 from tests.paths import ROOT
@@ -262,6 +263,20 @@ def test_no_batch_that_is_written_breaks_a_rule() -> None:
     data = written(markers, is_control=True, is_transactional=True, **producer)
     batches = [RECORD_BATCH.parse(data[start:end]) for start, end in entries(data)]
     assert [batch.record_count for batch in batches] == [1, 1]
+
+
+@pytest.mark.parametrize("offsets", [[5, 5], [3, 4, 2], [5, 6, 5]])
+@pytest.mark.parametrize("size", [1, 9])
+def test_offsets_that_do_not_ascend_are_no_segment(
+    offsets: list[int], size: int, tmp_path: Path
+) -> None:
+    rows = pa.table({"offset": pa.array(offsets, pa.int32())})
+    whole = pa.Table.from_batches(rows.to_batches(max_chunksize=size))
+    with pytest.raises(RowRefused, match=r"is not above .* so sort the rows by offset") as refused:
+        write_segment(tmp_path / "0.log", whole)
+    assert (refused.value.row, refused.value.column) == (len(offsets) - 1, "offset")
+    assert list(tmp_path.iterdir()) == []
+    write_segment(tmp_path / "0.log", whole.sort_by("offset").slice(len(offsets) - 1))
 
 
 @pytest.mark.parametrize(

@@ -51,16 +51,27 @@ def encode(
     ``magic`` is the version of the format: the newest, or an older one for brokers that read no newer one (None: the column
     ``magic``, or the newest without one). ``codec`` is none, gzip, snappy, lz4 or zstd (None: the column ``codec``, or none);
     ``level`` is that of the codec. ``constants`` are other columns with one value for all rows:
-    ``producer_id=4001, producer_epoch=0, leader_epoch=7``. Arguments take the place of columns.
+    ``leader_epoch=7, is_control=False``. Arguments take the place of columns.
 
     A batch ends before its records would have more than ``batch_bytes`` bytes without compression, and before a row that
     would not be read from it as it is: columns that belong to the batch change, sequence numbers do not go on, a delta is
-    too large. A record with more bytes is in a batch of its own. Memory holds one piece, one record batch of Arrow, and
+    too large, the batch would break a rule of the format. A record with more bytes is in a batch of its own. Memory holds one piece, one record batch of Arrow, and
     what compression takes.
 
     Raises :class:`~codecgen.runtime.arrow.input_columns.RowRefused` (a CodecError) with ``row`` and ``column`` for a row that no
     batch can hold; ValueError for columns and arguments that are not known; ImportError without pyarrow and numpy.
     """
+    return _encode(_batches(data), magic, codec, level, batch_bytes, constants)
+
+
+def _encode(
+    batches: Iterable[pa.RecordBatch],
+    magic: int | None,
+    codec: str | None,
+    level: int | None,
+    batch_bytes: int,
+    constants: dict[str, object],
+) -> Iterator[memoryview]:
     given = dict(constants)
     for name in ("magic", "codec", "position"):
         if name in given:
@@ -73,10 +84,10 @@ def encode(
         *before, last = VERSIONS
         listed = f"{', '.join(map(str, before))} or {last}"
         raise ValueError(f"magic is {magic}: it must be {listed}")
-    return _encode(_batches(data), magic, given, level, batch_bytes)
+    return _encode_versions(batches, magic, given, level, batch_bytes)
 
 
-def _encode(
+def _encode_versions(
     batches: Iterable[pa.RecordBatch],
     magic: int | None,
     constants: dict[str, object],
@@ -144,6 +155,32 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
     return (part for batch in found for part in parts(batch))
 
 
+def _check_offsets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield ``batches``. Raise RowRefused if the offset of a row is not above that of the row before."""
+    import numpy as np
+    import pyarrow as pa
+
+    from codecgen.runtime.arrow.casts import RowRefused, cast_plain, refuse_broken
+
+    row = 0
+    before = np.empty(0, np.int64)
+    for batch in batches:
+        if batch.schema.get_field_index("offset") >= 0:
+            refuse_broken(batch, {"offset": pa.int64()})
+            column = cast_plain(batch.column("offset"), pa.int64(), "offset", row)
+            if column.null_count == 0:  # the encoder refuses rows without an offset
+                offsets = np.concatenate((before, column.to_numpy()))
+                for at in np.flatnonzero(offsets[1:] <= offsets[:-1])[:1].tolist():
+                    reason = (
+                        f"{offsets[at + 1]} is not above {offsets[at]}, the offset of the row before: offsets ascend in a "
+                        "segment, so sort the rows by offset"
+                    )
+                    raise RowRefused(reason, row + at + 1 - len(before), "offset")
+                before = offsets[-1:]
+        row += batch.num_rows
+        yield batch
+
+
 def parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """A batch of Arrow in parts whose bytes 32-bit offsets can count."""
     # the bytes of the rows alone take a look at offsets, which may be broken
@@ -168,19 +205,17 @@ def write_segment(
 ) -> int:
     """Write a log segment: what :func:`encode` gives, as a file. How many bytes it has.
 
+    Offsets ascend in a segment: RowRefused is raised for a row whose offset is not above that of the row before.
+
     The file appears under its name when it is whole: it is written beside it first. What is there already stays, and
     FileExistsError is raised, unless ``overwrite``. Brokers call a segment after its first offset, in 20 digits
     (``00000000000000000000.log``); that is left to the caller.
     """
     target = Path(path)
-    pieces = encode(
-        data,
-        magic=magic,
-        codec=codec,
-        level=level,
-        batch_bytes=batch_bytes,
-        **constants,
-    )
+    batches = _batches(data)
+    if "offset" not in constants:
+        batches = _check_offsets(batches)
+    pieces = _encode(batches, magic, codec, level, batch_bytes, constants)
     _refuse_existing(target, overwrite)
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     size = 0
