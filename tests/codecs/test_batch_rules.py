@@ -39,6 +39,7 @@ def batches(draw: st.DrawFn) -> dict[str, Any]:
     anything = draw(st.booleans())
     control = draw(st.booleans()) if anything else False
     return {
+        "base_offset": draw(st.sampled_from([0, -1, 5, NONE - 1, NONE - 3])),
         "attributes": {
             "compression": draw(st.sampled_from([Compression.NONE, Compression.GZIP])),
             "timestamp_type": draw(st.sampled_from([*TimestampType])),
@@ -70,8 +71,10 @@ def broken_rules(batch: dict[str, Any]) -> set[str]:
         out.add("epoch_of_producer")
     if has_producer and batch["base_sequence"] < 0 and not bits["is_control"]:
         out.add("sequence_of_producer")
-    if len(records) > batch["last_offset_delta"] + 1:
+    if batch["last_offset_delta"] < max(len(records) - 1, 0):
         out.add("offsets_of_count")
+    if batch["base_offset"] + batch["last_offset_delta"] >= NONE:
+        out.add("last_offset_in_range")
     if bits["is_control"] and has_producer and len(records) > 1:
         out.add("one_marker")
     if any(after <= before for before, after in pairwise(deltas)):
