@@ -18,7 +18,9 @@ from codecgen.diagnostics import render
 from codecgen.explain import explain
 from codecgen.plan import as_of, make_plan
 from codecgen.runtime.errors import CodecError
+from codecgen.schema import loader
 from codecgen.schema.model import Model
+from codecgen.schema.types import ChoiceType
 from codecgen.targets import template
 from codecgen.targets.registry import TARGETS, TEMPLATED
 from tests.paths import ROOT
@@ -247,8 +249,99 @@ def test_directories_are_used_through_others_once(tmp_path: Path) -> None:
     assert sorted(model.uses) == ["a", "a.w"]
     assert model.layouts["a.w.point"].span.file == "../weather/readings.yaml"
     assert "(../weather/readings.yaml:16)" in explain(model, "c.held.p.x")
+    assert explain(model, "a.w.point").startswith("point: layout (../weather/readings.yaml:")
     with generated(tmp_path / "out", tmp_path / "weather", tmp_path / "a", path) as codecs:
         assert codecs.C.parse(bytes.fromhex("0100020002")).held.p.x == 1
+
+
+def test_used_directories_have_their_shortest_names(tmp_path: Path) -> None:
+    """`deep` is `b.deep`, which is one level down, although `a` comes first and leads to it over `a.mid`."""
+    text = "layout: {}\nfields: {{a: u8}}\n"
+    for name, uses in (("deep", "{}"), ("mid", "{deep: ../deep}"), ("b", "{deep: ../deep}")):
+        directory(tmp_path, name, uses, text.format(name))
+    directory(tmp_path, "a", "{mid: ../mid}", text.format("a"))
+    model = sound(directory(tmp_path, "own", "{a: ../a, b: ../b}", text.format("own")))
+    assert sorted(model.uses) == ["a", "a.mid", "b", "b.deep"]
+
+
+def test_choices_inside_of_used_layouts(tmp_path: Path) -> None:
+    """Fields of used layouts that are choices name these by their whole names, and decode."""
+    shutil.copytree(WEATHER, tmp_path / "weather")
+    far = """\
+layout: given
+fields: {sky: {type: u8, enum: sky}, what: {choice: thing, given: sky, length: u16}}
+examples: [{name: one, hex: 00 0001 01, values: {sky: clear, what: {a: 1}}}]
+---
+enums:
+  sky: {values: {clear: 0, fog: 2}}
+---
+choice: thing
+given: sky
+cases: {clear: one, fog: two}
+---
+layout: one
+fields: {a: u8}
+---
+layout: two
+fields: {a: u8, b: u8}
+"""
+    directory(tmp_path, "far", "{}", far)
+    text = (
+        "layout: own\nfields: {held: {layout: far.given}}\nexamples:\n"
+        "  - {name: one, hex: 02 0002 01 05, values: {held: {sky: fog, what: {a: 1, b: 5}}}}\n"
+    )
+    path = directory(tmp_path, "own", "{far: ../far}", text)
+    held = sound(path).layouts["far.given"].fields[1].type
+    assert isinstance(held, ChoiceType)
+    assert held.choice == "far.thing"
+    assert (held.enum, held.length) == ("far.sky", "u16")
+    assert [str(ref) for ref in held.layouts] == ["far.one", "far.two"]
+    with generated(tmp_path / "out", tmp_path / "far", path) as codecs:
+        assert codecs.OWN.parse(bytes.fromhex("0200020105")).held.what.b == 5
+
+
+def test_packages_that_used_directories_use_keep_their_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site" / "sea_codecs"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("", "utf-8")
+    inside = directory(package, "schemas", "{}", "layout: wave\nfields: {height: u8}\n")
+    (inside / "codecgen.yaml").write_text(manifest("sea_codecs"), "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    directory(tmp_path, "mid", "{sea: sea_codecs}", "layout: m\nfields: {a: {layout: sea.wave}}\n")
+    text = (
+        "layout: x\nfields: {a: {layout: mid.m}}\n"
+        "examples: [{name: one, hex: 07, values: {a: {a: {height: 7}}}}]\n"
+    )
+    model = sound(directory(tmp_path, "own", "{mid: ../mid}", text))
+    assert str(model.layouts["mid.sea.wave"].span) == "sea_codecs:case.yaml:1"
+    assert model.uses["mid.sea"].place == "sea_codecs:"
+    assert "(sea_codecs:case.yaml:2)" in explain(model, "x.a.a.height")
+
+
+def test_used_directories_are_other_packages(tmp_path: Path) -> None:
+    """Neither another one of those that are used, nor this one, at any depth: one would replace the other."""
+    text = "layout: x\nfields: {a: u8}\n"
+    for name, uses in (("a", "{}"), ("b", "{}"), ("mid", "{b: ../b}")):
+        directory(tmp_path, name, uses, text)
+    (tmp_path / "b" / "codecgen.yaml").write_text(manifest("a_codecs"), "utf-8")
+    path = directory(tmp_path, "own", "{a: ../a, mid: ../mid}", text)
+    assert findings(path) == ['the package of "mid.b" is called a_codecs, as that of "a"']
+    (path / "codecgen.yaml").write_text(manifest("a_codecs", "{mid: ../mid}"), "utf-8")
+    assert findings(path) == [
+        'the package of "mid.b" is called a_codecs, as that of this directory'
+    ]
+    (path / "codecgen.yaml").write_text(
+        manifest("own_codecs", "{a: ../a, c: ../own/../a}"), "utf-8"
+    )
+    assert findings(path) == ['"c" is the directory that "a" names already']
+
+
+def test_files_alone_cannot_use_directories() -> None:
+    files = {loader.MANIFEST: manifest("own_codecs", "{a: ../a}"), "case.yaml": "layout: x\n"}
+    codes = [(d.code, d.message) for d in loader.load(files)[1]]
+    assert ("C040", "../a cannot be looked for here") in codes
 
 
 def test_directories_do_not_use_each_other(tmp_path: Path) -> None:
