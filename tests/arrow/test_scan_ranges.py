@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -290,6 +292,27 @@ def test_entries_are_those_that_are_in_order(tmp_path: Path) -> None:
     found = entries(path.with_suffix(".timeindex"), TIMES)
     assert [(int(t), int(o)) for t, o in found] == [(START, 4), (START + 1, 9)]
     assert len(entries(tmp_path / "none.index", OFFSETS)) == 0
+
+
+@pytest.mark.parametrize("size", [8 * 20_000, 10 << 20, 16 << 20])
+def test_all_entries_of_a_large_index_file(size: int, tmp_path: Path) -> None:
+    """More of them than are read at a time; brokers make the file of the segment that they write to 10 MiB long."""
+    path = tmp_path / "large.index"
+    pairs = np.arange(1, 40_001, dtype=">i4").reshape(-1, 2)
+    path.write_bytes(pairs.tobytes())
+    os.truncate(path, size)
+    found = entries(path, OFFSETS)
+    assert found["relative_offset"].tolist() == list(range(1, 40_001, 2))
+    assert found["position"].tolist() == list(range(2, 40_001, 2))
+
+
+def test_an_index_file_of_more_than_16_mib_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.index"
+    pairs = np.arange(1, (16 << 20) // 4 + 3, dtype=">i4")
+    path.write_bytes(pairs[:-2].tobytes())
+    assert len(entries(path, OFFSETS)) == 2 << 20
+    path.write_bytes(pairs.tobytes())
+    assert len(entries(path, OFFSETS)) == 0
 
 
 def test_an_index_file_that_is_too_large_is_not_read(

@@ -202,6 +202,40 @@ def test_a_hole_in_a_topic_whose_keys_come_again(tmp_path: Path) -> None:
     assert (row["findings"], row["missing_b"], row["first_offset"]) == (["missing_b"], 1, 2)
 
 
+def test_a_tombstone_is_missing_where_an_older_record_is_still_there(tmp_path: Path) -> None:
+    """Without the tombstone the older value is the last one again. A cleaner takes that one first, or both."""
+    log = [
+        Entry(0, 0, 0, (Made(0, b"k", b"v"),)),
+        Entry(1, 1, 0, (Made(1, b"k", None),)),
+        Entry(2, 2, 0, (Made(2, b"l", b"v"),)),
+    ]
+    a, b = write(tmp_path / "a", log), write(tmp_path / "b", [log[0], log[2]])
+    row = difference(a, b)
+    assert (row["findings"], row["missing_b"], row["first_offset"]) == (["missing_b"], 1, 1)
+    both_taken = [replace(log[0], records=()), replace(log[1], records=()), log[2]]
+    row = difference(a, write(tmp_path / "c", both_taken))
+    assert (row["findings"], row["cleaned_b"]) == (["cleaned_b"], 2)
+
+
+@pytest.mark.parametrize(("is_compacted", "missing", "cleaned"), [(False, 3, 0), (True, 1, 3)])
+def test_aborted_records_beside_one_that_is_missing(
+    is_compacted: bool, missing: int, cleaned: int, tmp_path: Path
+) -> None:
+    """They are missing with it, and their marker too, unless a cleaner has been there, which takes them."""
+    log = [
+        Entry(0, 0, 0, (Made(0, b"a", b"v"),)),
+        Entry(1, 1, 0, (Made(1, b"k", b"v"),)),
+        Entry(2, 2, 0, (Made(2, b"lost", b"v"),)),
+        Entry(3, 3, 0, (Made(3, b"b", b"v"),), 4),
+        Entry(4, 4, 0, (Made(4, None, None),), 4, "abort"),
+        Entry(5, 5, 0, (Made(5, b"k", b"v"),)),
+    ]
+    kept = [log[0], *([] if is_compacted else log[1:2]), log[5]]
+    a, b = write(tmp_path / "a", log), write(tmp_path / "b", kept)
+    row = difference(a, b)
+    assert (row["missing_b"], row["cleaned_b"], row["first_offset"]) == (missing, cleaned, 2)
+
+
 def test_an_aborted_record_is_no_second_one_of_its_key(tmp_path: Path) -> None:
     """The cleaner was killed after the first segment: what was aborted is still in the next one, and no older record is gone for it."""
     log = [
