@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import random
+from contextlib import suppress
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -13,7 +14,13 @@ import pytest
 
 from kafka_log.report.row_output import ParquetRows
 from kafka_log.tables import parquet
-from kafka_log.tables.parquet import HELD_BYTES, SAMPLE_ROWS, Compression, GroupedWriter
+from kafka_log.tables.parquet import (
+    HELD_BYTES,
+    ROW_GROUP,
+    SAMPLE_ROWS,
+    Compression,
+    GroupedWriter,
+)
 
 SCHEMA = pa.schema([("key", pa.binary()), ("offset", pa.int64())])
 ROWS = 3000
@@ -88,20 +95,31 @@ def test_rows_that_are_not_like_the_first() -> None:
     assert read.column("offset").to_pylist() == list(range(first))
 
 
-@pytest.mark.parametrize(("held", "groups"), [(HELD_BYTES, 1), (7000, 50)])
+@pytest.mark.parametrize(
+    ("held_bytes", "held_rows", "groups"),
+    [
+        (HELD_BYTES, ROW_GROUP, 1),
+        (7000, ROW_GROUP, 50),
+        (2 * 2800, ROW_GROUP, 75),
+        (HELD_BYTES, 300, 50),
+    ],
+)
 def test_row_groups_of_many_batches(
-    held: int, groups: int, monkeypatch: pytest.MonkeyPatch
+    held_bytes: int, held_rows: int, groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What comes in small batches becomes few row groups, and is not held without bound."""
-    monkeypatch.setattr(parquet, "HELD_BYTES", held)
+    """What comes in small batches becomes few row groups, and is not held without bound: neither its bytes nor its rows."""
+    monkeypatch.setattr(parquet, "HELD_BYTES", held_bytes)
+    monkeypatch.setattr(parquet, "ROW_GROUP", held_rows)
     batches = [rows_of([random_bytes(16) for _ in range(100)], 100 * i) for i in range(150)]
-    assert 2 * batches[0].nbytes < 7000 < 3 * batches[0].nbytes
+    assert {batch.nbytes for batch in batches} == {2800}
     out = io.BytesIO()
     rows = ParquetRows(out, SCHEMA)
     for batch in batches:
         rows.write(batch)
     rows.close()
-    assert pq.ParquetFile(io.BytesIO(out.getvalue())).num_row_groups == groups
+    metadata = pq.ParquetFile(io.BytesIO(out.getvalue())).metadata
+    sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    assert sizes == [15_000 // groups] * groups
     assert "DELTA_LENGTH_BYTE_ARRAY" in encodings(out.getvalue())
     assert pq.read_table(io.BytesIO(out.getvalue())) == pa.Table.from_batches(batches)
 
@@ -125,10 +143,16 @@ def test_it_is_abandoned(flushed: bool) -> None:
         pq.read_table(io.BytesIO(out.getvalue()))
 
 
-def test_a_write_that_fails_is_the_last_one() -> None:
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_write_that_fails_is_the_last_one(is_closed: bool) -> None:
+    """Although the disk has room again: what follows a hole, and the file's end, would make it look whole."""
+
     class Full(io.BytesIO):
+        failures = 0
+
         def write(self, data: Any) -> int:
-            if self.tell() + memoryview(data).nbytes > 500:
+            if not self.failures and self.tell() + memoryview(data).nbytes > 500:
+                self.failures += 1
                 raise OSError(28, "full")
             return super().write(data)
 
@@ -138,6 +162,9 @@ def test_a_write_that_fails_is_the_last_one() -> None:
     with pytest.raises(OSError, match="full"):
         writer.flush()
     size = out.tell()
+    if is_closed:
+        with suppress(Exception):
+            writer.close()
     del writer
     gc.collect()
-    assert out.tell() == size
+    assert (out.failures, out.tell()) == (1, size)
