@@ -86,8 +86,6 @@ def run(options: argparse.Namespace) -> int:
 
         return dump_records(options, found(options))
     except ValueError as error:
-        if isinstance(error, UnicodeError):
-            raise
         print_message(error)
         return COULD_NOT_RUN
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import TIMESTAMP_TYPES, Batch, Control, Record, is_own_checksum
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_at, size_of
 from kafka_log.segment.reader import Batches
@@ -42,7 +43,7 @@ def _items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
     size, digest = size_and_digest(path, reader.listed_size)
     yield {
         "type": "file",
-        "file": path.name,
+        "file": utf8(path.name),
         "mode": "deep" if records else "digest",
         "via": "file",
         "iterator": "streaming",
@@ -225,7 +226,7 @@ def error_object(error: CodecError) -> dict[str, Any]:
 
 def error_line(error: CodecError) -> str:
     """The line for what cannot be read at all."""
-    return _encode({"type": "error", "file": error.where.file, **error_object(error)})
+    return _encode({"type": "error", "file": utf8(error.where.file or ""), **error_object(error)})
 
 
 def text(data: bytes | None) -> str | None:

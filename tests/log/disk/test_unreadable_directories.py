@@ -64,6 +64,18 @@ def test_the_others_have_their_rows(broker: Path, answer: str) -> None:
     assert chosen.equals(table)
 
 
+def test_vectors_say_so_of_a_name_that_is_no_utf_8(
+    broker: Path, closed: set[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = broker / os.fsdecode(b"\xff-0")
+    path.mkdir()
+    closed.add(path)
+    assert main(["dump", str(broker), "--output", "vectors"]) == 1
+    lines = map(json.loads, capsys.readouterr().out.splitlines())
+    errors = [line["file"] for line in lines if line["type"] == "error"]
+    assert sorted(errors) == sorted([str(broker / "t-1"), f"{broker}/\\udcff-0"])
+
+
 def test_keys_say_so_in_the_row(broker: Path) -> None:
     rows = LogDirectory(broker).keys().to_pylist()
     assert [(row["partition"], row["records"], row["keys"]) for row in rows] == [

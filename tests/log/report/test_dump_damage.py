@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -128,6 +130,16 @@ def test_batches_and_vectors_need_no_arrow() -> None:
 def test_vectors_are_whole(more: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     code, _, errors = printed(capfd, MALFORMED[0], "--output", "vectors", *more)
     assert code == 2 and "all of a file" in errors[0]
+
+
+def test_vectors_of_a_name_that_is_no_utf_8(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What is printed is UTF-8 whatever a file is called."""
+    path = shutil.copy(MALFORMED[0], tmp_path / os.fsdecode(b"\xff\xfe.log"))
+    _, lines, _ = printed(capfd, Path(path), "--output", "vectors")
+    assert json.loads(lines[0])["file"] == "\\udcff\\udcfe.log"
+    assert lines[0].isascii()
 
 
 @pytest.mark.parametrize("output", ["text", "jsonl"])
