@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafka_log import Partition, Segment
-from kafka_log.disk.directory import Survey, survey
+from kafka_log.disk.directory import Survey, survey, warn_of_all_left_out
 from kafka_log.disk.files import line_of, of_topics
 from kafka_log.disk.names import CLUSTER_METADATA, META, State
 from kafka_log.disk.replicas import one_of_each
@@ -56,6 +56,7 @@ def find_survey(options: Options) -> Survey:
     )
     if beside := of_topics(there.passed_over, options.subscribe):
         warnings.warn(f"kafka-log: {line_of(beside)}", stacklevel=2)
+    warn_of_all_left_out(there.found, there.left_out, stacklevel=2)
     return there._replace(directories=[*empty, *there.directories])
 
 

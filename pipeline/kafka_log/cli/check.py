@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of
-from kafka_log.cli.selection import CHOICE
+from kafka_log.cli.selection import CHOICE, say_unmatched
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.disk.directory import NotThere
 from kafka_log.segment.kernels import ENGINES
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from kafka_log.log_directory import LogDirectory
 
 HELP = "find damage: batches, offsets, indexes, checkpoints, names"
+FILTERS = ("offsets", "time", "producer")
+"""Options that choose findings by their batches."""
+
 EXAMPLES = """\
   kafka-log check /var/lib/kafka
   kafka-log check /var/lib/kafka --topic orders --output jsonl
@@ -45,29 +49,41 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code: 1 when there is an error or a warning, 2 when there are segments, and none of them was checked."""
-    bad = 0
+    bad = judged = 0
+
+    def count(batches: int) -> None:
+        nonlocal judged
+        judged += batches
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
         skipped = any(segment.state != "snapshot" for segment in log.left_out)
         if skipped and not any(partition.segments for partition in log.found):
             raise NotThere("no segment was checked: none of those that are there is live")
-        table = _with_progress(log, options)
+        table = _with_progress(log, options, count)
+        if not judged:
+            say_unmatched(options)
         bad = sum(severity != "note" for severity in table.column("severity").to_pylist())
         return table
 
-    code = show(options, answer, _said_of_nothing, _text, has_bar=True, filtered=None)
+    def said_of_nothing(log: LogDirectory) -> str:
+        return _said_of_nothing(options, log, judged)
+
+    code = show(options, answer, said_of_nothing, _text, has_bar=True, filtered=None)
     return PROBLEMS if bad else code
 
 
-def _said_of_nothing(log: LogDirectory) -> str:
-    """Say what was checked when there is no finding."""
+def _said_of_nothing(options: argparse.Namespace, log: LogDirectory, judged: int) -> str:
+    """Return what to say when there is no finding and so many batches were judged."""
+    if judged:
+        return "nothing is wrong"
     count = sum(len(partition.segments) for partition in log.found)
-    return (
-        "nothing is wrong"
-        if count
-        else "there is no segment yet: nothing was checked but files beside segments"
-    )
+    if not count:
+        return "there is no segment yet: nothing was checked but files beside segments"
+    segments = f"{count} segment{'s' if count > 1 else ''}"
+    if any(getattr(options, name) not in (None, ()) for name in FILTERS):
+        return f"no batch was checked: none in {segments} is chosen"
+    return f"there is no batch yet: nothing was checked but {segments} without batches, and files beside segments"
 
 
 def _text(table: pa.Table, width: int | None) -> str:
@@ -76,7 +92,9 @@ def _text(table: pa.Table, width: int | None) -> str:
     return as_paragraphs(table, width)
 
 
-def _with_progress(log: LogDirectory, options: argparse.Namespace) -> pa.Table:
+def _with_progress(
+    log: LogDirectory, options: argparse.Namespace, judged: Callable[[int], None]
+) -> pa.Table:
     total = size_of(log)
     with progress_of("checking", total) as advance:
         return log.check(
@@ -86,4 +104,5 @@ def _with_progress(log: LogDirectory, options: argparse.Namespace) -> pa.Table:
             producers=options.producer,
             engine=options.engine,
             advance=advance,
+            judged=judged,
         )

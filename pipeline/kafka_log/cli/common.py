@@ -101,7 +101,7 @@ def _listed(found: Iterable[str]) -> str:
 def found(options: argparse.Namespace) -> list[Partition]:
     """The partitions that a command reads; says what it does not. Raises NotThere."""
     there = survey(options.paths, options.include, unreadable_raises=False)
-    partitions = chosen(there.found, options.topic, options.partition)
+    partitions = chosen(there.found, options.topic, options.partition, there.left_out)
     partitions = one_of_each(partitions, options.replicas or "error")
     left_out = [s for s in there.left_out if options.topic is None or s.topic in options.topic]
     say_left_out(left_out)

@@ -115,7 +115,8 @@ def _say_offsets(options: argparse.Namespace) -> None:
     from kafka_log.disk.replicas import log_end, one_of_each
 
     there = survey(options.paths, options.include, unreadable_raises=False).found
-    there = one_of_each(chosen(there, options.topic, options.partition), options.replicas or "keep")
+    replicas = getattr(options, "replicas", None)
+    there = one_of_each(chosen(there, options.topic, options.partition), replicas or "keep")
     starts, said = LogStarts(), []
     for partition in there[:_LOGS_SAID]:
         segments = [segment for segment in partition.segments if segment.state != "snapshot"]

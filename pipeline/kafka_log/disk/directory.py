@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import chain
@@ -41,6 +42,10 @@ NO_LOGS = "no segments (NNN.log) and no partition directories (topic-N) are in i
 
 class NotThere(ValueError):
     """A topic or a partition that was asked for is not there."""
+
+
+class AllLeftOut(UserWarning):
+    """There are segments, and none of them is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +177,20 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
     return Survey(found, left_out, passed_over, list(dict.fromkeys(layout.directories)))
 
 
+def warn_of_all_left_out(
+    found: Iterable[Partition], left_out: Iterable[Segment], stacklevel: int
+) -> None:
+    """Warn if there are segments, and none is read because of their states: an answer of no rows would say that there are none."""
+    states = {segment.state for segment in left_out}
+    if states and not any(partition.segments for partition in found):
+        known = ",".join(state for state in STATES if state in states)
+        warnings.warn(
+            f"kafka-log: no segment is read: all that are there are left out; include={known!r} takes them in",
+            AllLeftOut,
+            stacklevel=stacklevel + 1,
+        )
+
+
 def _listed(paths: Paths) -> list[Path]:
     return list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
 
@@ -223,20 +242,29 @@ def chosen(
     found: Sequence[Partition],
     topics: str | Iterable[str] | None,
     partitions: int | Iterable[int] | None,
+    left_out: Iterable[Segment] = (),
 ) -> list[Partition]:
-    """The partitions of some topics and with some numbers; None: of all. Raises :class:`NotThere`."""
-    out = list(found)
+    """Return the partitions of some topics and with some numbers; None: of all.
+
+    Raises:
+        NotThere: If one of them is not there. The error names the states of segments that are ``left_out`` and have it.
+    """
+    out, hidden = list(found), list(left_out)
     if topics is not None:
         wanted = {topics} if isinstance(topics, str) else set(topics)
-        out = _those("topic", out, wanted, lambda p: p.topic)
+        out = _those("topic", out, wanted, lambda p: p.topic, hidden)
+        hidden = [segment for segment in hidden if segment.topic in wanted]
     if partitions is not None:
         numbers = {partitions} if isinstance(partitions, int) else set(partitions)
-        out = _those("partition", out, numbers, lambda p: p.partition)
+        out = _those("partition", out, numbers, lambda p: p.partition, hidden)
     return out
 
 
-def no_such(what: str, missing: Iterable[Any], there: Iterable[Any]) -> NotThere:
-    """The error for names or numbers that are not there: which there are, and those that are like them."""
+def no_such(
+    what: str, missing: Iterable[Any], there: Iterable[Any], states: Collection[State] = ()
+) -> NotThere:
+    """The error for names or numbers that are not there: which there are, and those that are like them. ``states`` are those of segments
+    that have them and are left out."""
     names, wanted = sorted(there), sorted(missing)
     listed = ", ".join(map(_shown, names[:20])) + (", ..." if len(names) > 20 else "")
     texts = [name for name in names if isinstance(name, str)]
@@ -248,6 +276,9 @@ def no_such(what: str, missing: Iterable[Any], there: Iterable[Any]) -> NotThere
     ]
     hint = f"; did you mean {', '.join(map(_shown, like))}?" if like else ""
     said = ", ".join(map(_shown, wanted))
+    if states:
+        known = ",".join(state for state in STATES if state in states)
+        hint += f"; segments that are left out have it: --include {known} (in Python include={known!r}) takes them in"
     return NotThere(f"there is no {what} {said}; there are: {listed or 'none'}{hint}")
 
 
@@ -257,11 +288,17 @@ def _shown(name: Any) -> str:
 
 
 def _those(
-    what: str, found: list[Partition], wanted: set[Any], key: Callable[[Partition], Any]
+    what: str,
+    found: list[Partition],
+    wanted: set[Any],
+    key: Callable[[Partition | Segment], Any],
+    left_out: Sequence[Segment],
 ) -> list[Partition]:
     there = {key(partition) for partition in found}
-    if wanted - there:
-        raise no_such(what, wanted - there, there)
+    missing = wanted - there
+    if missing:
+        states = {segment.state for segment in left_out if key(segment) in missing}
+        raise no_such(what, missing, there, states)
     return [partition for partition in found if key(partition) in wanted]
 
 

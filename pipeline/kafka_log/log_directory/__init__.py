@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class LogDirectory(Writing, BrokerState, Contents):
         producers: int | Iterable[int] | None = None,
         engine: Engine = "auto",
         advance: Callable[[int], None] = lambda _: None,
+        judged: Callable[[int], None] | None = None,
     ) -> pa.Table:
         """What is wrong: a row for each finding, the worst first. Nothing is changed.
 
@@ -48,25 +50,34 @@ class LogDirectory(Writing, BrokerState, Contents):
         file), ``first_offset`` and ``last_offset`` that are concerned, ``records`` (lost or at risk at most), ``meaning`` and
         ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
         ``deep`` every record is decoded too. ``offsets``, ``timestamps`` and ``producers`` choose findings: those of batches that may
-        have such records, as their headers say, and those of which nobody knows the batches. ``advance`` is told of bytes of segments that are done. Memory holds the batch headers of one segment. A file that cannot be read
+        have such records, as their headers say, and those of which nobody knows the batches. ``advance`` is told of bytes of segments that are done, ``judged`` of batches
+        that were checked and chosen; without it a warning says if the filters choose none. Memory holds the batch headers of one segment. A file that cannot be read
         is a finding; nothing is raised for damage. See :data:`kafka_log.report.check.finding.FINDINGS`.
         """
         from kafka_log.report.check import check_table
         from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.tables.selection import Selection
 
-        return check_table(
+        wanted = Selection(
+            offsets=checked_plain_offsets("offsets", offsets),
+            timestamps=timestamps,
+            producers=producers,
+        )
+        counts: list[int] = []
+        table = check_table(
             self.found,
             self._broker_directories(),
             deep=deep,
-            wanted=Selection(
-                offsets=checked_plain_offsets("offsets", offsets),
-                timestamps=timestamps,
-                producers=producers,
-            ),
+            wanted=wanted,
             engine=engine,
             advance=advance,
+            judged=counts.append if judged is None else judged,
         )
+        filters = wanted.plain()
+        if judged is None and filters and not any(counts):
+            names = ", ".join(filters)
+            warnings.warn(f"kafka-log: no batch was checked: none matches {names}", stacklevel=2)
+        return table
 
     def diff(
         self,

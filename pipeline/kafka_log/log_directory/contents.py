@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, chosen
+from kafka_log.disk.directory import Partition, Segment, chosen
 from kafka_log.log_directory.opened import Opened, Place, time_of
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path
@@ -113,7 +113,7 @@ class Contents(Opened):
         refuse_inside(place, [path for path in self._paths if isinstance(path, Path)])
         wanted = changed(selection, policy, filters)
         return export(
-            self.refuse_copies(_chosen(self.found, wanted)),
+            self.refuse_copies(_chosen(self.found, wanted, self.left_out)),
             place,
             kind,
             columns=names,
@@ -138,7 +138,7 @@ class Contents(Opened):
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, filters)
-        return key_table(_chosen(self._logs, wanted), _of_rows(wanted), advance)
+        return key_table(_chosen(self._logs, wanted, self.left_out), _of_rows(wanted), advance)
 
     def records_of_key(
         self,
@@ -157,18 +157,20 @@ class Contents(Opened):
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})
-        logs = self.refuse_copies(_chosen(self._logs, wanted))
+        logs = self.refuse_copies(_chosen(self._logs, wanted, self.left_out))
         return records_of_keys(logs, _of_rows(wanted), note, advance)
 
 
-def _chosen(partitions: Sequence[Partition], selection: Selection) -> list[Partition]:
+def _chosen(
+    partitions: Sequence[Partition], selection: Selection, left_out: Sequence[Segment]
+) -> list[Partition]:
     """The partitions that a selection takes of those that are there. Raises NotThere; ValueError for what has been chosen before."""
     from kafka_log.tables.selection import Selection
 
     for name in ("include", "replicas"):
         if getattr(selection, name) != getattr(Selection(), name):
             raise ValueError(f"{name} says what is looked for: give it to LogDirectory(path, ...)")
-    return chosen(partitions, selection.topics, selection.partitions)
+    return chosen(partitions, selection.topics, selection.partitions, left_out)
 
 
 def _of_rows(selection: Selection) -> Selection:

@@ -19,6 +19,7 @@ from kafka_log.disk.directory import (
     Survey,
     chosen,
     survey,
+    warn_of_all_left_out,
 )
 from kafka_log.disk.files import PassedOver, of_topics
 from kafka_log.disk.replicas import Replicas, one_of_each
@@ -65,7 +66,9 @@ class Opened:
     @cached_property
     def found(self) -> list[Partition]:
         """The partitions, by topic and number, also those that cannot be read: these say so."""
-        wanted = chosen(self._there.found, self._topics, self._numbers)
+        there = self._there
+        wanted = chosen(there.found, self._topics, self._numbers, there.left_out)
+        warn_of_all_left_out(wanted, self.left_out, stacklevel=2)
         return one_of_each(wanted, self.replicas or "keep")
 
     def refuse_copies(self, found: Sequence[Partition]) -> list[Partition]:

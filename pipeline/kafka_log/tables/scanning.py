@@ -19,6 +19,7 @@ from kafka_log.disk.directory import (
     chosen,
     next_bases,
     survey,
+    warn_of_all_left_out,
 )
 from kafka_log.disk.files import line_of, of_topics
 from kafka_log.disk.replicas import one_of_each
@@ -232,12 +233,15 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
     found = [place for place in places if isinstance(place, Partition)]
     rest = [place for place in places if not isinstance(place, Partition)]
+    left_out: list[Segment] = []
     if rest or not found:
         there = survey(rest, wanted.include, unreadable_raises=False)
         found += there.found
         if beside := of_topics(there.passed_over, wanted.topics):
             warnings.warn(f"kafka-log: {line_of(beside)}", stacklevel=3)
-    found = chosen(found, wanted.topics, wanted.partitions)
+        left_out = [s for s in there.left_out if s.topic in (wanted.topics or (s.topic,))]
+    found = chosen(found, wanted.topics, wanted.partitions, left_out)
+    warn_of_all_left_out(found, left_out, stacklevel=3)
     return with_tiers(one_of_each(found, wanted.replicas))
 
 

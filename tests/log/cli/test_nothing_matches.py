@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from kafka_log import LogDirectory, read_table, scan_batches
 from kafka_log.cli import main
 from tests.paths import SAMPLES
 from tests.support.made_topics import log
@@ -149,8 +154,105 @@ def test_what_is_empty_without_a_filter(capsys: pytest.CaptureFixture[str], tmp_
     for command in ("dump", "stat", "txn", "producers", "keys"):
         assert main([command, path]) == 0
         assert capsys.readouterr().err == ""
-    assert main(["check", path, "--producer", "7"]) == 0
-    assert capsys.readouterr().err == "", "nothing wrong is a good answer"
+
+
+CHECKED_NOTHING = (["--offsets", "1000:"], ["--producer", "4242"], ["--time", "2001-01-01:2001-01-02"])  # fmt: skip
+
+
+@pytest.mark.parametrize("filters", CHECKED_NOTHING)
+def test_check_is_not_content_with_no_batch(
+    filters: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = ["--topic", "codecs", "--partition", "0", *filters]
+    code, out, err = run(capsys, "check", *here)
+    assert (code, out) == (0, "no batch was checked: none in 1 segment is chosen\n")
+    assert err[0] == f"kafka-log: nothing matches {filters[0]}"
+    code, out, err = run(capsys, "check", *here, "--output", "jsonl")
+    assert (code, out, err[0]) == (0, "", f"kafka-log: nothing matches {filters[0]}")
+    of_some = ["--topic", "codecs", "--partition", "0", "--offsets", "60:"]
+    assert run(capsys, "check", *of_some) == (0, "nothing is wrong\n", [])
+
+
+def test_check_of_segments_without_batches(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "check", "--topic", "empty")
+    assert (code, err) == (0, [])
+    assert out.startswith(
+        "there is no batch yet: nothing was checked but 1 segment without batches"
+    )
+
+
+def test_check_warns_if_it_judges_no_batch() -> None:
+    log = LogDirectory(BROKER, topics="codecs", partitions=0)
+    with pytest.warns(UserWarning, match="no batch was checked: none matches offsets"):
+        assert log.check(offsets=(1000, None)).num_rows == 0
+    with pytest.warns(UserWarning, match="no batch was checked: none matches producers"):
+        assert log.check(producers=4242).num_rows == 0
+    counts: list[int] = []
+    assert log.check(offsets=(60, None), judged=counts.append).num_rows == 0
+    assert 0 < sum(counts) < log.stat()["batches"][0].as_py()
+
+
+@pytest.fixture
+def hidden(tmp_path: Path) -> Path:
+    """A topic that is there, and one that has only directories which are not live."""
+    root = tmp_path / "logs"
+    shutil.copytree(SAMPLES / "kafka-4.x" / "codecs-0", root / "codecs-0")
+    for state in ("delete", "future"):
+        shutil.copytree(SAMPLES / "kafka-4.x" / "codecs-1", root / f"gone-6.{'0a' * 16}-{state}")
+    return root
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(
+    "command", [c for c in WITH_TOPICS if c not in ("groups", "metadata", "diff")]
+)
+def test_a_topic_that_only_has_what_is_left_out(
+    command: str, hidden: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    more = ["--offsets", "0:1"] if command == "cut" else []
+    if command in ("export", "salvage", "cut", "reindex", "convert"):
+        more += ["--out", str(tmp_path / "out")]
+    assert main([command, str(hidden), "--topic", "gone", *more]) == 2
+    err = capsys.readouterr().err.splitlines()[-1]
+    assert "there is no topic gone; there are: codecs" in err
+    assert "--include delete,future (in Python include='delete,future') takes them in" in err
+    assert main(["ls", str(hidden), "--topic", "gone", "--include", "delete"]) == 0
+
+
+def test_a_partition_that_only_has_what_is_left_out(
+    hidden: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dump", str(hidden), "--partition", "6"]) == 2
+    assert "--include delete,future" in capsys.readouterr().err
+    assert main(["dump", str(hidden), "--topic", "codecs", "--partition", "6"]) == 2
+    assert "include" not in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_the_api_warns_if_all_is_left_out(hidden: Path) -> None:
+    shutil.rmtree(hidden / "codecs-0")
+    said = "no segment is read: all that are there are left out; include='delete,future'"
+    answers: tuple[Callable[[], pa.Table], ...] = (
+        lambda: read_table(hidden),
+        lambda: scan_batches(hidden).read_all(),
+        lambda: LogDirectory(hidden).stat(),
+        lambda: LogDirectory(hidden).keys(),
+    )
+    for answer in answers:
+        with pytest.warns(UserWarning, match=said):
+            assert answer().num_rows == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_table(hidden, include="delete").num_rows
+
+
+def test_commands_say_once_that_all_is_left_out(
+    hidden: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(hidden / "codecs-0")
+    for command in ("dump", "stat", "keys", "txn"):
+        assert main([command, str(hidden)]) == 0
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith("kafka-log: segments left out: ")
 
 
 @pytest.mark.parametrize(

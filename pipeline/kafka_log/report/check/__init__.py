@@ -38,8 +38,8 @@ from kafka_log.report.check.siblings import check_together
 from kafka_log.report.check.snapshots import SnapshotCheck
 from kafka_log.report.check.tails import TailCheck
 from kafka_log.report.check.transaction_index import TransactionIndexCheck
-from kafka_log.report.check.walk import Advance, Reading, walk
-from kafka_log.report.check.wanted import is_meant, is_meant_of
+from kafka_log.report.check.walk import Count, Reading, ignore, walk
+from kafka_log.report.check.wanted import count_judged, is_meant, is_meant_of
 from kafka_log.report.header_pass import Piece
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.places import place_of
@@ -85,14 +85,23 @@ def check_table(
     deep: bool = False,
     wanted: Selection = EVERY,
     engine: Engine = "auto",
-    advance: Advance = lambda _: None,
+    advance: Count = ignore,
+    judged: Count = ignore,
 ) -> pa.Table:
     """What is wrong, in the columns of :data:`FINDINGS`: the worst first. ``directories`` are brokers' log directories of which
     the files beside the partitions are checked too. With ``deep`` every record is decoded. ``wanted`` chooses findings by the offsets,
     times and producers of the batches that they mean (see :mod:`kafka_log.report.check.wanted`). ``advance`` is told of bytes of
-    segments that are done."""
+    segments that are done, ``judged`` of batches that were checked and that ``wanted`` chooses."""
     return finding_table(
-        findings(partitions, directories, deep=deep, wanted=wanted, engine=engine, advance=advance)
+        findings(
+            partitions,
+            directories,
+            deep=deep,
+            wanted=wanted,
+            engine=engine,
+            advance=advance,
+            judged=judged,
+        )
     )
 
 
@@ -103,7 +112,8 @@ def findings(
     deep: bool = False,
     wanted: Selection = EVERY,
     engine: Engine = "auto",
-    advance: Advance = lambda _: None,
+    advance: Count = ignore,
+    judged: Count = ignore,
 ) -> Iterator[Finding]:
     """The same one by one, partition by partition, and in the end what keys say of several."""
     clusters: Clusters = cache(Cluster)  # the metadata is read once
@@ -115,7 +125,7 @@ def findings(
     # Before segments are read: what a broker writes down later may be about records that were not there yet.
     parents = {partition.directory: _parent(partition.directory) for partition in partitions}
     brokers = {path: (read_broker_files(path), clusters(path)) for path in {*parents.values()}}
-    reading = Reading(deep, engine, advance, wanted.timestamps != EVERYTHING)
+    reading = Reading(deep, engine, advance, judged, wanted.timestamps != EVERYTHING)
     parts = [part for partition in partitions for part in _parts(partition)]
     following = dict(pair for part in parts for pair in next_bases(part.segments))
     pieces = reading.pieces([segment for part in parts for segment in part.segments], following)
@@ -203,6 +213,7 @@ def _of_segment(
         for check in checks:
             check.unread(segment)
         return
+    reading.judged(count_judged(walked, wanted))
     for check in checks:
         for finding in _readable(segment.path, partial(check.segment, walked), *key):
             if is_meant_of(finding, wanted, walked):
@@ -217,7 +228,7 @@ def _once_more(
     next_base = following.get(segment.base_offset) if segment.is_named else None
     for check in checks:
         check.renew()
-    quiet = replace(reading, advance=lambda _: None)
+    quiet = replace(reading, advance=ignore, judged=ignore)
     if segment.is_named:
         segment = replace(segment, rolled=next_base is not None)
     pieces = quiet.pieces([segment], {segment: next_base})

@@ -40,7 +40,7 @@ class MetadataSnapshotCheck(Check):
 
     def _of(self, path: Path, is_newest: bool) -> Iterator[Finding]:
         segment = Segment(path, *self.context.key, 0, path.stat().st_size, "snapshot", True)
-        reading = Reading(False, "auto", lambda _: None)
+        reading = Reading(False, "auto")
         walked = walk(segment, MAX_OFFSET, reading.pieces([segment]), reading)
         for run in walked.lost:
             yield from self._run(walked, run, is_newest)

@@ -24,7 +24,12 @@ OF_PRODUCER = ("producer_epoch", "base_sequence", "last_sequence")
 
 NOBODY_SAYS: Mapping[Segment, int | None] = MappingProxyType({})
 
-Advance = Callable[[int], None]
+Count = Callable[[int], None]
+"""Is told of so many more."""
+
+
+def ignore(count: int) -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +74,12 @@ class Walked:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How segments are read. With ``deep`` records are read too, not checksums only; with ``timed`` it is asked for the least
-    timestamps. ``advance`` is told of bytes that are done."""
+    timestamps. ``advance`` is told of bytes that are done, ``judged`` of batches that were judged."""
 
     deep: bool
     engine: Engine
-    advance: Advance
+    advance: Count = ignore
+    judged: Count = ignore
     timed: bool = False
 
     @property

@@ -46,6 +46,17 @@ def is_meant_of(finding: Finding, wanted: Selection, walked: Walked) -> bool:
     return bool(not concerned.any() or (concerned & _chosen(walked, wanted)).any())
 
 
+def count_judged(walked: Walked, wanted: Selection) -> int:
+    """Return how many batches of a segment may have records of the offsets, times and producers."""
+    low, high = wanted.offsets
+    found = _chosen(walked, wanted)
+    if low is not None:
+        found &= walked.headers.last >= low
+    if high is not None:
+        found &= walked.headers.first < high
+    return int(np.count_nonzero(found))
+
+
 def _chosen(walked: Walked, wanted: Selection) -> Any:
     """Which batches may have a record of the times and producers."""
     headers = walked.headers
