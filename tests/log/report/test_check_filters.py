@@ -10,9 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafka_codecs import RECORD_BATCH
 from kafka_log import LogDirectory, read_table
 from kafka_log.cli import main
 from tests.paths import SAMPLES
+from tests.support.lying_headers import START, with_header
 
 NAMES = ("segments.small-0", "segments.small-1", "transactions-1")
 
@@ -104,6 +106,41 @@ def test_producers_choose_findings(damaged: Path) -> None:
                 assert row in found
     gone = [row for row in every if row["code"] == "batch_checksum"]
     assert gone and all(row in found for row in gone)  # nobody knows whose they are
+
+
+@pytest.mark.parametrize(
+    ("fields", "filters"),
+    [
+        ({"max_timestamp": -1}, {"timestamps": (START + 3000, None)}),
+        ({"max_timestamp": START - 1}, {"timestamps": (START + 3000, START + 3001)}),
+        ({"last_offset_delta": 0}, {"offsets": (5, None)}),
+        ({"last_offset_delta": 0}, {"offsets": (6, 7)}),
+    ],
+)
+def test_a_header_that_contradicts_itself_hides_no_finding(
+    tmp_path: Path, fields: dict[str, int], filters: Any
+) -> None:
+    """The finding of a batch with rows of the ranges, of which the header knows nothing."""
+    records = [{"timestamp_delta": 1000 * i, "offset_delta": i} for i in range(4)]
+    head = {"base_timestamp": START, "max_timestamp": START + 3000, "last_offset_delta": 3}
+    whole = [
+        RECORD_BATCH.build({"base_offset": 4 * i, "records": records, **head}) for i in range(3)
+    ]
+    whole[1] = with_header(whole[1], **fields)
+    path = tmp_path / "t-0" / f"{0:020}.log"
+    path.parent.mkdir()
+    path.write_bytes(b"".join(whole))
+    outside: list[Any] = [{"offsets": (None, 4)}, {"producers": 5}]
+    every, found, *others = (
+        [
+            row["byte"]
+            for row in LogDirectory(tmp_path).check(deep=True, **chosen).to_pylist()
+            if row["code"] == "batch_rules"
+        ]
+        for chosen in ({}, filters, *outside)
+    )
+    assert every == found == [len(whole[0])]
+    assert others == [[], []]
 
 
 def test_all_of_them_choose(damaged: Path) -> None:

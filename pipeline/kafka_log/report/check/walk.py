@@ -18,7 +18,7 @@ from kafka_log.segment.model import Batch, Lost, Policy, Problem
 from kafka_log.segment.placement import in_order, outside
 from kafka_log.segment.reader import SegmentReader
 
-LEAST = "least_timestamp"
+LEAST, LATEST = "least_timestamp", "timestamp_bound"
 RULES = "rules"
 OF_PRODUCER = ("producer_epoch", "base_sequence", "last_sequence")
 
@@ -51,7 +51,8 @@ class Walked:
 
     ``next_base`` is what the name of the next segment says, None for the active one. For each batch ``outside`` says whether its
     offsets belong to another segment, ``placed`` whether it lies where it belongs, ``sequences`` by :data:`OF_PRODUCER` what its producer
-    said, ``least_timestamp`` what its header says of that, where it is asked for.
+    said. ``least_timestamp`` and ``timestamp_bound`` are None unless they are asked for: the least timestamp, and the one that no record exceeds
+    (UNBOUNDED where the header contradicts itself), by the header or by the records if these were read.
     """
 
     segment: Segment
@@ -64,6 +65,7 @@ class Walked:
     placed: Any
     sequences: Mapping[str, Any]
     least_timestamp: Any = None
+    timestamp_bound: Any = None
 
     @property
     def is_active(self) -> bool:
@@ -73,7 +75,7 @@ class Walked:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How segments are read. With ``deep`` records are read too, not checksums only; with ``timed`` it is asked for the least
+    """How segments are read. With ``deep`` records are read too, not checksums only; with ``timed`` it is asked for the bounds of
     timestamps. ``advance`` is told of bytes that are done, ``judged`` of batches that were judged."""
 
     deep: bool
@@ -85,7 +87,7 @@ class Reading:
     @property
     def wanted(self) -> Wanted:
         """The columns of headers."""
-        return Wanted((*WANTED.names, *OF_PRODUCER, *((LEAST,) if self.timed else ())))
+        return Wanted((*WANTED.names, *OF_PRODUCER, *((LEAST, LATEST) if self.timed else ())))
 
     def pieces(
         self, segments: Sequence[Segment], following: Mapping[Segment, int | None] = NOBODY_SAYS
@@ -122,7 +124,7 @@ def walk(
     lost = () if piece.end is None else tuple(run.up_to(next_base) for run in piece.end.lost)
     runs = tuple(run for run in lost if run.start not in bad)
     columns = dict(reading.wanted.joined(parts))
-    least = columns.pop(LEAST, None)
+    times = columns.pop(LEAST, None), columns.pop(LATEST, None)
     sequences = {name: columns.pop(name) for name in OF_PRODUCER}
     headers = Headers(**columns)
     end_of_last = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
@@ -130,7 +132,7 @@ def walk(
     base = segment.base_offset if segment.is_named else None
     out = outside(headers.first, headers.last, base, next_base)
     placed = in_order(headers.first, headers.last, out)
-    found = tuple(refused), next_base, out, placed, sequences, least
+    found = tuple(refused), next_base, out, placed, sequences, *times
     return Walked(segment, end_of_file, headers, runs, *found)
 
 

@@ -3,12 +3,14 @@ nobody knows the batches."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.walk import Walked
+from kafka_log.segment.header_columns import UNBOUNDED
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.tables.selection import Selection
 
@@ -28,19 +30,23 @@ def is_meant(finding: Finding, wanted: Selection) -> bool:
 def is_meant_of(finding: Finding, wanted: Selection, walked: Walked) -> bool:
     """The same of a finding in a segment, by the headers of its good batches too: one of those with the offsets of the finding may have a
     record of the times and producers. What is lost or missing has no header, and may be anybody's; so may what begins in an earlier
-    segment."""
+    segment. A header that contradicts itself rules nothing out."""
+    headers = walked.headers
+    concerned = np.zeros(len(headers), np.bool_)
+    if finding.first_offset is not None:
+        concerned = headers.last >= finding.first_offset
+    if finding.last_offset is not None:
+        concerned &= headers.first <= finding.last_offset
+    if (headers.offset_bound[concerned] == UNBOUNDED).any():
+        finding = replace(finding, last_offset=None)  # nobody knows which offsets such a batch has
     if not is_meant(finding, wanted):
         return False
     if finding.first_offset is None or (
         wanted.timestamps == EVERYTHING and wanted.producers is None
     ):
         return True
-    headers = walked.headers
     if not len(headers) or finding.first_offset < headers.first.min():
         return True
-    concerned = headers.last >= finding.first_offset
-    if finding.last_offset is not None:
-        concerned &= headers.first <= finding.last_offset
     if finding.producer_id is not None:
         concerned &= headers.producer_id == finding.producer_id
     return bool(not concerned.any() or (concerned & _chosen(walked, wanted)).any())
@@ -63,7 +69,7 @@ def _chosen(walked: Walked, wanted: Selection) -> Any:
     found = np.ones(len(headers), np.bool_)
     low, high = wanted.timestamps
     if low is not None:
-        found &= headers.max_timestamp >= low
+        found &= walked.timestamp_bound >= low
     if high is not None:
         found &= walked.least_timestamp < high
     if wanted.producers is not None:
