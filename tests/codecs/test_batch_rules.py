@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from codecgen.runtime.arrow import numpy_decoder
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rejected, load_kernels, load_numpy_reader
 from codecgen.runtime.errors import BuildError, RuleBroken
-from kafka_codecs import RECORD_BATCH, Compression, TimestampType
+from kafka_codecs import LOG_ENTRY, RECORD_BATCH, Compression, TimestampType
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import LogDirectory, SegmentReader, scan
 from kafka_log.segment.block_reader import BlockReader
@@ -133,6 +133,42 @@ def test_all_engines_refuse_the_batches_that_brokers_refuse(batch: dict[str, Any
     assert [record.offset_delta for record in lenient.records] == [
         record["offset_delta"] for record in batch["records"]
     ]
+
+
+@given(
+    version=st.integers(0, 1),
+    offsets=st.lists(st.integers(0, 4), min_size=1, max_size=4),
+    above=st.sampled_from([0, 0, 1, 50]),
+    codec=st.sampled_from([Compression.GZIP, Compression.SNAPPY]),
+)
+@settings(deadline=None)
+def test_all_engines_refuse_the_wrappers_that_brokers_do_not_write(
+    version: int, offsets: list[int], above: int, codec: Compression
+) -> None:
+    messages = [{"offset": offset, "magic": version, "key": None, "value": b""} for offset in offsets]  # fmt: skip
+    wrapper = {
+        "offset": offsets[-1] + above,
+        "magic": version,
+        "attributes": {"compression": codec},
+        "messages": messages,
+    }
+    expected = {"offsets_ascend"} if any(a >= b for a, b in pairwise(offsets)) else set()
+    if version == 0 and above:
+        expected.add("offset_of_wrapper")
+    data = LOG_ENTRY.build(wrapper, strict=False)
+    assert rejects(data, numpy=False) is bool(expected)
+    assert rejects(data, numpy=True) is bool(expected)
+    assert LOG_ENTRY.parse(data, strict=False)
+    if not expected:
+        assert LOG_ENTRY.build(wrapper) == data
+        assert LOG_ENTRY.parse(data)
+        return
+    with pytest.raises(RuleBroken) as refused:
+        LOG_ENTRY.parse(data)
+    with pytest.raises(BuildError) as unbuilt:
+        LOG_ENTRY.build(wrapper)
+    for error in (refused.value, unbuilt.value):
+        assert any(f"breaks the rule {name} (" in error.reason for name in expected)
 
 
 def test_a_batch_of_many_rows_is_looked_at_as_a_whole_by_numpy(

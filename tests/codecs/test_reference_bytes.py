@@ -22,6 +22,7 @@ CRAFTED = {
     "features/v2-nonmonotonic-offset-deltas.log",
     "control/gzip-control.log",
     "features/v0-gzip-inner-v1.log",
+    "features/v0-gzip-inner-relative.log",
     "features/v1-gzip-inner-v0.log",
 }
 FILES = sorted(

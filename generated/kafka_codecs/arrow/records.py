@@ -153,6 +153,7 @@ RECORDS = View(
         Place("messages", "records/message.yaml", 48),
         Place("crc", "records/message.yaml", 19),
         Place("message", "records/message.yaml", 1),
+        Place("offset", "records/message.yaml", 12),
         Place("batch_length", "records/record_batch.yaml", 7),
         Place("full_check", "views/records.yaml", 29),
         Place("partition_leader_epoch", "records/record_batch.yaml", 8),

@@ -340,11 +340,13 @@ def plan_message_v0_messages(
         return -1, 15  # codec, when
     entry_offset = row_offset
     first_offset = 0
+    last_offset = 0
     size = 0
     blamed = -1
     row = start
     while row < last and row - start < most:
         before_entry_offset = entry_offset
+        before_last_offset = last_offset
         row_offset = load_i64_le(offset_data + 8 * row)
         row_timestamp = load_i64_le(timestamp_data + 8 * row)
         row_timestamp_type = load_i8(timestamp_type_data + row)
@@ -360,8 +362,16 @@ def plan_message_v0_messages(
         row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         item_offset = row_offset
         entry_offset = row_offset
+        last_offset = item_offset
         if row == start:
             first_offset = item_offset
+            before_last_offset = last_offset
+        if entry_offset != last_offset:
+            blamed = 16  # offset, rule offset_of_wrapper
+            break
+        if row > start and item_offset <= before_last_offset:
+            blamed = 17  # offset, rule offsets_ascend
+            break
         if timestamp_given and row_timestamp != -1:
             blamed = 2  # timestamp
             break
@@ -393,7 +403,7 @@ def plan_message_v0_messages(
                 blamed = 6  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 16  # codec
+                blamed = 18  # codec
                 break
             if producer_id_given and row_producer_id != -1:
                 blamed = 7  # producer_id
@@ -746,7 +756,7 @@ def plan_message_v1(
             blamed = 0  # codec, attributes
             break
         if row_timestamp_type < 0 or row_timestamp_type > 1:
-            blamed = 17  # timestamp_type, attributes
+            blamed = 19  # timestamp_type, attributes
             break
         item_attributes = row_codec | row_timestamp_type << 3
         if (item_attributes & 7) != 0:
@@ -884,7 +894,7 @@ def plan_message_v1_messages(
     if first_row_codec < 0 or first_row_codec > 3:
         return 0, 0  # codec, attributes
     if first_row_timestamp_type < 0 or first_row_timestamp_type > 1:
-        return 0, 17  # timestamp_type, attributes
+        return 0, 19  # timestamp_type, attributes
     entry_attributes = first_row_codec | first_row_timestamp_type << 3
     if (entry_attributes & 7) == 0:
         return -1, 15  # codec, when
@@ -914,7 +924,7 @@ def plan_message_v1_messages(
         row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         item_offset = wrap_64(row_offset - first_row_offset)
         if row_timestamp_type < 0 or row_timestamp_type > 1:
-            blamed = 17  # timestamp_type, attributes
+            blamed = 19  # timestamp_type, attributes
             break
         item_timestamp = row_timestamp
         max_timestamp = max(max_timestamp, row_timestamp)
@@ -925,7 +935,10 @@ def plan_message_v1_messages(
             first_offset = item_offset
             before_last_offset = last_offset
         if entry_offset != 0 and entry_offset < last_offset:
-            blamed = 18  # offset, messages
+            blamed = 20  # offset, messages
+            break
+        if row > start and item_offset <= before_last_offset:
+            blamed = 17  # offset, rule offsets_ascend
             break
         if offset_given:
             if entry_offset == 0:
@@ -933,14 +946,14 @@ def plan_message_v1_messages(
             else:
                 back = wrap_64(entry_offset - last_offset + item_offset)
             if back != row_offset:
-                blamed = 19  # offset
+                blamed = 21  # offset
                 break
             if before_entry_offset == 0:
                 back = item_offset
             else:
                 back = wrap_64(before_entry_offset - before_last_offset + item_offset)
             if back != row_offset:
-                blamed = 19  # offset
+                blamed = 21  # offset
                 break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:
@@ -997,7 +1010,7 @@ def plan_message_v1_messages(
                 blamed = 6  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 16  # codec
+                blamed = 18  # codec
                 break
             if producer_id_given and row_producer_id != -1:
                 blamed = 7  # producer_id
@@ -1380,9 +1393,9 @@ def plan_record_batch_records(
     entry_base_offset = first_row_base_offset
     entry_partition_leader_epoch = first_row_leader_epoch
     if first_row_codec < 0 or first_row_codec > 4:
-        return 0, 20  # codec, attributes
+        return 0, 22  # codec, attributes
     if first_row_timestamp_type < 0 or first_row_timestamp_type > 1:
-        return 0, 21  # timestamp_type, attributes
+        return 0, 23  # timestamp_type, attributes
     entry_attributes = (
         first_row_codec
         | first_row_timestamp_type << 3
@@ -1405,13 +1418,13 @@ def plan_record_batch_records(
             first_row_sequence - (first_row_offset - entry_base_offset) + 2147483648
         )
     if entry_base_sequence < -2147483648 or entry_base_sequence > 2147483647:
-        return 0, 22  # sequence, base_sequence
+        return 0, 24  # sequence, base_sequence
     if entry_attributes >> 4 & 1 and entry_producer_id < 0:
-        return 0, 23  # producer_id, rule producer_of_transaction
+        return 0, 25  # producer_id, rule producer_of_transaction
     if entry_producer_id >= 0 and entry_producer_epoch < 0:
-        return 0, 24  # producer_epoch, rule epoch_of_producer
+        return 0, 26  # producer_epoch, rule epoch_of_producer
     if entry_producer_id >= 0 and not entry_attributes >> 5 & 1 and entry_base_sequence < 0:
-        return 0, 25  # sequence, rule sequence_of_producer
+        return 0, 27  # sequence, rule sequence_of_producer
     entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
     entry_max_timestamp = max_timestamp
     first_offset_delta = 0
@@ -1440,12 +1453,12 @@ def plan_record_batch_records(
         item_timestamp_delta = wrap_64(row_timestamp - entry_base_timestamp)
         item_offset_delta = wrap_64(row_offset - entry_base_offset)
         if item_offset_delta < -2147483648 or item_offset_delta > 2147483647:
-            blamed = 26  # offset, offset_delta
+            blamed = 28  # offset, offset_delta
             break
         max_timestamp = max(max_timestamp, row_timestamp)
         entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
         if entry_last_offset_delta < -2147483648 or entry_last_offset_delta > 2147483647:
-            blamed = 27  # offset, last_offset_delta
+            blamed = 29  # offset, last_offset_delta
             break
         entry_max_timestamp = max_timestamp
         last_offset_delta = item_offset_delta
@@ -1453,7 +1466,7 @@ def plan_record_batch_records(
             first_offset_delta = item_offset_delta
             before_last_offset_delta = last_offset_delta
         if row_headers > most:
-            blamed = 28  # headers, headers
+            blamed = 30  # headers, headers
             break
         headers_size = 0
         for part in range(headers_at, headers_at + row_headers):
@@ -1462,7 +1475,7 @@ def plan_record_batch_records(
             if not is_utf8_within(
                 headers_key_data + headers_key_at, part_headers_key, headers_key_end
             ):
-                blamed = 29  # headers_key, key
+                blamed = 31  # headers_key, key
                 break
             headers_size += size_varint(part_headers_key) + part_headers_key
             headers_value_at = load_i32_le(headers_value_offsets + 4 * part)
@@ -1478,42 +1491,42 @@ def plan_record_batch_records(
         if row == start:
             max_item_timestamp_delta = item_timestamp_delta
         if entry_last_offset_delta < 0 or entry_last_offset_delta < wrap_64(row - start + 1 - 1):
-            blamed = 30  # offset, rule offsets_of_count
+            blamed = 32  # offset, rule offsets_of_count
             break
         if (
             entry_last_offset_delta >= 0
             and entry_base_offset > wrap_64(9223372036854775807 - entry_last_offset_delta)
         ):
-            blamed = 31  # offset, rule last_offset_in_range
+            blamed = 33  # offset, rule last_offset_in_range
             break
         if entry_attributes >> 5 & 1 and entry_producer_id >= 0 and row - start + 1 > 1:
-            blamed = 32  # is_control, rule one_marker
+            blamed = 34  # is_control, rule one_marker
             break
         if row > start and item_offset_delta <= before_last_offset_delta:
-            blamed = 33  # offset, rule offsets_ascend
+            blamed = 35  # offset, rule offsets_ascend
             break
         if first_offset_delta < 0:
-            blamed = 34  # offset, rule offsets_from_base
+            blamed = 36  # offset, rule offsets_from_base
             break
         if last_offset_delta > entry_last_offset_delta:
-            blamed = 35  # offset, rule offsets_to_last
+            blamed = 37  # offset, rule offsets_to_last
             break
         if (
             (entry_attributes >> 3 & 1) != 1
             and entry_max_timestamp != -1
             and entry_max_timestamp != wrap_64(entry_base_timestamp + max_item_timestamp_delta)
         ):
-            blamed = 36  # timestamp, rule largest_timestamp
+            blamed = 38  # timestamp, rule largest_timestamp
             break
         if (
             (entry_attributes >> 3 & 1) != 1
             and entry_max_timestamp == -1
             and wrap_64(entry_base_timestamp + max_item_timestamp_delta) >= 0
         ):
-            blamed = 37  # timestamp, rule no_timestamp
+            blamed = 39  # timestamp, rule no_timestamp
             break
         if offset_given and wrap_64(entry_base_offset + item_offset_delta) != row_offset:
-            blamed = 19  # offset
+            blamed = 21  # offset
             break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:
@@ -1556,7 +1569,7 @@ def plan_record_batch_records(
                 blamed = 6  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 16  # codec
+                blamed = 18  # codec
                 break
             if producer_id_given and entry_producer_id != row_producer_id:
                 blamed = 7  # producer_id

@@ -62,7 +62,7 @@ ROWS_MESSAGE_V0 = Case(
 
 def open_message_v0(walk: Walk) -> Section:
     """records/message.yaml, version 0: up to messages."""
-    walk.skip(8)  # offset
+    offset = walk.fixed(">i8")
     message_size = walk.fixed(">i4")
     walk.refuse(message_size < 14)
     walk.open(message_size)
@@ -80,7 +80,18 @@ def open_message_v0(walk: Walk) -> Section:
     codec = attributes & 7
     length = walk.fixed(">i4")
     walk.refuse((length < 0) | (length != walk.end - walk.p))
-    return Section(walk.p, walk.end, codec, walk.none(), Fields(attributes=attributes))
+    return Section(
+        walk.p,
+        walk.end,
+        codec,
+        walk.none(),
+        Fields(attributes=attributes, offset=offset),
+    )
+
+
+def offset_of_wrapper_in_message(row: Any) -> Vector:
+    """The offset of a wrapper is that of its last message."""
+    return row.entry.offset == row.last.offset
 
 
 ROWS_MESSAGE_V0_MESSAGES = Case(
@@ -90,6 +101,8 @@ ROWS_MESSAGE_V0_MESSAGES = Case(
     prefix=LengthPrefix(">i4", 8, 12),
     at_least=1,
     ends=True,
+    row_rules=(offset_of_wrapper_in_message,),
+    ascending=("offset",),
     shared={
         "timestamp": lambda _: -1,
         "timestamp_type": lambda _: -1,
@@ -210,6 +223,7 @@ ROWS_MESSAGE_V1_MESSAGES = Case(
     at_least=1,
     ends=True,
     refuse=lambda row: (row.entry.offset != 0) & (row.entry.offset < row.last.offset),
+    ascending=("offset",),
     shared={
         "timestamp_type": lambda row: row.entry.attributes >> 3 & 1,
         "position": lambda row: row.position,

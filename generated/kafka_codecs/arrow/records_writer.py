@@ -99,6 +99,8 @@ RECORDS_WRITER = Writer(
         Check(18, None),
         Check(None, None),
         Check(11, Place("when", "views/records.yaml", 105)),
+        Check(0, Place("rule offset_of_wrapper", "records/message.yaml", 70)),
+        Check(0, Place("rule offsets_ascend", "records/message.yaml", 75)),
         Check(11, None),
         Check(2, Place("attributes", "records/message.yaml", 26)),
         Check(0, Place("messages", "records/message.yaml", 48)),

@@ -15,6 +15,7 @@ from codecgen.runtime.construct import (
     Field,
     Integer,
     Layout,
+    LayoutRule,
     Lazy,
     Rule,
     end_of,
@@ -205,7 +206,7 @@ def messages_offset(message: Container, item: Container) -> int:
     wrapper's; a wrapper offset of 0 means that the inner offsets are to be taken as they are
     (old librdkafka).
 
-    int64; sums wrap. From records/message.yaml:70.
+    int64; sums wrap. From records/message.yaml:82.
     """
     if message.magic == 0:
         return item.offset
@@ -218,7 +219,7 @@ def messages_timestamp(message: Container, item: Container) -> int:
     """Timestamp of an inner message. LogAppendTime in the wrapper overrides what inner messages of
     version 1 say.
 
-    int64, in ms; sums wrap. From records/message.yaml:79.
+    int64, in ms; sums wrap. From records/message.yaml:91.
     """
     if item.magic == 0:
         return -1
@@ -235,9 +236,44 @@ MESSAGE_V0.derives(
 )
 
 
+MESSAGE_V0.requires(
+    LayoutRule(
+        "offset_of_wrapper",
+        "offset",
+        "offset == last(messages).offset",
+        line=70,
+        doc="The offset of a wrapper is that of its last message.",
+        holds=lambda this: this.offset == end_of(this.messages, -1, "offset"),
+        array="messages",
+    ),
+    LayoutRule(
+        "offsets_ascend",
+        "messages",
+        "messages.offset ascends",
+        line=75,
+        doc="Offsets ascend from message to message.",
+        ascending="offset",
+        array="messages",
+    ),
+)
+
+
 MESSAGE_V1.derives(
     Derived("offset", messages_offset, each="messages"),
     Derived("timestamp", messages_timestamp, each="messages", unit="ms"),
+)
+
+
+MESSAGE_V1.requires(
+    LayoutRule(
+        "offsets_ascend",
+        "messages",
+        "messages.offset ascends",
+        line=75,
+        doc="Offsets ascend from message to message.",
+        ascending="offset",
+        array="messages",
+    ),
 )
 
 

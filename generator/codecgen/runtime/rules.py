@@ -40,9 +40,9 @@ class LayoutRule:
         return f"{self.about} is {said}: it breaks the rule {self.name} ({self.doc or self.text})"
 
     def _find_descent(self, items: Any) -> str | None:
-        numbers = [item[self.ascending] for item in items or ()]
+        numbers = [item.get(self.ascending) for item in items or ()]
         for i, (before, number) in enumerate(pairwise(numbers), 1):
-            if number <= before:
+            if before is not None and number is not None and number <= before:
                 return (
                     f"{self.array}[{i}].{self.ascending} is {number}, but {before} in the element before: "
                     f"it breaks the rule {self.name} ({self.doc or self.text})"

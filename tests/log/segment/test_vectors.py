@@ -102,6 +102,7 @@ def well_formed() -> list[str]:
         "features/v2-record-attributes-nonzero.log",
         "features/v2-unknown-batch-attribute-bits.log",
         "features/v0-gzip-inner-v1.log",
+        "features/v0-gzip-inner-relative.log",
         "features/v1-gzip-inner-v0.log",
         "features/v2-none-timestamp-overflow.log",
         "features/v2-nonmonotonic-offset-deltas.log",

@@ -41,7 +41,7 @@ class Reader(TaggedReader):
     ) -> Expr:
         """Print the program of a layout, up to (not with) the field ``stop``. The end of the bytes that are open then.
 
-        ``needed`` are the fields that somebody else asks for. ``ruled``: the caller applies the rules of the layout.
+        ``needed`` are the fields that somebody else asks for. ``ruled``: the caller applies, or refuses, the rules of the layout.
         """
         if not ruled:
             refuse_rules(layout)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from codecgen.plan import LayoutPlan, Plan, RulePlan, nodes
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, RulePlan, nodes
 from codecgen.plan.columns import CasePlan
+from codecgen.plan.constant_folding import fold, is_known, truth
+from codecgen.plan.equality import conjuncts, said_by
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Field
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
@@ -40,20 +43,52 @@ def rules_of_fields(layout: LayoutPlan) -> list[RulePlan]:
 
 
 def rules_of_rows(case: CasePlan) -> list[RulePlan]:
-    """Return the rules that ask for elements. Raise Unsupported for those of another array than that of the rows."""
-    found = [rule for rule in case.entry.rules if rule.elements_of is not None]
-    for rule in found:
-        if case.array is None or rule.elements_of != case.array.name:
+    """Return the rules that ask for elements which an entry of the case may have.
+
+    Raises:
+        Unsupported: if a rule asks for elements of another array than that of the rows.
+    """
+    found = []
+    for rule in case.entry.rules:
+        fp = case.entry.field(rule.elements_of or "")
+        if fp is None:
+            continue
+        if case.array is not None and fp.name == case.array.name:
+            found.append(rule)
+        elif not _is_left_out(case, fp):
             raise Unsupported(
                 "a rule about another array than that of the rows", field_of_rule(case.entry, rule)
             )
     return found
 
 
-def refuse_rules(layout: LayoutPlan) -> None:
-    """Raise Unsupported if a layout has rules: it lies where nothing applies them."""
+def _is_left_out(case: CasePlan, fp: FieldPlan) -> bool:
+    """Return whether the condition of the rows of a case says that a field is not there."""
+    if fp.when is None or case.when is None:
+        return False
+    holding = conjuncts(case.when)
+    found = fold(fp.when, lambda value: said_by(holding, value))
+    return is_known(found) and not truth(found)
+
+
+def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:
+    """Raise Unsupported if a layout has rules: it lies where nothing applies them.
+
+    Args:
+        layout: The layout.
+        around: The names of the layouts that it lies in. Where it lies in itself, an array with ``nesting: 1`` is not
+            there, and rules about its elements are met.
+    """
     for rule in layout.rules:
-        raise Unsupported("a rule of a layout that lies in another", field_of_rule(layout, rule))
+        array = layout.field(rule.elements_of or "")
+        if (
+            array is None
+            or layout.name not in around
+            or getattr(array.field.type, "nesting", None) != 1
+        ):
+            raise Unsupported(
+                "a rule of a layout that lies in another", field_of_rule(layout, rule)
+            )
 
 
 def breach_of(fields: Fields, rule: RulePlan) -> Expr:

@@ -33,6 +33,7 @@ from codecgen.targets.arrow.numba_decode.layout_rules import (
     WITH_RULES,
     check_fields,
     fields_of_rules,
+    refuse_rules,
     rules_of_rows,
 )
 from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
@@ -149,7 +150,9 @@ class RowsKernel:
             if not counted:
                 with code.when(self.at >= rows_room):
                     code.give(0)
-            reader.layout(case.element, ITEM, self.end, self.kernels.item_fields(case))
+            refuse_rules(case.element, [case.entry.name])
+            needed = self.kernels.item_fields(case)
+            reader.layout(case.element, ITEM, self.end, needed, ruled=True)
             rules.row(reader, code, apply, self.at.eq(first))
             self.numbers(varying=True)
             if not counted:
@@ -192,7 +195,9 @@ class RowsKernel:
         reader = Reader(self.kernels.plan, code, "hop", self.variables, self.p, gives)
         with code.loop(self.p < self.end):
             code.assign(before, self.p)
-            reader.layout(case.element, ITEM, self.end, {name for _, name, _ in wanted})
+            refuse_rules(case.element, [case.entry.name])
+            needed = {name for _, name, _ in wanted}
+            reader.layout(case.element, ITEM, self.end, needed, ruled=True)
             for which, name, variable in wanted:
                 value = self.variables.of(ITEM, name)
                 if which == "last" or only_first:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from codecgen.plan import RulePlan, nodes
 from codecgen.plan.constant_folding import is_known, truth
 from codecgen.plan.nodes import Value
-from codecgen.plan.write_ops import Absent, Count, Number, WriteOp
+from codecgen.plan.write_ops import Count, Number, WriteOp
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
 from codecgen.targets.arrow.checks import Check, Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Var, all_of, call
@@ -15,6 +15,8 @@ from codecgen.targets.arrow.numba_decode.layout_rules import (
     field_of_rule,
     opposite_of,
     refuse_rules,
+    rules_of_fields,
+    rules_of_rows,
 )
 from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
 from codecgen.targets.arrow.numba_encode.values import Values
@@ -73,25 +75,15 @@ class LayoutRules:
         self.own = frame.values.own
         self.values = RuleValues(frame)
         if self.case.array is not None:
-            refuse_rules(self.case.element)
+            refuse_rules(self.case.element, [self.case.entry.name])
         for op in frame.program.row:
             layout = getattr(op, "layout", None)
             if layout is not None:
                 refuse_rules(layout)
-        rules = [rule for rule in self.case.entry.rules if self.asks_for_rows(rule)]
+        rules = [*rules_of_fields(self.case.entry), *rules_of_rows(self.case)]
         found = [self.check_of(rule) for rule in rules]
         self.checks = [check for check in found if check is not None]
         self.ends = self.values.ends
-
-    def asks_for_rows(self, rule: RulePlan) -> bool:
-        """Return whether a rule applies to what is written: False if it asks for elements of an array that is not there."""
-        name = rule.elements_of
-        if name is None or (self.case.array is not None and name == self.case.array.name):
-            return True
-        if isinstance(self.frame.program.op("own", name), Absent):
-            return False
-        reason = "a rule about another array than that of the rows"
-        raise Unsupported(reason, field_of_rule(self.case.entry, rule))
 
     def check_of(self, rule: RulePlan) -> RuleCheck | None:
         """Return the check of a rule; None if what is written always meets it."""

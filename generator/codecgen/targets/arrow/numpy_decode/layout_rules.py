@@ -47,7 +47,7 @@ class CaseRules:
         if case.rows.header_only:
             return
         if case.array is not None:
-            refuse_rules(case.element)
+            refuse_rules(case.element, [case.entry.name])
         self.of_fields = self.conditions(rules_of_fields(case.entry))
         rules = rules_of_rows(case)
         self.of_rows = self.conditions([rule for rule in rules if rule.condition is not None])
