@@ -45,8 +45,9 @@ def record_batches(draw: Any, codecs: list[str] = CODECS, at_least: int = 0) -> 
     if stamped == "create_time" and items:
         latest = base_timestamp + max(item["timestamp_delta"] for item in items)
         max_timestamp = (latest + 2**63) % 2**64 - 2**63
+    last = draw(st.integers(max(offsets, default=0), 2**31 - 1))
     return {
-        "base_offset": draw(INT64),
+        "base_offset": draw(st.integers(-(2**63), 2**63 - 1 - last)),
         "partition_leader_epoch": draw(INT32),
         "attributes": {
             "compression": draw(st.sampled_from(codecs)),
@@ -55,7 +56,7 @@ def record_batches(draw: Any, codecs: list[str] = CODECS, at_least: int = 0) -> 
             "is_control": is_control and (not has_producer or len(items) < 2),
             "has_delete_horizon": draw(st.booleans()),
         },
-        "last_offset_delta": draw(st.integers(max(offsets, default=0), 2**31 - 1)),
+        "last_offset_delta": last,
         "base_timestamp": base_timestamp,
         "max_timestamp": max_timestamp,
         "producer_id": producer_id,
@@ -91,8 +92,13 @@ def messages(draw: Any) -> dict[str, Any]:
         message["key"] = None
         del message["value"]
         inner = draw(st.lists(plain_messages(magic), min_size=1, max_size=4))
+        offsets = st.sets(INT64, min_size=len(inner), max_size=len(inner))
+        for item, offset in zip(inner, sorted(draw(offsets)), strict=True):
+            item["offset"] = offset
         message["messages"] = inner
-        if magic and message["offset"]:
+        if magic == 0:
+            message["offset"] = inner[-1]["offset"]
+        elif message["offset"]:
             message["offset"] = max(message["offset"], inner[-1]["offset"])
     return message
 

@@ -208,7 +208,7 @@ def test_offsets_in_a_wrapper() -> None:
     assert [message.messages_offset(found, m) for m in found.messages] == [100, 101, 104]
     found = wrapper(1, [7, 8, 9], 0)
     assert [message.messages_offset(found, m) for m in found.messages] == [7, 8, 9]
-    found = wrapper(0, [7, 8, 9], 30)
+    found = wrapper(0, [7, 8, 9], 9)
     assert [message.messages_offset(found, m) for m in found.messages] == [7, 8, 9]
     for offset in (1, 5, -1):
         with pytest.raises(BuildError, match="an array of 2 is refused"):
@@ -216,7 +216,7 @@ def test_offsets_in_a_wrapper() -> None:
     far = 1 << 40
     found = wrapper(1, [0, 1], far)
     assert [message.messages_offset(found, m) for m in found.messages] == [far - 1, far]
-    found = wrapper(0, [far, far + 1], 1)
+    found = wrapper(0, [far, far + 1], far + 1)
     assert [message.messages_offset(found, m) for m in found.messages] == [far, far + 1]
 
 
@@ -229,7 +229,7 @@ def test_timestamps_in_a_wrapper() -> None:
     now = 1700000000000
     found = wrapper(1, [0, 1], 9, timestamp=now, attributes=append)
     assert [message.messages_timestamp(found, m) for m in found.messages] == [now, now]
-    found = wrapper(0, [0, 1], 9)
+    found = wrapper(0, [0, 1], 1)
     assert [message.messages_timestamp(found, m) for m in found.messages] == [-1, -1]
 
 

@@ -57,7 +57,7 @@ def batch(base_offset: int, records: int = 1, codec: str = "none", *, value: byt
         "last_offset_delta": max(records - 1, 0),
         "records": [{"offset_delta": i, "value": value} for i in range(records)],
     }
-    return RECORD_BATCH.build(fields)
+    return RECORD_BATCH.build(fields, strict=False)
 
 
 GOOD_BATCH = batch(900)
