@@ -45,13 +45,16 @@ class File:
 
 
 class Growing:
-    """One partition. ``torn`` and ``zeros`` say how a broker may leave the end of the file that it writes to."""
+    """One partition. ``pad`` is the number of bytes that follow each value."""
 
-    def __init__(self, directory: Path, r: random.Random, *, transactions: bool = True) -> None:
+    def __init__(
+        self, directory: Path, r: random.Random, *, transactions: bool = True, pad: int = 0
+    ) -> None:
         self.directory = directory
         self.name = directory.name
         self.r = r
         self.transactions = transactions
+        self.pad = "." * pad
         self.files = [File(0)]
         self.epoch = 0
         self.serial = 0
@@ -176,7 +179,9 @@ class Growing:
 
     def _built(self, producer: int, kind: str, count: int) -> tuple[bytes, tuple[str, ...]]:
         control = kind in ("commit", "abort")
-        values = [] if control else [f"{self.name}:{self.serial + i}" for i in range(count)]
+        values = (
+            [] if control else [f"{self.name}:{self.serial + i}{self.pad}" for i in range(count)]
+        )
         self.serial += len(values)
         records: list[dict[str, Any]] = [
             {
@@ -243,16 +248,19 @@ class Growing:
             path.unlink()
 
 
+def _common(one: bytes, other: bytes) -> int:
+    """Return how many bytes at the start are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 def _overwrite(path: Path, data: bytes) -> None:
     """Bytes in the place of others, never fewer in between: somebody may be reading."""
     if not path.exists():
         path.touch()
     with path.open("r+b", buffering=0) as file:
         before = file.read()
-        same = next(
-            (i for i, pair in enumerate(zip(before, data, strict=False)) if pair[0] != pair[1]),
-            min(len(before), len(data)),
-        )
+        same = len(before) if data.startswith(before) else _common(before, data)
         file.seek(same)
         file.write(data[same:])
         file.truncate(len(data))

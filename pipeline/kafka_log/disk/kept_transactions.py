@@ -31,16 +31,20 @@ from kafka_log.disk.transactions import (
 )
 from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.segment.places import is_url
+from kafka_log.segment.remote_files import BLOCK
 
 if TYPE_CHECKING:
     from kafka_log.segment.kernels import Engine
 
-WALKED = 1 << 20
-"""Bytes of a segment in a store up to which it is walked, by one request for all of them: to ask for what is kept of it, and for what
+WALKED = BLOCK
+"""Maximum size of a segment in a store that is walked: one request gets all of it. To ask for what is kept of it, and for what
 bears that out, takes longer."""
 
 CHECKED = 8
-"""Batches of one partition that are looked at, to know that its files are about them."""
+"""Maximum number of transactions of one partition whose batches are looked up, to know that its files are about them."""
+
+LOOK_UP = 4
+"""Requests to a store for the batches of one transaction: an index and a block of a segment for its first one and for its marker."""
 
 _ENTRY = TRANSACTION_INDEX_ENTRY.least
 """Bytes of an entry: all its fields have fixed sizes."""
@@ -74,6 +78,9 @@ class _Kept:
         self.directory = self.segments[0].path.parent
         self.snapshots: dict[int, list[Any] | None] = {}
         self.newer: set[Transaction] = set()
+        self.earlier: dict[int, list[Transaction]] = {}
+        self.in_store = is_url(self.directory)
+        self.requests = 0
         self.ends = [*(s.base_offset for s in self.segments[1:]), None]
 
     def found(self) -> Transactions:
@@ -88,6 +95,7 @@ class _Kept:
             if segment.base_offset >= at:
                 break
             aborted += self._aborted(segment, at if end is None else end)
+        self._check_earlier()
         begun = {e.producer_id: e for e in self._producers(at) or ()}
         opened = open_of(begun.values(), at)
         self._check(aborted, {producer: one.first_offset for producer, one in opened.items()}, at)
@@ -122,6 +130,7 @@ class _Kept:
         if offset == 0:
             return []
         if offset not in self.snapshots:
+            self.requests += 1
             self.snapshots[offset] = producers_of(self.directory / f"{offset:020d}.snapshot")
         return self.snapshots[offset]
 
@@ -141,15 +150,28 @@ class _Kept:
             stop = end if is_last else None
             walked = summed(observed([segment], opened, engine=self.engine, stop=stop))
             return list(walked.aborted)
-        earlier = [one for one in found if one.first_offset < base]
-        if earlier and (before := self._producers(base)) is not None:
-            opened = open_of(before, base)
-            for one in earlier:
+        self.requests += 1
+        if earlier := [one for one in found if one.first_offset < base]:
+            self.earlier[base] = earlier
+        self.newer = {one for one in found if one.last_offset >= end}
+        return [one for one in found if one not in self.newer]
+
+    def _has_requests(self, count: int) -> bool:
+        """Return whether so many more requests may be made: on a disk always, in a store as long as they are one for each segment
+        and one for the partition."""
+        return not self.in_store or self.requests + count <= len(self.segments) + 1
+
+    def _check_earlier(self) -> None:
+        """Compare transactions that began before the segment in which they were aborted with those that are open where it begins."""
+        for base, found in self.earlier.items():
+            if base not in self.snapshots and not self._has_requests(1):
+                continue
+            before = self._producers(base)
+            opened = {} if before is None else open_of(before, base)
+            for one in () if before is None else found:
                 known = opened.get(one.producer_id)
                 if known is None or known.first_offset != one.first_offset:
                     raise _Doubt
-        self.newer = {one for one in found if one.last_offset >= end}
-        return [one for one in found if one not in self.newer]
 
     def _has_none(self, base: int, end: int) -> bool:
         """Whether no producer that is known where a segment begins or ends has ever ended a transaction, or has one open. A missing
@@ -163,16 +185,21 @@ class _Kept:
         return True
 
     def _check(self, aborted: list[Transaction], begun: dict[int, int | None], at: int) -> None:
-        """Look at some of the batches that are named."""
+        """Look up some of the batches that are named: those of one transaction at least."""
         ended = {(one.producer_id, one.first_offset) for one in aborted}
         for producer, first in begun.items():
             if (producer, first) in ended:
                 raise _Doubt
         step = max(1, -(-len(aborted) // CHECKED))
-        for one in aborted[::step]:
-            self._check_batch(one.last_offset, one.producer_id, ControlRecordType.ABORT)
-            self._check_batch(one.first_offset, one.producer_id, None)
-        for producer, first in list(begun.items())[:CHECKED]:
+        ended_ones = [(one.producer_id, one.first_offset, one.last_offset) for one in aborted]
+        open_ones = [(producer, first, None) for producer, first in begun.items()]
+        found = [*ended_ones[::-step], *open_ones[:CHECKED]]
+        for number, (producer, first, last) in enumerate(found):
+            if number and not self._has_requests(LOOK_UP):
+                break
+            self.requests += LOOK_UP
+            if last is not None:
+                self._check_batch(last, producer, ControlRecordType.ABORT)
             if first is not None:
                 self._check_batch(first, producer, None)
 

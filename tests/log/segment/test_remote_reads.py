@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -193,8 +194,28 @@ def test_transactions_of_larger_segments_are_what_is_kept(seed: int, walked: int
         [there], [here] = discover("counted://b"), discover(directory)
         store.no_requests()
         assert committed_of(there) == transactions(here.segments)
-        looks = 2 * kept_transactions.CHECKED
-        assert len(store.read) <= 3 * len(there.segments) + 2 + 2 * looks
+        assert len(store.read) <= 3 * len(there.segments) + 2 + kept_transactions.LOOK_UP
+
+
+@examples(10)
+@given(st.integers(0, 1 << 30))
+def test_transaction_indexes_take_a_request_for_each_segment(seed: int) -> None:
+    """Segments are larger than what is walked. The partition takes one for the newest snapshot, and a few for the log's end and for what
+    bears out that the files are about it."""
+    with TemporaryDirectory() as directory, counted() as store, pytest.MonkeyPatch.context() as p:
+        p.setattr(kept_transactions, "WALKED", -1)
+        growing = Growing(Path(directory, "t-0"), random.Random(seed))
+        for _ in range(12):
+            while not growing.files[-1].aborted:
+                growing.append()
+            growing.roll()
+        put(Path(directory), "counted://b")
+        [there], [here] = discover("counted://b"), discover(directory)
+        store.no_requests()
+        assert committed_of(there) == transactions(here.segments)
+        assert len(store.read) <= len(there.segments) + 1 + kept_transactions.LOOK_UP
+        kinds = Counter(name.rpartition(".")[2] for name, *_ in store.read)
+        assert kinds["txnindex"] == len(there.segments) - 1
 
 
 @pytest.mark.parametrize("walked", [kept_transactions.WALKED, -1])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,15 @@ pytest.importorskip("moto")
 
 from kafka_log import LogDirectory, discover, read_table, scan_batches
 from kafka_log.cli import main
+from kafka_log.disk.kept_transactions import LOOK_UP, WALKED
+from kafka_log.disk.transactions import transactions
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.tables.committed import Known, PartitionRows
+from kafka_log.tables.selection import Selection
 from tests.log.segment.test_remote import LOGS, VERBS, without_places
 from tests.support import s3
+from tests.support.growing_logs import Growing
 
 pytestmark = pytest.mark.slow
 
@@ -109,3 +116,33 @@ def test_no_server(options: dict[str, Any]) -> None:
         with pytest.raises(OSError, match=r"s3://logs/broker-1: .*[Cc]onnect") as caught:
             discover(place_of("s3://logs/broker-1", there))
     assert s3.SECRET not in str(caught.value)
+
+
+def test_a_read_of_committed_records_asks_once_for_each_segment(tmp_path: Path) -> None:
+    """The server counts: an index for each segment, all of a small one at the end, a snapshot, and what bears out one transaction."""
+    growing = Growing(tmp_path / "t-0", random.Random(1), pad=20_000)
+    sizes = 5, 2, 6, 1
+    for mib in sizes:
+        if growing.end:
+            growing.roll()
+        file = growing.files[-1]
+        is_last = len(growing.files) == len(sizes)
+        while sum(len(batch.data) for batch in file.batches) < mib << 20 or not (
+            file.aborted or is_last
+        ):
+            growing.append()
+    [here] = discover(tmp_path)
+    large = [segment.size > WALKED for segment in here.segments]
+    assert large[0] and large[2] and not large[-1]
+    log = tmp_path / "requests"
+    with s3.served(log) as options:
+        place = place_of(s3.put(tmp_path / "t-0", "s3://grown/t-0", options), options)
+        [there] = discover(place)
+        assert s3.reads(log) == []
+        known: Known = {}
+        PartitionRows(Selection(isolation="read_committed"), known=known).of(there)
+        read = s3.reads(log)
+    assert list(known.values()) == [transactions(here.segments)]
+    assert len(read) <= len(sizes) + 1 + LOOK_UP
+    kinds = Counter(path.rpartition(".")[2] for path in read)
+    assert kinds["txnindex"] == 3 and read.count(f"/grown/t-0/{here.segments[-1].path.name}") == 1
