@@ -21,6 +21,9 @@ from pyspark_kafka_log import DefaultSource
 from pyspark_kafka_log.connector import enable
 from pyspark_kafka_log.java import JavaNotFound, find_java
 
+from .processes import until
+from .threads import running_tasks, stacks
+
 
 class PythonSource(DefaultSource):
     """The Python source, under a name that it does not share with the columnar connector."""
@@ -82,6 +85,26 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         enable(session)
         yield session
         session.stop()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Give the next test the Spark that this one got: its settings, no query that runs, and no task that holds a slot."""
+    if "session" not in request.fixturenames:
+        yield
+        return
+    session: SparkSession = request.getfixturevalue("session")
+    before = dict(session.conf.getAll)
+    yield
+    after = dict(session.conf.getAll)
+    for name in after.keys() - before.keys():
+        session.conf.unset(name)
+    for name, value in before.items():
+        if after.get(name) != value:
+            session.conf.set(name, value)
+    left = [str(query.id) for query in session.streams.active]
+    assert not left, f"streams that the test has not stopped: {left}"
+    until(lambda: not running_tasks(session), said=lambda: stacks(session))
 
 
 @pytest.fixture

@@ -89,8 +89,12 @@ def _opened(pid: int) -> list[Path]:
     return out
 
 
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
+def until(
+    true: Callable[[], bool], seconds: float = 60, said: Callable[[], str] = lambda: ""
+) -> None:
+    """Wait until a condition holds. Where it does not in time, ``said`` tells what goes on instead."""
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "it does not come to pass"
+        if time.monotonic() >= end:
+            raise AssertionError(f"it does not come to pass\n{said()}")
         time.sleep(POLL_S)

@@ -18,6 +18,7 @@ from pyspark_kafka_log.connector.worker import first_rows
 from .logs import flipped, numbered, write
 from .processes import below, command, parents, until
 from .test_source import column, load
+from .threads import stacks
 
 pytestmark = [
     pytest.mark.spark,
@@ -85,7 +86,10 @@ def in_the_middle(spark: SparkSession, large: Path) -> Query:
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
     query = Query(paused(load(spark, large, columns="offset,value", batchRows=10), large))
     query.start()
-    until(lambda: (large / "here").exists() or not query.is_alive())
+    until(
+        lambda: (large / "here").exists() or not query.is_alive(),
+        said=lambda: stacks(spark),
+    )
     assert query.is_alive(), query.error
     return query
 
