@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from math import ceil
 from pathlib import Path
@@ -11,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_codecs import OFFSET_INDEX_ENTRY
-from kafka_log import discover
+from kafka_log import Segment, discover
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.splits import Split
-from pyspark_kafka_log.cuts import boundaries, split
+from pyspark_kafka_log.cuts import boundaries, split, within_runs
 from pyspark_kafka_log.filters import Filter, pushed
 from pyspark_kafka_log.options import parse
-from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.plan import OPEN_COST_BYTES, packed, plan, task_bytes
 from tests.support.lying_headers import with_header
 
 from .logs import batch, build, numbered, write
@@ -176,6 +178,78 @@ def test_tasks_have_so_many_records_at_most(
     assert all(span <= max(most, max(sizes)) for span in spans)
     # No two neighbours would have been few enough together.
     assert all(c[0] - a[0] > most for a, c in zip(read, read[2:], strict=False))
+
+
+def test_a_task_has_neither_too_many_records_nor_too_many_bytes(directory: Path) -> None:
+    """Batches of three records each; what does not fit into a task begins the next one. How many the last batch has nobody has counted."""
+    parts = [build(batch(first, [b"x" * 1000] * 3)) for first in range(100, 130, 3)]
+    write(directory, "t", 0, 100, b"".join(parts))
+    size = len(parts[0])
+    assert {len(part) for part in parts} == {size}
+    for records, split_bytes, batches in [
+        (30, 100 * size, [9, 1]),
+        (9, 100 * size, [3, 3, 3, 1]),
+        (8, 100 * size, [2, 2, 2, 2, 1, 1]),
+        (30, 4 * size, [4, 4, 1, 1]),
+        (30, 4 * size - 1, [3, 3, 3, 1]),
+        (9, 2 * size, [2, 2, 2, 2, 1, 1]),
+        (1, 1, [1] * 10),
+    ]:
+        options = parse({"path": str(directory), "maxRecordsPerPartition": str(records)})
+        tasks = plan(replace(options, split_bytes=split_bytes))
+        found = [(part.stop or 0) - part.start for task in tasks for part in task]
+        assert found == [size * n for n in batches], (records, split_bytes)
+
+
+def test_parts_of_a_split_that_lie_in_runs(directory: Path) -> None:
+    one = Segment(write(directory, "t", 0, 0, bytes(100)), "t", 0, 0, 100)
+    runs = [(0, 10), (20, 30), (30, 45), (90, 100)]
+    for start, stop, inside in [
+        (0, None, runs),
+        (0, 100, runs),
+        (10, 20, []),
+        (9, 21, [(9, 10), (20, 21)]),
+        (25, 35, [(25, 30), (30, 35)]),
+        (95, None, [(95, 100)]),
+    ]:
+        found = [(part.start, part.stop) for part in within_runs(Split(one, start, stop), runs)]
+        assert found == inside, (start, stop)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is read of one file, of which only the size is of interest."""
+
+    size: int
+
+
+def test_parts_are_packed_by_their_size_and_what_opening_costs() -> None:
+    for sizes, enough, packs in [
+        ([], 10, []),
+        ([3], 1, [[3]]),
+        ([5, 5], 10 + OPEN_COST_BYTES, [[5, 5]]),
+        ([5, 5], 9 + OPEN_COST_BYTES, [[5], [5]]),
+        ([1] * 5, 2 + OPEN_COST_BYTES, [[1, 1], [1, 1], [1]]),
+        ([99, 1, 1], 50 + OPEN_COST_BYTES, [[99], [1, 1]]),
+    ]:
+        found = packed([Part(size) for size in sizes], enough)
+        assert [[part.size for part in pack] for pack in found] == packs, sizes
+
+
+def test_bytes_of_a_task(directory: Path) -> None:
+    mib = 1 << 20
+    for total, processors, options, expected in [
+        (400 * mib, 4, {}, 100 * mib),
+        (400 * mib, 4, {"splitBytes": str(10 * mib)}, 10 * mib),
+        (4 * mib, 4, {}, 4 * mib),  # too little for several tasks
+        (4 * mib, 4, {"minPartitions": "8"}, mib // 2),
+        (400 * mib, 4, {"minPartitions": "2"}, 100 * mib),
+        (3, 4, {"minPartitions": "8"}, 1),
+    ]:
+        asked = parse({"path": str(directory), **options})
+        assert task_bytes(total, asked, processors) == expected, (total, options)
+    every = parse({"path": str(directory), "splitBytes": str(1 << 40)})
+    assert task_bytes(1 << 40, every, None) == (1 << 40) // (os.cpu_count() or 1)
 
 
 def test_small_slices_share_a_task(broker: Path) -> None:

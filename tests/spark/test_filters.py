@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from kafka_log.tables.selection import Selection
 from kafka_log.tables.splits import Scan, read_splits
-from pyspark_kafka_log.filters import Filter, narrowed, pushed
+from pyspark_kafka_log.filters import Filter, Pushed, narrowed, pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from tests.paths import SAMPLES
@@ -75,6 +75,78 @@ def test_no_row_that_is_wanted_is_left_out(
             assert low is None or value >= low
             assert high is None or value < high
         assert left.only_offsets is None or offset in left.only_offsets
+
+
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        ([], Pushed()),
+        ([("key", "=", 3), ("key", "in", [1])], Pushed()),
+        ([("offset", "=", 5)], Pushed(offsets=(5, 6))),
+        ([("offset", ">", 5)], Pushed(offsets=(6, None))),
+        ([("offset", ">=", 5), ("offset", "<", 9)], Pushed(offsets=(5, 9))),
+        ([("offset", "<=", 9)], Pushed(offsets=(None, 10))),
+        (
+            [("offset", "in", [9, 5, 7])],
+            Pushed(offsets=(5, 10), only_offsets=frozenset([5, 7, 9])),
+        ),
+        (
+            [("offset", "in", [9, 5]), ("offset", "in", [5, 6])],
+            Pushed(offsets=(5, 7), only_offsets=frozenset([5])),
+        ),
+        ([("offset", ">", -3)], Pushed()),
+        ([("offset", ">=", 0)], Pushed(offsets=(0, None))),
+        ([("offset", "<", -3)], Pushed(offsets=(None, 0))),
+        ([("offset", "<", MAX)], Pushed(offsets=(None, MAX))),
+        ([("offset", "<=", MAX)], Pushed()),
+        ([("offset", ">=", MAX)], Pushed(offsets=(MAX, None))),
+        ([("offset", ">", MAX)], Pushed(offsets=(MAX, MAX))),
+        ([("offset", "<", 3), ("offset", ">", 5)], Pushed(offsets=(3, 3))),
+        ([("offset", "!=", 3)], Pushed()),
+        ([("timestamp", ">=", 4000)], Pushed(timestamps=(4, None))),
+        ([("timestamp", ">=", 4001)], Pushed(timestamps=(5, None))),
+        ([("timestamp", ">", 3999)], Pushed(timestamps=(4, None))),
+        ([("timestamp", ">", 4000)], Pushed(timestamps=(5, None))),
+        ([("timestamp", "<", 4000)], Pushed(timestamps=(None, 4))),
+        ([("timestamp", "<=", 4000)], Pushed(timestamps=(None, 5))),
+        ([("timestamp", "=", 4000)], Pushed(timestamps=(4, 5))),
+        ([("timestamp", "=", 4001)], Pushed(timestamps=(5, 5))),
+        ([("timestamp", "in", [4000, 9000])], Pushed(timestamps=(4, 10))),
+        ([("partition", ">", 1)], Pushed(partitions=(2, None))),
+        (
+            [("partition", "=", 1)],
+            Pushed(partitions=(1, 2), only_partitions=frozenset([1])),
+        ),
+        (
+            [("partition", "in", [4, 1])],
+            Pushed(partitions=(1, 5), only_partitions=frozenset([1, 4])),
+        ),
+        ([("topic", "=", "a")], Pushed(topics=frozenset("a"))),
+        ([("topic", "in", ["a", "b"]), ("topic", "=", "b")], Pushed(topics=frozenset("b"))),
+        ([("topic", "<", "b")], Pushed()),
+        ([("topic", "in", [])], Pushed(topics=frozenset())),
+        ([("partition", "=", True), ("offset", "=", "5"), ("topic", "=", 1)], Pushed()),
+    ],
+)
+def test_what_filters_leave(filters: list[Filter], left: Pushed) -> None:
+    """Exactly the values that they take: what more is left is read for nothing."""
+    assert pushed(filters) == left
+
+
+@pytest.mark.parametrize(
+    ("left", "taken"),
+    [
+        (Pushed(), "a0 a1 a2 b0 b1 b2"),
+        (Pushed(topics=frozenset("a")), "a0 a1 a2"),
+        (Pushed(partitions=(1, None)), "a1 a2 b1 b2"),
+        (Pushed(partitions=(None, 1)), "a0 b0"),
+        (Pushed(partitions=(1, 2), topics=frozenset("b")), "b1"),
+        (Pushed(only_partitions=frozenset([0, 2])), "a0 a2 b0 b2"),
+    ],
+)
+def test_partitions_that_filters_take(left: Pushed, taken: str) -> None:
+    every = [(topic, number) for topic in "ab" for number in range(3)]
+    assert " ".join(f"{topic}{n}" for topic, n in every if left.takes(topic, n)) == taken
 
 
 @given(FILTERS)
