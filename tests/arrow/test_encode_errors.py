@@ -16,7 +16,7 @@ from codecgen.runtime.arrow.casts import RowRefused
 from codecgen.runtime.arrow.encoder import Encoder
 from codecgen.runtime.arrow.view import Codec
 from codecgen.runtime.errors import BuildError, CodecError
-from kafka_codecs import RECORD_BATCH
+from kafka_codecs import RECORD_BATCH, Compression
 from kafka_codecs.arrow.records_writer import RECORDS_WRITER
 from kafka_log import encode, write_segment
 from tests.arrow.tables import DEFAULT, decoded, table, written
@@ -103,6 +103,38 @@ def test_the_number_of_a_row_counts_all_rows() -> None:
     with pytest.raises(RowRefused) as found:
         written(both)
     assert found.value.row == many.num_rows
+
+
+def of_versions(*numbers: object, kind: pa.DataType | None = None) -> pa.Table:
+    """A row for each number of a version."""
+    rows = table([ROWS[0] | {"offset": i} for i in range(len(numbers))], ["offset", "key", "value"])
+    return rows.append_column("magic", pa.array(numbers, kind or pa.int8()))
+
+
+@pytest.mark.parametrize(("bad", "kind"), [(7, pa.int8()), (1.5, pa.float64()), (None, pa.int8())])
+def test_the_row_of_a_version_counts_all_rows(bad: object, kind: pa.DataType) -> None:
+    """Of all tables of Arrow before it, and in the one that it is in."""
+    before = of_versions(2, 1, 1, 2, kind=kind)
+    with pytest.raises(RowRefused) as found:
+        written(pa.concat_tables([before, before, of_versions(1, 2, bad, kind=kind)]))
+    assert (found.value.row, found.value.column) == (2 * 4 + 2, "magic")
+
+
+def test_versions_that_change_within_a_table() -> None:
+    """Each row is in its version, once."""
+    numbers = [2, 0, 0, 1, 2, 2, 1, 0]
+    data = written(pa.concat_tables([of_versions(*numbers), of_versions(*reversed(numbers))]))
+    found = decoded(data, ["magic", "offset"])
+    assert found["magic"].to_pylist() == [*numbers, *reversed(numbers)]
+    assert found["offset"].to_pylist() == [*range(8), *range(8)]
+
+
+def test_arguments_take_the_place_of_columns() -> None:
+    rows = of_versions(2, 1, 2).append_column("codec", pa.array([0, 1, 0], pa.int8()))
+    found = decoded(written(rows, magic=1, codec="lz4"), ["magic", "codec", "offset"])
+    assert found["magic"].to_pylist() == [1] * 3
+    assert found["codec"].to_pylist() == [Compression.LZ4] * 3
+    assert found["offset"].to_pylist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("value", [3, 100, -1])

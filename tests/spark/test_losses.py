@@ -6,12 +6,14 @@ import random
 import shutil
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_log.segment.model import Lost
 from pyspark_kafka_log.losses import SAID, Losses
 from pyspark_kafka_log.options import default_columns, parse
 from pyspark_kafka_log.source import KafkaLogReader
@@ -66,14 +68,48 @@ def test_what_is_good_says_nothing(directory: Path) -> None:
 
 
 def test_many_places_are_counted() -> None:
-    from kafka_log.segment.model import Lost
-
     losses = Losses()
     for i in range(SAID + 5):
         losses.add(Path("x.log"), Lost(i, i + 1, f"why {i}"))
     with pytest.warns(
         UserWarning, match=rf"^kafka-log: {SAID + 5} bytes in .*; and 5 places more$"
     ):
+        losses.warn()
+
+
+def test_each_place_is_counted_once() -> None:
+    """Places that lie together have the same offsets around them; a record in a batch that is there has a place without bytes."""
+    losses = Losses()
+    whole = Lost(10, 20, "why", after_offset=4, before_offset=9)
+    for lost, counted in [
+        (whole, (10, 1, 4, 0)),
+        (whole, (10, 1, 4, 0)),
+        (replace(whole, start=20, end=25), (15, 2, 4, 0)),
+        (replace(whole, start=10, end=10), (15, 3, 4, 0)),
+        (replace(whole, start=10, end=10, after_offset=5), (15, 4, 4, 0)),
+        (Lost(30, 40, "why", after_offset=11, before_offset=12), (25, 5, 4, 0)),
+        (Lost(40, 50, "why", after_offset=8, before_offset=14), (35, 6, 9, 0)),
+        (Lost(50, 60, "why", after_offset=20, before_offset=20), (45, 7, 9, 1)),
+        (Lost(60, 70, "why", after_offset=21), (55, 8, 9, 2)),
+        (Lost(70, 80, "why", before_offset=30), (65, 9, 9, 3)),
+        (Lost(80, 90, "why", after_offset=40, before_offset=50, read=2), (75, 10, 16, 3)),
+    ]:
+        losses.add(Path("x.log"), lost)
+        found = losses.byte_count, losses.places, losses.record_count, losses.uncounted
+        assert found == counted, lost
+    losses.add(Path("y.log"), whole)
+    losses.read(100, 7)
+    losses.read(20, 1)
+    assert losses.metrics == {
+        "lostBytes": 85,
+        "lostRanges": 11,
+        "lostRows": 20,
+        "uncountedRanges": 3,
+        "readBytes": 120,
+        "skippedBatches": 8,
+    }
+    assert len(losses.first) == SAID
+    with pytest.warns(UserWarning, match="with at most 20 records in 8 of them, and nobody knows"):
         losses.warn()
 
 

@@ -120,13 +120,11 @@ def _by_magic(
         at = whole.schema.get_field_index("magic")
         if at < 0:
             yield NEWEST if magic is None else magic, whole
-            row += whole.num_rows
             continue
         column = whole.column(at)
         rest = whole.drop_columns(["magic"])
         if magic is not None:
             yield magic, rest
-            row += whole.num_rows
             continue
         refuse_broken(whole, {"magic": pa.int64()})
         runs = pc.run_end_encode(cast_plain(column, pa.int64(), "magic", row))
