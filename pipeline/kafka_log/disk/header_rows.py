@@ -8,7 +8,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from kafka_log.disk.directory import Segment
-from kafka_log.disk.vanished import read_options
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES_OF_HEADERS, use_kernels
 from kafka_log.segment.model import Batch, Policy
@@ -67,8 +66,8 @@ def header_rows(
 
 
 def _salvage(segment: Segment) -> dict[str, Any]:
-    options = {"policy": Policy.SALVAGE, "records": False, "rescue": False}
-    return options | read_options(segment)
+    options = {"policy": Policy.SALVAGE, "tail": segment.tail, "size": segment.size}
+    return options | {"records": False, "rescue": False}
 
 
 def _of_batches(
@@ -100,7 +99,8 @@ def _by_kernels(
             Policy.KAFKA if damage is Damage.RAISE else Policy.SALVAGE,
             engine=engine,
             start=start,
-            **read_options(segment),
+            tail=segment.tail,
+            size=segment.size,
         )
         for batch in scanner:
             yield from _tuples(batch, columns, where)

@@ -13,7 +13,7 @@ from kafka_log.disk.directory import Segment
 from kafka_log.disk.header_rows import Damage, are_columnar, header_rows
 from kafka_log.disk.markers import MarkerBodies, Markers
 from kafka_log.disk.producer_snapshots import producers_of
-from kafka_log.disk.vanished import is_removed
+from kafka_log.disk.vanished import explain_removal
 from kafka_log.segment.model import Policy
 from kafka_log.segment.positioned_reads import UnreadableError
 
@@ -178,6 +178,8 @@ def transactions(
     began before it. Bytes that are no batch are an error, or (``damage_raises`` False) passed over as ``salvage`` does it for
     records; a transaction whose marker is lost with them counts as not ended. Then ``policy`` says what a batch is: under
     ``salvage`` one with a wrong checksum is none, and all bytes are read to know it; otherwise no checksum is verified.
+
+    Raises UnreadableError for a segment that retention removes meanwhile.
     """
     segments = list(segments)
     lenient = Damage.DROP if policy is Policy.SALVAGE else Damage.PASS
@@ -251,7 +253,8 @@ def _steps(
         try:
             markers = Markers(segment, known)
         except UnreadableError as error:
-            if damage is Damage.RAISE and not (error.errno == errno.ENOENT and is_removed(segment)):
+            removed = error.errno == errno.ENOENT and explain_removal(segment) is not None
+            if damage is Damage.RAISE or removed:
                 raise
             continue
         with markers:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from codecgen.runtime.errors import ParseError
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.disk.unfinished import unfinished_at
-from kafka_log.disk.vanished import read_options
+from kafka_log.disk.vanished import history_options
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
@@ -33,6 +33,8 @@ class PartitionHeaders:
     segment that it writes to. After the pass ``end_offset`` is the offset that follows the
     last batch that came (None: there is none), and ``is_cut`` says whether bytes between batches were lost, or a file
     of the partition; at the very end of a partition bytes are not counted: a broker cuts them off.
+
+    Raises UnreadableError for a segment that retention removes meanwhile (see :func:`~kafka_log.disk.vanished.read_history`).
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class PartitionHeaders:
                 self.columns,
                 Policy.SALVAGE,
                 selection=within(self.wanted, segment),
-                **read_options(segment),
+                **history_options(segment),
             )
             for batch in scanner:
                 if batch.num_rows:

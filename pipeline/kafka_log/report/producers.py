@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_codecs import ProducerSnapshotEntry
-from kafka_log.disk.directory import Partition, utf8
+from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.producer_snapshots import newest
+from kafka_log.disk.vanished import read_history
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.segment.positioned_reads import listed_directory
 from kafka_log.segment.ranges import EVERYTHING
@@ -143,6 +144,10 @@ class Run:
             self.last_sequence = last
 
 
+Runs = dict[tuple[int, int], Run]
+"""What a partition has of its producers, by id and epoch."""
+
+
 def distance(one: int, other: int) -> int:
     """How far a sequence number is ahead of one, which is negative when it lies behind: of both ways round, the shorter."""
     ahead = (other - one) % SEQUENCES
@@ -163,7 +168,11 @@ def producer_table(
     rows = []
     whole = wanted.offsets == wanted.timestamps == EVERYTHING
     for partition in partitions:
-        runs = _runs(partition, on_damage, wanted, advance)
+
+        def runs_of(segments: Sequence[Segment], partition: Partition = partition) -> Runs:
+            return _runs(replace(partition, segments=tuple(segments)), on_damage, wanted, advance)
+
+        runs = read_history(partition.segments, runs_of)
         known: dict[tuple[int, int], ProducerSnapshotEntry] = {}
         for entry in (
             newest(listed_directory(partition.directory)) or () if partition.segments else ()
@@ -182,8 +191,8 @@ def _runs(
     on_damage: OnDamage,
     wanted: Selection,
     advance: Callable[[int], None],
-) -> dict[tuple[int, int], Run]:
-    runs: dict[tuple[int, int], Run] = {}
+) -> Runs:
+    runs: Runs = {}
     has_sequences = partition.topic not in COORDINATOR_TOPICS
     wanted_rows = wanted.of(partition.segments).batches()
     for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted_rows, advance):

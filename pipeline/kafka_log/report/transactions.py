@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, utf8
+from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.markers import MarkerBodies, Markers
 from kafka_log.disk.transactions import Header, Observed, State, Step, open_before, step, walk
+from kafka_log.disk.vanished import read_history
 from kafka_log.report.hanging import Clock, verdict
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.report.transaction_states import Coordinators
@@ -98,7 +99,14 @@ def transaction_table(
     for partition in partitions:
         # What follows on the segments of a tier lies in the partition's own directory.
         is_cut = partition.state == "remote" and partition.key in unread
-        for row in _of_partition(partition, known, clock, on_damage, advance, is_cut=is_cut):
+
+        def rows_of(
+            segments: Sequence[Segment], partition: Partition = partition, is_cut: bool = is_cut
+        ) -> list[tuple[Any, ...]]:
+            left = replace(partition, segments=tuple(segments))
+            return list(_of_partition(left, known, clock, on_damage, advance, is_cut=is_cut))
+
+        for row in read_history(partition.segments, rows_of):
             state, is_hanging = row[2], row[3]
             named = state in states or (is_hanging and "hanging" in states)
             if (states and not named) or not _is_wanted(row, wanted):

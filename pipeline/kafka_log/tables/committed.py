@@ -31,6 +31,8 @@ class PartitionRows:
 
     ``of_view``: where isolation is not said, of Kafka's own topics comes what brokers take of them: nothing of transactions that
     have not ended, but all that others wrote after they began. ``known`` are transactions that are not looked for again; what is found is added.
+    ``lists_again``: if retention removes a segment while transactions are looked for, rows of it and of those before it are not wanted; else that
+    raises UnreadableError.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class PartitionRows:
         of_view: bool = False,
         starts: LogStarts | None = None,
         known: Known | None = None,
+        lists_again: bool = False,
     ) -> None:
         self._asked = self._selection = selection
         self._whole = of_view and selection.isolation is None
@@ -48,6 +51,8 @@ class PartitionRows:
         self._engine = engine
         self._starts = None if selection.deleted_records else starts or LogStarts()
         self._known: Known = {} if known is None else known
+        self._lists_again = lists_again
+        self._firsts: dict[Log, int] = {}
         self._partition: Log | None = None
         self._counted: Log | None = None
         self._rows = self._in_log = RowSelection()
@@ -58,8 +63,9 @@ class PartitionRows:
             self._count(partition)
             rows = self._find(partition) if self._committed else self._selection.rows()
             self._partition, self._rows, self._in_log = partition, rows, rows
-            if (start := self.start(partition)) is not None:
-                self._in_log = replace(rows, offsets=_from(start, rows.offsets))
+            for start in (self.start(partition), self._firsts.get(partition)):
+                if start is not None:
+                    self._in_log = replace(self._in_log, offsets=_from(start, self._in_log.offsets))
         return self._in_log if state in OF_LOG else self._rows
 
     def segments(self, partition: Log) -> list[Segment]:
@@ -100,10 +106,23 @@ class PartitionRows:
         return found
 
     def _transactions(self, partition: Log) -> Transactions:
+        if not self._lists_again:
+            return self._transactions_in(partition.segments)
+        from kafka_log.disk.vanished import read_history  # not for other scans
+
+        def read(segments: Sequence[Segment]) -> Transactions:
+            if len(segments) < len(partition.segments):
+                first = segments[0].base_offset if segments else MAX_OFFSET
+                self._firsts[partition] = first
+            return self._transactions_in(segments)
+
+        return read_history(partition.segments, read)
+
+    def _transactions_in(self, segments: Sequence[Segment]) -> Transactions:
         from kafka_log.disk.kept_transactions import kept_transactions  # the codecs
         from kafka_log.disk.transactions import transactions  # not for other scans
 
-        segments = _held(partition.segments)
+        segments = _held(segments)
         # Where damage is passed over, no file beside the log knows what of it will be read.
         if self._selection.raises:
             kept = kept_transactions(segments, self._engine)

@@ -128,7 +128,7 @@ def scan(
     found = _find(path, wanted)
     begin = wanted.timestamps[0]
     seeks = indexes and wanted.policy is Policy.KAFKA
-    rows = PartitionRows(wanted, engine, of_view=view is not None)
+    rows = PartitionRows(wanted, engine, of_view=view is not None, lists_again=True)
     following: dict[Segment, int | None] = {}
     if wanted.policy is Policy.SALVAGE:
         following = dict(pair for partition in found for pair in next_bases(partition.segments))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from kafka_log.disk import directory as listing
 from kafka_log.disk.files import Found
 from kafka_log.disk.files import files_of as list_files
 from kafka_log.disk.tiers import with_tiers
+from kafka_log.segment import positioned_reads
+from kafka_log.segment.regular_files import open_regular
 from tests.paths import SAMPLES
 from tests.support.check_plants import FIRST, PLAIN, SECOND, TX
+from tests.support.histories import history
 
 COMMANDS = {
     "stat": ["stat"],
@@ -213,6 +217,46 @@ def test_the_api_warns(partitions: Path, after_listing: dict[Path, Change]) -> N
     with pytest.warns(UserWarning, match="the broker removed this segment"):
         answer = LogDirectory(directory).stat()
     assert answer["problems"].to_pylist() == [0]
+
+
+@pytest.fixture
+def on_open(monkeypatch: pytest.MonkeyPatch) -> dict[Path, Change]:
+    """Change the directory of these segments when they are opened, once each."""
+    changes: dict[Path, Change] = {}
+
+    def change_and_open(path: Path) -> FileIO:
+        if (change := changes.pop(path, None)) is not None:
+            change(path.parent)
+        return open_regular(path)
+
+    monkeypatch.setattr(positioned_reads, "open_regular", change_and_open)
+    return changes
+
+
+@pytest.mark.filterwarnings("ignore:kafka-log.*the broker removed this segment")
+@pytest.mark.parametrize("command", ["txn", "producers", "dump --isolation read_committed"])
+def test_what_removed_segments_began_does_not_go_on(
+    tmp_path: Path,
+    command: str,
+    on_open: dict[Path, Change],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A transaction that was aborted in a segment that is gone is not taken for an open or a committed one."""
+    tried = 0
+    for seed in range(40):
+        for k in (1, 2):
+            made = history(tmp_path / f"{seed}-{k}" / "t-0", seed)
+            segments = sorted(made.directory.glob("*.log"))
+            if len(segments) <= k + 1:
+                continue
+            tried += 1
+            on_open[segments[k]] = remove(*(path.stem for path in segments[: k + 1]))
+            arguments = [*command.split(), str(made.directory)]
+            code, out = main(arguments), capsys.readouterr().out
+            assert not on_open
+            assert (code, out) == (main(arguments), capsys.readouterr().out), (seed, k)
+            assert code == 0
+    assert tried > 20
 
 
 def test_local_segments_of_a_tiered_log_may_be_in_the_tier(tmp_path: Path) -> None:
