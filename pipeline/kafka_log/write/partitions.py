@@ -143,9 +143,10 @@ class _Job:
         inside = wanted.inside(found)
         taken = there & inside
         rewritten = np.zeros(len(headers), np.bool_)
+        emptied = rewritten
         if wanted.flatten:
-            taken &= ~self._uncommitted(name, found, taken)
-            rewritten = taken & has_producer(headers)
+            emptied = taken & self._uncommitted(name, found, taken)
+            rewritten = taken & ~emptied & has_producer(headers)
         begins = not taken.any() or wanted.is_all or taken.argmax() == there.argmax()
         anew: list[Anew] = []
         is_new = base is not None and base > max(self.last, log.base_offset)
@@ -157,11 +158,12 @@ class _Job:
                 found,
                 taken,
                 rewritten,
+                emptied,
                 base if begins and is_new else None,
                 keep_damaged=wanted.keep_damaged,
                 constants=NO_PRODUCER if wanted.flatten else {},
             )
-        self.account.taken(name, found, taken, rewritten)
+        self.account.taken(name, found, taken & ~emptied, rewritten)
         for one in anew:
             self.account.anew(name, found, one)
         self._say_lost(name, found, inside)

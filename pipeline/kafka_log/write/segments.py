@@ -20,6 +20,7 @@ from kafka_log.disk.directory import Segment
 from kafka_log.segment.batch_headers import Columns, Entry
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.framing import frame_of
+from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
@@ -197,13 +198,14 @@ def write_batches(
     found: Contents,
     taken: Any,
     rewritten: Any,
+    emptied: Any,
     name: int | None,
     *,
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> list[Anew]:
     """Write the batches of a segment that are ``taken``. Those that are good are copied, but for those that are to be ``rewritten`` with
-    ``constants`` in the place of columns. Of those that are not good the records are written without those whose checksum is wrong,
+    ``constants`` in the place of columns, and those that are to be ``emptied``: batches without records have their offsets. Of those that are not good the records are written without those whose checksum is wrong,
     unless ``keep_damaged``.
 
     The segment is called ``name``, or after the first offset that is written in it where that is None. What was written is read again.
@@ -214,10 +216,13 @@ def write_batches(
     encoded: list[tuple[_Run, Written]] = []
     rows = Rows(found.segment) if found.troubles or bool(rewritten.any()) else None
     with open_segment(found.segment.path) as file:
-        for run in _runs(found, taken, rewritten, name):
+        for run in _runs(found, taken, rewritten, emptied, name):
             if run.base is not None:
                 log.begin(run.base)
             start = log.size
+            if run.kind == _EMPTY:
+                log.write(_emptied(found.headers, run.batches))
+                continue
             if run.kind == _COPY:
                 log.copy(file, run.start, run.end)
                 copied.append((run, Written(log.segments[-1][0], start, log.size)))
@@ -302,7 +307,27 @@ def _encoded(given: Iterator[pa.RecordBatch], constants: dict[str, Any]) -> Iter
     return encode(stream, batch_bytes=BATCH_BYTES, **constants)
 
 
-_COPY, _REWRITE, _ANEW = range(3)
+def _emptied(headers: Headers, batches: range | list[int]) -> bytes:
+    """Return a batch without records that has the offsets of batches."""
+    first, last = batches[0], batches[-1]
+    return without_records(
+        version_of(int(headers.magic[last])),
+        int(headers.first[first]),
+        int(headers.last[last]),
+        int(headers.leader_epoch[last]),
+    )
+
+
+def _is_next(headers: Headers, before: int, i: int) -> bool:
+    """Return whether a batch goes on where another one ends, in the same leader epoch and version."""
+    follows = headers.first[i] == headers.last[before] + 1
+    alike = (
+        getattr(headers, n)[i] == getattr(headers, n)[before] for n in ("leader_epoch", "magic")
+    )
+    return bool(follows and all(alike))
+
+
+_COPY, _REWRITE, _ANEW, _EMPTY = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +341,9 @@ class _Run:
     base: int | None
 
 
-def _runs(found: Contents, taken: Any, rewritten: Any, name: int | None) -> Iterator[_Run]:
+def _runs(
+    found: Contents, taken: Any, rewritten: Any, emptied: Any, name: int | None
+) -> Iterator[_Run]:
     headers = found.headers
     base: int | None = None
     begins = True
@@ -328,9 +355,12 @@ def _runs(found: Contents, taken: Any, rewritten: Any, name: int | None) -> Iter
         position, length = int(headers.position[i]), int(headers.size[i])
         first, last = int(headers.first[i]), int(headers.last[i])
         of = _ANEW if i in found.troubles else _REWRITE if rewritten[i] else _COPY
+        of = _EMPTY if emptied[i] else of
         if not begins and base is not None:
             begins = last - base > MAX_RELATIVE or size + length > MAX_SEGMENT
         goes_on = of == kind and kind != _ANEW and (kind == _REWRITE or position == end)
+        if kind == _EMPTY and run:
+            goes_on &= _is_next(headers, run[-1], i)
         if run and (begins or not goes_on):
             yield _Run(kind, run, start, end, new_base)
             run, new_base = [], None
