@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from kafka_log import Segment
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.model import Policy
-from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.committed import Known, PartitionRows
 from kafka_log.tables.selection import of_segment, within_offsets
 from kafka_log.tables.splits import Split
@@ -156,7 +156,8 @@ def _splits(
             continue
         is_remote = not isinstance(segment.path, Path)
         runs = None
-        if narrows and not is_remote and (here.offsets != EVERYTHING or query.only_offsets):
+        is_part = query.only_offsets or not _is_within(segment, next_offset, here.offsets)
+        if narrows and not is_remote and is_part:
             runs = selected_runs(segment, here.offsets, query.only_offsets)
         # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
         for part in split(
@@ -168,6 +169,13 @@ def _splits(
         ):
             for one in (part,) if runs is None else within_runs(part, runs):
                 yield replace(one, rows=here, next_offset=next_offset)
+
+
+def _is_within(segment: Segment, next_offset: int | None, offsets: Range) -> bool:
+    """Return whether all offsets of a segment lie in a range, by its name and that of the next one: then no header leaves out a batch."""
+    low, high = offsets
+    begins = low is None or (segment.is_named and segment.base_offset >= low)
+    return begins and (high is None or (next_offset is not None and next_offset <= high))
 
 
 def next_offset_of(segment: Segment, following: Mapping[Segment, Segment]) -> int | None:

@@ -16,8 +16,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, InputPartition
 from pyspark.sql.types import StructType
 
+from kafka_log import Segment
 from kafka_log.tables.selection import Selection
 from kafka_log.tables.splits import Scan, read_splits
+from pyspark_kafka_log.cuts import selected_runs
 from pyspark_kafka_log.filters import Filter, Pushed, narrowed, pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
@@ -179,6 +181,39 @@ def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
     assert planned(("partition", ">", 0), ("offset", ">=", 9)) == [(1, 8), (2, 8)]
     assert planned(("topic", "in", ["u", "v"])) == []
     assert planned(("offset", "<", 3)) == [(0, 0), (1, 0), (2, 0)]
+
+
+def test_headers_of_segments_within_a_range_are_not_read(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No header there leaves out a batch; of a log that is read from its middle on these are all segments but one."""
+    for base in (0, 10, 20, 30):
+        write(directory, "t", 0, base, build(batch(base, [b"v"] * 5), batch(base + 5, [b"v"] * 5)))
+    options = parse({"path": str(directory)})
+    asked: list[int] = []
+
+    def recording(segment: Segment, *args: Any) -> Any:
+        asked.append(segment.base_offset)
+        return selected_runs(segment, *args)
+
+    monkeypatch.setattr("pyspark_kafka_log.plan.selected_runs", recording)
+    cases: list[tuple[list[Filter], list[int], int]] = [
+        ([("offset", ">=", 17)], [10], 25),
+        ([("offset", ">=", 10), ("offset", "<", 33)], [30], 25),
+        ([("offset", ">", 17), ("offset", "<=", 21)], [10, 20], 10),
+        ([("offset", "in", [12, 35])], [10, 30], 10),
+        ([("offset", "<", 40)], [30], 40),
+    ]
+    for filters, read, rows in cases:
+        asked.clear()
+        tasks = plan(options, pushed(filters))
+        batches = [b for task in tasks for b in read_splits(task, Scan(columns=("offset",)))]
+        assert asked == read
+        kept = sum(part.size for task in tasks for part in task)
+        assert kept == rows // 5 * len(build(batch(0, [b"v"] * 5)))
+        found = [o for b in batches for o in b.column(0).to_pylist()]
+        wanted = [o for o in range(40) if all(OPERATORS[how](o, n) for _, how, n in filters)]
+        assert [o for o in found if o in wanted] == wanted
 
 
 # ---------------------------------------------------------------- in Spark
