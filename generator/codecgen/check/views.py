@@ -8,9 +8,10 @@ from dataclasses import replace
 from codecgen.check import view_columns
 from codecgen.check.open_ended import Ends
 from codecgen.diagnostics import Diagnostic, once
-from codecgen.plan import make_plan
-from codecgen.plan.nodes import FieldValue, Value, walk
+from codecgen.plan import LayoutPlan, make_plan
+from codecgen.plan.nodes import FieldValue, Value, fields_read, walk
 from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
+from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
 from codecgen.plan.value_ranges import column_range, exact_range, range_of
 from codecgen.schema.expression import Expression
@@ -122,6 +123,23 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
             if condition is not None:
                 yield from typed(RowsResolver(condition, bare), what, ("bool",), False)
         yield from values_of(view, rows, lambda e, known=scope: RowsResolver(e, known))  # type: ignore[misc]
+        if rows.header_only:
+            plans = make_plan(model).versions[layout.name]
+            yield from _heads(rows, next(p for p in plans if p.version == version), scope)
+
+
+def _heads(rows: Rows, layout: LayoutPlan, scope: Scope) -> Iterator[Diagnostic]:
+    """Findings about rows that are made of the head of a layout, but take a field at no fixed place."""
+    taken = {"when": rows.when, "full_check": rows.full_check}
+    taken |= {f"columns.{name}": expression for name, expression in rows.values.items()}
+    for where, expression in taken.items():
+        value = None if expression is None else RowsResolver(expression, scope).value()
+        for read in () if value is None else fields_read(value):
+            f = layout.field(read.names[0])
+            if f is not None and not f.is_fixed:
+                message = f'"{f.name}" is at no fixed place, or not always there: with `header_only` nothing else is read'
+                help = f"it is declared at {f.field.span}; leave out `header_only`"
+                yield Diagnostic("C032", message, rows.places[where], help=help)
 
 
 Resolve = Callable[[Expression], RowsResolver]

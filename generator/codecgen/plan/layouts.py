@@ -71,6 +71,11 @@ class FieldPlan:
     def name(self) -> str:
         return self.field.name
 
+    @property
+    def is_fixed(self) -> bool:
+        """Return whether it is always there, at a fixed place and with a fixed size."""
+        return self.offset is not None and self.size is not None and self.field.when is None
+
 
 @dataclass(frozen=True, slots=True)
 class RulePlan:
@@ -270,8 +275,7 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
         )
         if is_tagged:
             continue
-        fixed = offset is not None and size is not None and f.when is None
-        offset = offset + size if fixed else None  # type: ignore[operator]
+        offset = offset + size if fields[-1].is_fixed else None  # type: ignore[operator]
     own = tuple(
         replace(
             fp,
