@@ -220,7 +220,7 @@ class _Example:
         declared = self.plan.model.enums[enum]
         known = dict(enum_values(declared, only))
         spelled = {v.spelled for v in declared.values}
-        if value in known or value in spelled or value in known.values():
+        if value in [*known, *spelled, *known.values()]:  # a value may be a mapping
             return
         if declared.keep_unknown and isinstance(value, int) and not isinstance(value, bool):
             return
