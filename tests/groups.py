@@ -41,7 +41,7 @@ LONG = (
     "tests/brokers/",
     "tests/spark/test_spark_versions.py",
     "tests/laws/test_laws.py",
-    "tests/codecgen/test_hostile.py",
+    "tests/codecgen/test_mangled_schemas.py",
     "tests/mutants/test_mutants.py",
     "tests/codecs/test_readme.py",
 )

@@ -14,10 +14,9 @@ from codecgen.check import run
 from codecgen.diagnostics import CODES, Diagnostic, render
 from codecgen.plan import make_plan
 from codecgen.schema import loader, yaml_tree
-from codecgen.targets.registry import ON_REQUEST, TARGETS
+from codecgen.targets.registry import TARGETS
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import SCHEMAS
-from tests.shares import examples
 from tests.support.cpu_time import limit_cpu_time
 
 
@@ -252,55 +251,6 @@ def _shape(node: ast.AST) -> str:
 
 FILES = loader.read_files(SCHEMAS)
 TOKENS = sorted({token for text in FILES.values() for token in text.replace(",", " ").split()})
-
-
-@pytest.mark.slow
-@given(st.data())
-@examples(75)
-def test_mangled_schemas_give_findings_or_work(data: st.DataObject) -> None:
-    mangled(data)
-
-
-def mangled(data: st.DataObject) -> None:
-    """Whatever happens to a line of our own schemas: findings, or a model that can be planned and emitted."""
-    file = data.draw(st.sampled_from(sorted(FILES)))
-    lines = FILES[file].split("\n")
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(lines) - 1))
-        words = lines[at].split(" ")
-        match data.draw(st.sampled_from(["drop", "repeat", "word", "swap", "move"])):
-            case "drop":
-                del lines[at]
-            case "repeat":
-                lines.insert(at, lines[at])
-            case "word":
-                words[data.draw(st.integers(0, len(words) - 1))] = data.draw(
-                    st.sampled_from(TOKENS)
-                )
-                lines[at] = " ".join(words)
-            case "swap":
-                other = data.draw(st.integers(0, len(lines) - 1))
-                lines[at], lines[other] = lines[other], lines[at]
-            case _:
-                lines[at] = "  " + lines[at]
-        lines = lines or [""]
-    files = FILES | {file: "\n".join(lines)}
-    model, found = loader.load(files)
-    if model is not None:
-        found += run(model)
-    render(found, files)
-    if model is not None and not found:
-        plan = make_plan(model)
-        for emit in TARGETS.values():
-            for path, text in emit(plan).files.items():
-                if path.endswith(".py"):
-                    compile(text, path, "exec")
-        for name in ("html", "kaitai"):
-            emitted = ON_REQUEST[name](plan, {})
-            assert {d.code for d in emitted.diagnostics} <= {"C023", "C024"}
-            for path, text in emitted.files.items():
-                if path.endswith(".ksy"):
-                    assert yaml.safe_load(text)["seq"] is not None
 
 
 _yaml = st.recursive(
