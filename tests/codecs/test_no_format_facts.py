@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from enum import IntEnum
 
 import pytest
 
 import kafka_codecs
-from kafka_codecs import LOG_ENTRY
+from codecgen.runtime.construct import Layout
+from kafka_codecs import LOG_ENTRY, Compression, TimestampType
 from tests.paths import ROOT
 
 PIPELINE = ROOT / "pipeline"
@@ -32,6 +35,28 @@ SINGLE = {
     or getattr(kafka_codecs, name) in [case.parsed_class for case in LOG_ENTRY.cases.values()]
 } - set(GIVEN)
 """Layouts of single versions, and of what lies in them."""
+
+
+LAYOUTS = [
+    thing
+    for name in kafka_codecs.__all__
+    if isinstance(thing := getattr(kafka_codecs, name), Layout)
+]
+ABSENT = {f.name for layout in LAYOUTS for f in layout.fields if f.absent is not None}
+"""Fields with a number that says that there is no value."""
+
+ENUMS = {
+    name: enum
+    for name in kafka_codecs.__all__
+    if isinstance(enum := getattr(kafka_codecs, name), type) and issubclass(enum, IntEnum)
+}
+LABELS = {
+    member.label
+    for enum in (Compression, TimestampType)
+    for member in enum
+    if member.label != "none"
+}
+"""How documents write the names of numbers that versions have."""
 
 
 def facts(source: str) -> Iterator[tuple[int, str]]:
@@ -64,6 +89,57 @@ def facts(source: str) -> Iterator[tuple[int, str]]:
                     yield default.lineno, f"{argument.arg}={ast.unparse(default)}"
         elif isinstance(node, ast.Match) and _is_magic(node.subject):
             yield node.lineno, ast.unparse(node.subject)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "len":
+            if ast.unparse(node.args[0]) in ENUMS:
+                yield node.lineno, ast.unparse(node)
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if key is not None and (_is_pair(key, value) or _names_number(key, value)):
+                    yield key.lineno, f"{ast.unparse(key)}: {ast.unparse(value)}"
+        for name, value in _settings(node):
+            if _is_minus_one(value) and _may_be_absent(name):
+                yield value.lineno, f"{name}: {ast.unparse(value)}"
+
+
+def _settings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield names with the values that they are given, or compared with."""
+    match node:
+        case ast.Assign(targets=[*targets], value=value):
+            yield from ((ast.unparse(target), value) for target in targets)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield ast.unparse(target), value
+        case ast.keyword(arg=str(name), value=value):
+            yield name, value
+        case ast.Dict(keys=keys, values=values):
+            for key, value in zip(keys, values, strict=True):
+                if isinstance(key, ast.Constant):
+                    yield str(key.value), value
+        case ast.Compare(left=left, comparators=[*others]):
+            sides = [left, *others]
+            yield from ((ast.unparse(a), b) for a in sides for b in sides if a is not b)
+
+
+def _may_be_absent(name: str) -> bool:
+    """Return whether a variable, an attribute or a column has the name of a field that can be absent (``NO_SEQUENCE``)."""
+    word = re.split(r"\W+", name.lower().rstrip(")]'\""))[-1]
+    whole, kind = word.removeprefix("no_"), word.startswith("no_")
+    return any(whole == field or (kind and field.endswith(f"_{whole}")) for field in ABSENT)
+
+
+def _is_minus_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and ast.unparse(node) == "-1"
+
+
+def _is_pair(key: ast.expr, value: ast.expr) -> bool:
+    """Return whether a dict gives a version, or a magic byte, a number."""
+    name = key.value if isinstance(key, ast.Constant) else None
+    is_version = isinstance(name, str) and (name == "version" or _is_named(name))
+    return is_version and _is_number(value)
+
+
+def _names_number(key: ast.expr, value: ast.expr) -> bool:
+    """Return whether a dict says what a number of an enum is called."""
+    return _is_number(key) and isinstance(value, ast.Constant) and value.value in LABELS
 
 
 def _is_magic(node: ast.expr) -> bool:
@@ -130,6 +206,19 @@ def test_what_is_given_is_used() -> None:
         "match batch.magic:\n    case 2: ...",
         "is_plain = numbers(rows, 'codec') == 0",
         "by_broker = header.timestamp_type == 1",
+        "is_known = numbers(headers, 'codec') < len(Compression)",
+        "layout.build({'version': 1, 'entries': entries})",
+        "build({'magic': 2})",
+        "TIMESTAMP_TYPES = {0: 'CreateTime', 1: 'LogAppendTime'}",
+        "CODECS = {3: 'lz4'}",
+        "NO_PRODUCER = {'producer_id': -1}",
+        "NO_SEQUENCE = -1",
+        "NO_EPOCH: int = -1",
+        "last_sequence: int = -1",
+        "one.current_txn_first_offset = -1",
+        "is_plain = header.producer_id == -1",
+        "is_plain = -1 != headers['producer_id']",
+        "encode(rows, leader_epoch=-1)",
     ],
 )
 def test_facts_are_seen(source: str) -> None:
@@ -144,6 +233,11 @@ def test_facts_are_seen(source: str) -> None:
         "encode(rows, magic=None)",
         "def write(magic: int = NEWEST): ...",
         "count == 2",
+        "count = -1",
+        "found = {'position': -1}",
+        "NAMES = {0: 'zero'}",
+        "build({'version': newest})",
+        "last = offsets[-1]",
     ],
 )
 def test_nothing_else_is_taken_for_a_fact(source: str) -> None:

@@ -12,10 +12,11 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import choose, schema_of
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_log.disk.directory import Partition, utf8
+from kafka_log.report.batch_text import timestamp_type
 from kafka_log.report.dump_rows import TOLD, is_told
 from kafka_log.report.lines import Cell, Layout, line_blocks
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.model import TIMESTAMP_TYPES, Batch, codec_label
+from kafka_log.segment.model import Batch, codec_label
 from kafka_log.segment.row_damage import crc_ok, damage
 from kafka_log.segment.row_values import OF_BATCHES
 from kafka_log.tables.columns import check_columns
@@ -116,7 +117,7 @@ _NEW = (
     (" position: ", "null", _text("position")),
 )
 _ALL = (
-    (" ", "null", _words("timestamp_type", TIMESTAMP_TYPES.__getitem__)),
+    (" ", "null", _words("timestamp_type", timestamp_type)),
     (": ", "null", _number("max_timestamp")),
     (" size: ", "null", _text("size")),
     (" magic: ", "null", _text("magic")),

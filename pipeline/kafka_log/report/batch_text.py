@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kafka_log.segment.model import TIMESTAMP_TYPES, Batch
+from kafka_log.segment.model import Batch, timestamp_type_label
 
 
 def batch_line(batch: Batch) -> str:
     """The line of a batch; :func:`kafka_log.report.batch_rows.batch_lines` has those of many."""
-    timestamp = f"{TIMESTAMP_TYPES[batch.timestamp_type]}: {batch.max_timestamp}"
+    timestamp = f"{timestamp_type(batch.timestamp_type)}: {batch.max_timestamp}"
     tail = (
         f"size: {batch.size} magic: {batch.magic} compresscodec: {batch.compression or 'unknown'} "
         f"crc: {batch.crc} isvalid: {_bool(batch.is_valid)}"
@@ -23,6 +23,11 @@ def batch_line(batch: Batch) -> str:
         f"isTransactional: {_bool(batch.is_transactional)} isControl: {_bool(batch.is_control)} "
         f"deleteHorizonMs: {horizon} position: {batch.position} {timestamp} {tail}"
     )
+
+
+def timestamp_type(number: int) -> str:
+    """Return the name of a timestamp type as Kafka's dump tool prints it."""
+    return timestamp_type_label(number) or "NoTimestampType"
 
 
 def _bool(value: bool) -> str:

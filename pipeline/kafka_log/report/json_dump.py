@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
+from kafka_log.report.batch_text import timestamp_type
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.model import TIMESTAMP_TYPES, Batch, Control, Record, is_own_checksum
+from kafka_log.segment.model import Batch, Control, Record, is_own_checksum
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_at, size_of
 from kafka_log.segment.reader import Batches
 from kafka_log.tables.own_topics import Decoded, OwnTopic
@@ -137,7 +138,7 @@ def batch_object(batch: Batch, whole: Any) -> dict[str, Any]:
         out["baseTimestamp"] = batch.base_timestamp
     out |= {
         "compression": batch.compression,
-        "timestampType": TIMESTAMP_TYPES[batch.timestamp_type],
+        "timestampType": timestamp_type(batch.timestamp_type),
         "maxTimestamp": batch.max_timestamp,
         "producerId": batch.producer_id,
         "producerEpoch": batch.producer_epoch,

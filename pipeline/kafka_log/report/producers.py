@@ -17,13 +17,14 @@ from kafka_log.disk.vanished import read_history
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.segment.positioned_reads import listed_directory
 from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.versions import absent
 from kafka_log.tables.own_topics import COORDINATOR_TOPICS
 from kafka_log.tables.selection import Selection
 
 SEQUENCES = 1 << 31
 """How many sequence numbers there are: 0 follows the last one."""
 
-NO_SEQUENCE = -1
+NO_SEQUENCE = absent("base_sequence")
 """The sequence number of a batch that has none."""
 
 _TIME = pa.timestamp("ms", "UTC")
@@ -103,8 +104,8 @@ class Run:
     is_transactional: bool = False
     first_sequence: int = NO_SEQUENCE
     last_sequence: int = NO_SEQUENCE
-    first_offset: int = -1
-    last_offset: int = -1
+    first_offset: int | None = None
+    last_offset: int | None = None
     first_timestamp: int | None = None
     last_timestamp: int | None = None
 
@@ -220,7 +221,6 @@ def _row(
 ) -> dict[str, Any]:
     run = runs.get(key, Run())
     entry = None if partition.topic in COORDINATOR_TOPICS else known.get(key)
-    has_data = run.batches > 0
     return {
         "topic": utf8(partition.topic),
         "partition": partition.partition,
@@ -230,8 +230,8 @@ def _row(
         "first_sequence": _known(run.first_sequence),
         "last_sequence": _known(run.last_sequence),
         "snapshot_last_sequence": None if entry is None else _known(entry.last_sequence),
-        "first_offset": run.first_offset if has_data else None,
-        "last_offset": run.last_offset if has_data else None,
+        "first_offset": run.first_offset,
+        "last_offset": run.last_offset,
         "first_timestamp": run.first_timestamp,
         "last_timestamp": run.last_timestamp,
         "batches": run.batches,

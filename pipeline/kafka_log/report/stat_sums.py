@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from kafka_log.report.stat_columns import IS_REST, MEASURES, By
 from kafka_log.segment.header_columns import HOUR, Arrays
-from kafka_log.segment.model import codec_label
+from kafka_log.segment.model import codec_label, timestamp_type_label
 
 ROWS = 1 << 16
 """Batches that are summed up at a time."""
@@ -21,8 +21,6 @@ GROUPS = 1 << 17
 
 FACETS = ("magic", "codec_number", "timestamp_type")
 """Of these all that there are is told."""
-
-_TIMESTAMP_TYPES = {-1: "none", 0: "CreateTime", 1: "LogAppendTime"}
 
 
 class Sums:
@@ -139,7 +137,7 @@ def _texts(facets: pa.Table, keys: Sequence[str], places: dict[Any, int]) -> dic
     words: list[tuple[str, Callable[[int], str]]] = [
         ("magics", lambda n: f"v{n}"),
         ("codecs", codec_name),
-        ("timestamp_types", lambda n: _TIMESTAMP_TYPES.get(n, str(n))),
+        ("timestamp_types", lambda n: timestamp_type_label(n) or "none"),
     ]
     return {
         name: [" ".join(map(word, sorted(sets[i]))) for sets in found]

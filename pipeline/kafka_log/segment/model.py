@@ -190,7 +190,7 @@ class Batch:
             elif name == "codec":
                 value = f"{value} ({self.compression})"
             elif name == "timestamp_type":
-                value = f"{value} ({_TIMESTAMP_TYPES.get(value, 'unknown')})"
+                value = f"{value} ({timestamp_type_label(value) or 'none'})"
             yield name, _Plain(value) if isinstance(value, str) else value
         yield "records", self.records
 
@@ -199,9 +199,6 @@ class Batch:
 
     def _repr_html_(self) -> str:
         return html_of(self)
-
-
-_TIMESTAMP_TYPES = {-1: "none", 0: "CreateTime", 1: "LogAppendTime"}
 
 
 class _Plain:
@@ -214,16 +211,21 @@ class _Plain:
         return self._text
 
 
-TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
-"""The names of timestamp types in Kafka."""
-
-
 @cache
 def codec_label(number: int) -> str | None:
     """The name of a codec by its number."""
     from kafka_codecs import Compression  # the codecs may not be needed otherwise
 
     found = Compression.of(number)
+    return None if found is None else found.label
+
+
+@cache
+def timestamp_type_label(number: int) -> str | None:
+    """Return the name of a timestamp type in Kafka; None for entries that have none."""
+    from kafka_codecs import TimestampType
+
+    found = TimestampType.of(number)
     return None if found is None else found.label
 
 

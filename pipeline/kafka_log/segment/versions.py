@@ -66,6 +66,18 @@ def field_of(version: int, column: str) -> str:
     return paths[0]
 
 
+def absent(column: str) -> int:
+    """Return the number that says that there is no value, in the field of the newest version that a column of the view ``batches`` is taken from.
+
+    Raises:
+        ValueError: if the column is computed from other than one field, or the field always has a value.
+    """
+    field = LOG_ENTRY.cases[NEWEST].by_name[field_of(NEWEST, column)]
+    if field.absent is None:
+        raise ValueError(f"{column} always has a value")
+    return field.absent
+
+
 def columns_from(version: int, path: str) -> frozenset[str]:
     """Return the columns of the view ``batches`` that a field, by its path, has a part in."""
     case = _case(version)

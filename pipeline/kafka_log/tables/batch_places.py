@@ -13,13 +13,14 @@ from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.segment.reader import SegmentReader, batch_damage, last_offset_at
 from kafka_log.segment.row_values import bounds_of
+from kafka_log.segment.versions import absent
 from kafka_log.tables.selection import Selection
 from kafka_log.tables.steady import steady
 
 SMALL = 1 << 18
 """Bytes of a segment up to which its headers are read without its index."""
 
-NO_EPOCH = -1
+NO_EPOCH = absent("leader_epoch")
 
 _COLUMNS = ("base_offset", "last_offset", "offset_bound", "leader_epoch")
 

@@ -185,7 +185,7 @@ def _said(headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: froze
     first = numbers_of(headers.column("base_offset").fill_null(-1))
     last = numbers(headers, "last_offset")
     span = last - first + 1
-    said = numbers(headers, "codec") < len(Compression)
+    said = np.isin(numbers(headers, "codec"), list(Compression))
     said &= (count >= 0) & (count <= span) & (first >= 0)
     low, high = rows.offsets
     if low is not None:

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from codecgen.runtime.construct import Choice, Layout
 from kafka_codecs import (
     PRODUCER_SNAPSHOT,
+    PRODUCER_SNAPSHOT_ENTRY,
     TRANSACTION_INDEX_ENTRY,
     ControlRecordType,
     ProducerSnapshotEntry,
@@ -30,23 +32,36 @@ class ProducerBatch(NamedTuple):
     max_timestamp: int
 
 
+def _absent(name: str) -> int:
+    """Return the number that says that a field of a snapshot's entry has no value."""
+    found = PRODUCER_SNAPSHOT_ENTRY.by_name[name].absent
+    assert found is not None, name
+    return found
+
+
+def _newest(choice: Choice) -> Layout:
+    """Return the layout of the newest version of a file."""
+    return choice.cases[max(choice.cases)]
+
+
 @dataclass(slots=True)
 class _Producer:
     """An entry of a producer snapshot."""
 
     producer_epoch: int
-    last_sequence: int = -1
-    last_offset: int = -1
+    last_sequence: int = _absent("last_sequence")
+    last_offset: int = _absent("last_offset")
     offset_delta: int = 0
-    timestamp: int = -1
-    coordinator_epoch: int = -1
-    current_txn_first_offset: int = -1
+    timestamp: int = _absent("timestamp")
+    coordinator_epoch: int = _absent("coordinator_epoch")
+    current_txn_first_offset: int = _absent("current_txn_first_offset")
 
     def move_to(self, epoch: int) -> None:
         """A new epoch forgets the batches of the one before."""
         if epoch != self.producer_epoch:
             self.producer_epoch = epoch
-            self.last_sequence = self.last_offset = -1
+            self.last_sequence = _absent("last_sequence")
+            self.last_offset = _absent("last_offset")
             self.offset_delta = 0
 
 
@@ -89,13 +104,12 @@ class ProducerStates:
         one.move_to(batch.producer_epoch)
         one.coordinator_epoch = marker.coordinator_epoch
         one.timestamp = batch.max_timestamp
-        one.current_txn_first_offset = -1
+        one.current_txn_first_offset = _absent("current_txn_first_offset")
         first = self._open.pop(batch.producer_id, None)
         if first is None or marker.kind is not ControlRecordType.ABORT:
             return b""
-        return TRANSACTION_INDEX_ENTRY.build(
+        return _newest(TRANSACTION_INDEX_ENTRY).build(
             {
-                "version": 0,
                 "producer_id": batch.producer_id,
                 "first_offset": first,
                 "last_offset": batch.base_offset,
@@ -109,4 +123,4 @@ class ProducerStates:
             {"producer_id": producer} | {name: getattr(one, name) for name in _NAMES}
             for producer, one in self._producers.items()
         ]
-        return PRODUCER_SNAPSHOT.build({"version": 1, "entries": entries})
+        return _newest(PRODUCER_SNAPSHOT).build({"entries": entries})

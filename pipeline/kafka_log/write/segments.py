@@ -24,7 +24,7 @@ from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
-from kafka_log.segment.versions import version_of
+from kafka_log.segment.versions import absent, version_of
 from kafka_log.write.contents import Contents
 from kafka_log.write.encoding import encode
 from kafka_log.write.output_files import OutputFile, open_output
@@ -43,7 +43,12 @@ BATCH_BYTES = 1 << 28
 MAX_SEGMENT = (1 << 31) - 1
 """Brokers have no larger segments."""
 
-NO_PRODUCER = {"producer_id": -1, "producer_epoch": -1, "sequence": -1, "is_transactional": False}
+NO_PRODUCER = {
+    "producer_id": absent("producer_id"),
+    "producer_epoch": absent("producer_epoch"),
+    "sequence": absent("base_sequence"),
+    "is_transactional": False,
+}
 """Columns of records that belong to no transaction."""
 
 _TOLD = ("position", "crc_ok")

@@ -15,9 +15,10 @@ from kafka_log.report.check.base import Context
 from kafka_log.report.check.ends import EndCheck
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.walk import Walked
+from kafka_log.segment.versions import absent
 
 NAME = "leader-epoch-checkpoint"
-NONE = -1
+NONE = absent("leader_epoch")
 """What a batch says that has no epoch."""
 MOST = 100
 """Epochs that are named one by one."""
