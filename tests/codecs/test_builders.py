@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -9,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import BuildError
-from kafka_codecs import RECORD_BATCH, RecordBatch
+from kafka_codecs import LOG_ENTRY, MESSAGE_V0, RECORD_BATCH, RecordBatch
+from kafka_codecs.records.message import messages_offset as message_offset
 from tests.codecs.strategies import record_batches
 
 T = 1700000000000
@@ -85,6 +88,91 @@ def test_a_record_that_is_added_needs_a_header_that_is_worked_out_again() -> Non
     del batch["last_offset_delta"], batch["max_timestamp"]
     again = RECORD_BATCH.parse(RECORD_BATCH.build(batch))
     assert (again.record_count, again.last_offset_delta, again.max_timestamp) == (3, 2, T + 9)
+
+
+def test_a_constant_is_refused_if_it_is_another_one() -> None:
+    batch: Any = built({"timestamp": T})
+    batch["magic"] = 3
+    with pytest.raises(BuildError) as refused:
+        RECORD_BATCH.build(batch)
+    assert refused.value.where.path == "magic"
+    assert refused.value.reason.startswith(
+        "3 was given, but record_batch has 2 here; leave magic out"
+    )
+    with pytest.raises(BuildError, match="1 was given, but message has 0 here"):
+        MESSAGE_V0.build({"magic": 1})
+
+
+def test_offsets_beyond_64_bits_are_refused() -> None:
+    most = (1 << 63) - 1
+    assert built({"offset": most}).last_offset == most
+    for first in (most, most - 1):
+        with pytest.raises(BuildError, match="breaks the rule last_offset_in_range"):
+            built({}, {}, {}, base_offset=first)
+    with pytest.raises(BuildError, match="breaks the rule offsets_of_count"):
+        built(last_offset_delta=-1)
+    assert built(last_offset_delta=0).record_count == 0
+
+
+def test_reserved_bits_are_refused() -> None:
+    batch: Any = built({"timestamp": T})
+    batch.attributes["unused"] = 1
+    with pytest.raises(BuildError, match="reserved bits are set") as refused:
+        RECORD_BATCH.build(batch)
+    assert refused.value.where.path == "attributes.unused"
+    data = RECORD_BATCH.build(batch, strict=False)
+    assert RECORD_BATCH.parse(data, strict=False).attributes.unused == 1
+
+
+def wrapper(version: int) -> Any:
+    """Three messages with the offsets 19 to 21."""
+    first = 19 if version == 0 else 0
+    messages = [{"magic": version, "offset": first + i, "value": b"v"} for i in range(3)]
+    values = {"magic": version, "offset": 21, "attributes": {"compression": "gzip"}, "messages": messages}  # fmt: skip
+    return LOG_ENTRY.parse(LOG_ENTRY.build(values))
+
+
+def offsets(entry: Any) -> list[int]:
+    return [message_offset(entry, item) for item in entry.messages]
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_message_of_a_wrapper_keeps_its_offset(version: int) -> None:
+    entry = wrapper(version)
+    del entry.messages[0]
+    assert offsets(LOG_ENTRY.parse(LOG_ENTRY.build(entry))) == [20, 21]
+    for copied in (copy.deepcopy(entry), pickle.loads(pickle.dumps(entry)), {**entry}):
+        copied["messages"] = copied["messages"][:-1]
+        with pytest.raises(BuildError, match="offset" if version else "the rule offset_of_wrapper"):
+            LOG_ENTRY.build(copied)
+        copied["offset"] = 20
+        assert offsets(LOG_ENTRY.parse(LOG_ENTRY.build(copied))) == [20]
+    added = wrapper(version)
+    added.messages.append({"magic": version, "offset": added.messages[-1].offset + 1})
+    with pytest.raises(BuildError) as refused:
+        LOG_ENTRY.build(added)
+    if version == 1:
+        assert refused.value.where.path == "messages[0].offset"
+        assert refused.value.reason.startswith(
+            "offset was 19 when the element was parsed, and is 18 beside the elements that are there now: set offset of "
+            "the message for them"
+        )
+    added["offset"] = 22
+    assert offsets(LOG_ENTRY.parse(LOG_ENTRY.build(added))) == [19, 20, 21, 22]
+
+
+def test_a_wrapper_moves_as_a_whole() -> None:
+    entry = wrapper(1)
+    entry["offset"] = 121
+    assert offsets(LOG_ENTRY.parse(LOG_ENTRY.build(entry))) == [119, 120, 121]
+
+
+def test_messages_of_another_version_are_refused_in_a_wrapper() -> None:
+    entry = wrapper(1)
+    entry.messages[0] = {"magic": 0, "offset": 0}
+    with pytest.raises(BuildError, match="an element of version 0 cannot be inside version 1"):
+        LOG_ENTRY.build(entry)
+    assert LOG_ENTRY.parse(LOG_ENTRY.build(entry, strict=False), strict=False)
 
 
 NUMBERS = [

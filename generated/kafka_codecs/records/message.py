@@ -259,7 +259,7 @@ MESSAGE_V0.requires(
 
 
 MESSAGE_V1.derives(
-    Derived("offset", messages_offset, each="messages"),
+    Derived("offset", messages_offset, each="messages", depends_on=["offset"]),
     Derived("timestamp", messages_timestamp, each="messages", unit="ms"),
 )
 

@@ -316,6 +316,16 @@ class Array(Codec):
                 raise error
             section.session.tolerate(error)
 
+    def check_version(self, item: Any, session: Session) -> None:
+        """Refuse to build an element of another version than that of the layout around it."""
+        if self.version is None or not isinstance(item, dict):
+            return
+        by = getattr(self.element, "by", "")
+        given = item.get(by, self.version)
+        if given != self.version and (session.strict or "mixed_versions" not in self.accepts):
+            reason = f"an element of version {given} cannot be inside version {self.version}"
+            raise BuildError(reason).located(path=by)
+
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         if value is None and self.null is not None:
             return self.write_null(self.null, this, session)
@@ -367,6 +377,7 @@ class Array(Codec):
         try:
             for i, item in enumerate(value):
                 try:
+                    self.check_version(item, session)
                     yield self.element.write(item, this, session)
                 except BuildError as error:
                     raise prefixed(error, f"[{i}]") from None

@@ -17,7 +17,7 @@ class Bit:
     """Bits ``low`` to ``high`` (0 is the least significant).
 
     One bit without an enum is a boolean, several are a number. ``reserved`` bits have no meaning: strict
-    readers want them 0, lenient ones keep them. ``default`` is a function of the layout around the bits.
+    readers and builders want them 0, lenient ones keep them. ``default`` is a function of the layout around the bits.
     """
 
     def __init__(
@@ -87,7 +87,12 @@ class Bits(Codec):
         return out
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        return self.base.write(self.number(value, this), this, session)
+        number = self.number(value, this)
+        for bit in self.bits if session.strict else ():
+            if bit.reserved and number >> bit.low & bit.mask:
+                reason = f"reserved bits are set ({number & self.all:#x}): strict readers refuse them"
+                raise BuildError(reason).located(path=bit.name)
+        return self.base.write(number, this, session)
 
     def number(self, value: Any, this: Any = None) -> int:
         """The integer that a mapping of bits is written as."""

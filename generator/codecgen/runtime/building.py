@@ -12,6 +12,7 @@ from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import BuildError, shown
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
+from codecgen.runtime.parsed import AsParsed, Parsed
 from codecgen.runtime.primitives import EnumField
 from codecgen.runtime.tags import Tags, default_of, value_of
 from codecgen.runtime.zero_bytes import Padding
@@ -20,12 +21,13 @@ from codecgen.runtime.zero_bytes import Padding
 class Build:
     """The state of one build: the values, those that were worked out among them. ``name`` is the layout's."""
 
-    __slots__ = ("fields", "name", "obj", "session", "tagged", "uncounted")
+    __slots__ = ("fields", "name", "obj", "original", "session", "tagged", "uncounted")
 
     def __init__(self, name: str, fields: Fields, value: Any, session: Session) -> None:
         self.name = name
         self.fields = fields
         self.session = session
+        self.original = value
         self.obj = self.given(value)
         self.uncounted: set[str] = set()
         self.tagged: dict[int, bytes] = {}  # those that do not hold their defaults, by tag
@@ -48,12 +50,14 @@ class Build:
                 missing = BuildError(f"{f.counts} is left out: its count must be given")
                 raise self.fields.at(missing, f)
         self.fill(parts)
-        self.check_rules()
+        if self.session.strict:
+            self.check_rules()
+            self.check_derived()
         return b"".join(parts)
 
     def check_rules(self) -> None:
         """Refuse values that together break a rule of the layout."""
-        for rule in self.fields.rules if self.session.strict else ():
+        for rule in self.fields.rules:
             reason = rule.find_breach(self.obj)
             if reason is not None:
                 default = self.fields.by_name[rule.about].default
@@ -62,6 +66,29 @@ class Build:
                 if value is not None and rule.find_breach(other) is None:
                     reason += f"; leave {rule.about} out, and the builder works it out"
                 raise self.fields.in_rule(BuildError(reason), rule)
+
+    def check_derived(self) -> None:
+        """Refuse elements that were parsed, and whose derived values are others only because other elements were changed."""
+        for f in self.fields.all:
+            for i, element in enumerate(self.original.get(f.name) or () if f.of_each else ()):
+                before = element.as_parsed() if isinstance(element, Parsed) else None
+                if before is None or before.fields != element:
+                    continue
+                if any(self.obj[name] != value for name, value in before.around.items()):
+                    continue
+                for name, value in before.derived.items():
+                    now = f.of_each[name].shown(self.obj, self.obj[f.name][i])
+                    if now != value:
+                        error = BuildError(self.shifted(name, value, now, before))
+                        raise self.fields.at(prefixed(error, f"[{i}].{name}"), f)
+
+    def shifted(self, name: str, before: Any, now: Any, parsed: AsParsed) -> str:
+        """Return why an element is refused whose derived value another element changed."""
+        free = [name for name in parsed.around if self.fields.by_name[name].const is None]
+        return (
+            f"{name} was {before} when the element was parsed, and is {now} beside the elements that are there now: set "
+            f"{' or '.join(free)} of the {self.name} for them, or give elements that are no parsed ones (dict(element))"
+        )
 
     def given(self, value: Any) -> Any:
         """What was given, with names that the layout has."""

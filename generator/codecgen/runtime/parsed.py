@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -16,13 +16,15 @@ from codecgen.runtime.readable import Milliseconds, html_of, text_of
 class Derived:
     """A value that a layout derives from its fields, or (``each``) for every element of one of its arrays.
 
-    ``value`` takes the fields, and the element. ``unit`` is that of the schema.
+    ``value`` takes the fields, and the element. ``unit`` is that of the schema. ``depends_on`` are the fields of the layout
+    that a value of an element is made of, if it is made of other elements too (None: it is not).
     """
 
     name: str
     value: Callable[..., Any]
     each: str | None = None
     unit: str | None = None
+    depends_on: Sequence[str] | None = None
 
     def of(self, *given: Any) -> Any:
         """The value, from the fields alone: what else is derived is none of them. Raises AttributeError where one is not there."""
@@ -35,6 +37,16 @@ class Derived:
         except (TypeError, AttributeError):
             return None
         return Milliseconds(found) if self.unit == "ms" and found is not None else found
+
+
+@dataclass(frozen=True, slots=True)
+class AsParsed:
+    """What an element was when it was parsed: its fields, those of the layout around it that its derived values depend on, and
+    the derived values that depend on other elements too."""
+
+    fields: Mapping[str, Any]
+    around: Mapping[str, Any]
+    derived: Mapping[str, Any]
 
 
 class InArray(NamedTuple):
@@ -108,6 +120,11 @@ class Parsed(_Container):
         found: InArray = self.__dict__.get("_in_array", _ALONE)
         return found
 
+    def as_parsed(self) -> AsParsed | None:
+        """Return what the value was when it was parsed; None if nothing is derived for it from the elements beside it."""
+        found: AsParsed | None = self.__dict__.get("_as_parsed")
+        return found
+
     def _title(self) -> str:
         return type(self)._layout
 
@@ -140,9 +157,18 @@ def make_class(layout: str, module: str, version: int | None = None) -> type[Par
 def tell_elements(items: Any, around: Parsed, of_each: Mapping[str, Derived]) -> None:
     """Let the elements of an array know what is derived for them, and from what."""
     there = InArray(around, of_each)
+    linked = [d for d in of_each.values() if d.depends_on is not None]
+    fields = {name: _copied(around.get(name)) for d in linked for name in d.depends_on or ()}
     for item in items or ():
         if isinstance(item, Parsed):
             item.__dict__["_in_array"] = there
+            if linked:
+                derived = {d.name: d.shown(around, item) for d in linked}
+                item.__dict__["_as_parsed"] = AsParsed(dict(item), fields, derived)
+
+
+def _copied(value: Any) -> Any:
+    return dict(value) if isinstance(value, dict) else value
 
 
 class TaggedField(Parsed):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codecgen.plan import FieldPlan, LayoutPlan
-from codecgen.plan.nodes import DerivedValue, Value
+from codecgen.plan.nodes import DerivedValue, Value, ends_read, fields_read
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.nested_choices import cases_of
@@ -129,6 +129,7 @@ class Module(TextCodecs):
                     d.name if d.array is None else f"{d.array}_{d.name}",
                     each=None if d.array is None else string(d.array),
                     unit=None if d.unit is None else string(d.unit),
+                    depends_on=_names_around(value),
                 )
             )
         if items:
@@ -313,3 +314,13 @@ def _covered(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
     """The range that a checksum covers, or a list of several."""
     parts = [run for part in fp.covers if (run := _run(part, plan)) is not None]
     return listing(parts) if len(parts) > 1 else parts[0] if parts else None
+
+
+def _names_around(value: DerivedValue) -> Code | None:
+    """Return the names of the fields of the layout that a value of an element is made of, if it is made of other elements
+    too; None if it is not."""
+    array = value.derived.array
+    if all(end.array.field.name != array for end in ends_read(value.value)):
+        return None
+    fields = (f.field.name for f in fields_read(value.value) if f.owner != "item")
+    return listing([string(name) for name in dict.fromkeys(fields) if name != array])
