@@ -80,6 +80,46 @@ def test_what_is_worked_out_may_be_given(tool: Tool) -> None:
     assert build(tool, "size: 99\n" + VALUES, "--hex")[1] == GOOD.hex() + "\n"
 
 
+JOURNEY = """\
+layout: journey
+fields:
+  start: {type: i8, default: 0}
+  count: {type: u8, counts: stops}
+  stops: {array: stop}
+build: {stops: {delta: {from: number, less: start, otherwise: index}}}
+examples:
+  - {name: by number, hex: "07 02 00 02", values: {stops: [{number: 7}, {number: 9}]}}
+  - {name: by index, build: true, values: {start: 7, stops: [{}, {number: 8}]}}
+---
+layout: stop
+fields: {delta: i8}
+"""
+
+
+def test_what_is_given_in_the_place_of_a_field(tool: Tool) -> None:
+    """Values, examples and `build` in Python take the same."""
+    path = tool.root / "schemas" / "journey.yaml"
+    path.write_text(JOURNEY, encoding="utf-8")
+    assert tool.run("check", "schemas").code == 0
+    for values in ("stops: [{number: 7}, {number: 9}]", "{start: 7, stops: [{}, {delta: 2}]}"):
+        assert build(tool, values, "--hex", layout="journey") == (0, "07020002\n", "")
+    code, _, err = build(tool, "stops: [{numbr: 7}]", layout="journey")
+    assert code == 1
+    assert "stop has no field 'numbr' here; did you mean \"number\"?" in err
+    code, _, err = build(tool, "stops: [{number: 7, delta: 3}]", layout="journey")
+    assert code == 1
+    assert "stops[0].number: number is 7, but start 7 and delta 3 make it 10" in err
+    for right, wrong, reason in (
+        ("number: 9", "number: 8", "stops[1].number is 9, not 8"),
+        ("number: 9", "number: x", "stops[1].number is a number, not 'x'"),
+        ("number: 9", "numbr: 9", '"stop" has no field "numbr"'),
+    ):
+        path.write_text(JOURNEY.replace(right, wrong), encoding="utf-8")
+        ran = tool.run("check", "schemas")
+        assert ran.code == 1
+        assert reason in ran.out + ran.err
+
+
 def test_versions(tool: Tool) -> None:
     assert build(tool, "{a: 1, b: 2}", "--hex", layout="dated@1")[1] == "0102\n"
     assert build(tool, "{a: 1}", "--hex", layout="dated@0")[1] == "01\n"

@@ -14,7 +14,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.cases import held_plan
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import choice_of, enum_values, integer_range, is_signed
-from codecgen.schema.model import Example, Layout, Model
+from codecgen.schema.model import Example, Fill, Layout, Model
 from codecgen.schema.scalars import SCALARS, is_float, is_integer
 from codecgen.schema.types import (
     ArrayType,
@@ -30,6 +30,8 @@ from codecgen.schema.types import (
     TagsType,
 )
 from codecgen.spans import hint
+
+_I64 = (-(1 << 63), (1 << 63) - 1)
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -89,15 +91,25 @@ class _Example:
 
     # ------------------------------------------------------------ names and values
 
-    def fields(self, values: Mapping[object, object], plans: list[LayoutPlan], path: str) -> None:
-        """The values of a layout; of several plans one that has the field will do."""
+    def fields(
+        self,
+        values: Mapping[object, object],
+        plans: list[LayoutPlan],
+        path: str,
+        fills: tuple[Fill, ...] = (),
+    ) -> None:
+        """The values of a layout; of several plans one that has the field will do. ``fills`` say what builders take in the
+        place of fields."""
         by = plans[0].layout.version_is
         plans = [p for p in plans if by in values and values[by] == p.version] or plans
         for key, value in values.items():
             there = [fp for plan in plans for fp in plan.fields if fp.name == key]
-            if not there:
+            if not there and any(fill.given == key for fill in fills):
+                self.whole(value, _I64, "i64", f"{path}{key}")
+            elif not there:
                 layout = plans[0].layout
                 spans = {f.name: f.span for f in layout.fields}
+                spans |= {fill.given: fill.span for fill in fills}
                 at = "" if plans[0].version is None else f" in version {plans[0].version}"
                 message = f'"{layout.name}" has no field "{key}"{at}'
                 help = hint(str(key), spans) if key not in spans else ""
@@ -142,9 +154,10 @@ class _Example:
                 if not isinstance(value, list):
                     self.wrong(value, "a list", path)
                     return
+                fills = holder.layout.fills_of(f.name, holder.version)
                 for i, item in enumerate(value):
                     if isinstance(element, Reference):
-                        self.inside(item, element, holder, f"{path}[{i}]")
+                        self.inside(item, element, holder, f"{path}[{i}]", fills)
                     elif isinstance(element, BytesType):
                         self.data(item, element, f"{path}[{i}]")
                     elif isinstance(element, ChoiceType):
@@ -189,14 +202,21 @@ class _Example:
         if held is not None:  # without one the codec says what is wrong when it tries the example
             self.fields(value, [held], f"{path}.")
 
-    def inside(self, value: object, ref: Reference, holder: LayoutPlan, path: str) -> None:
+    def inside(
+        self,
+        value: object,
+        ref: Reference,
+        holder: LayoutPlan,
+        path: str,
+        fills: tuple[Fill, ...] = (),
+    ) -> None:
         if not isinstance(value, Mapping):
             self.wrong(value, "a mapping of fields", path)
             return
         plans = self.plan.of(ref)
         in_band = self.plan.model.layouts[ref.layout].version_is is not None
         same = [p for p in plans if p.version == holder.version]
-        self.fields(value, same if same and not in_band else list(plans), f"{path}.")
+        self.fields(value, same if same and not in_band else list(plans), f"{path}.", fills)
 
     def scalar(self, value: object, type_: ScalarType, path: str) -> None:
         if type_.enum is not None:

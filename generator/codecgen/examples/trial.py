@@ -15,7 +15,7 @@ from codecgen.plan.cases import held_plan
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import choice_of
-from codecgen.schema.model import Example, Field, Layout
+from codecgen.schema.model import Example, Field, Fill, Layout
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -154,16 +154,23 @@ class _Meant:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
 
-    def layout(self, plan: LayoutPlan, given: object, path: str = "") -> dict[str, object]:
+    def layout(
+        self, plan: LayoutPlan, given: object, path: str = "", fills: tuple[Fill, ...] = ()
+    ) -> dict[str, object]:
+        """The values of a layout. ``fills`` say what builders take in the place of its fields."""
         if not isinstance(given, Mapping):
             raise Mismatch(
                 f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path
             )
-        out = {}
+        out: dict[str, object] = {}
+        taken = [fill.given for fill in fills]
         for name, value in given.items():
             fp = plan.field(str(name))
+            if fp is None and name in taken:
+                out[str(name)] = value
+                continue
             if fp is None:
-                known = did_you_mean(str(name), [fp.name for fp in plan.fields])
+                known = did_you_mean(str(name), [*(fp.name for fp in plan.fields), *taken])
                 what = f"{plan.name} has no field {name!r} here"
                 here = _under(path, str(name))
                 raise Mismatch(f"{what}; {known}" if known else what, here)
@@ -229,8 +236,9 @@ class _Meant:
             case ArrayType(element):
                 if not isinstance(given, list):
                     raise Mismatch(f"{path}: a list is needed, not {given!r}", path)
+                fills = plan.layout.fills_of(fp.name, plan.version)
                 return [
-                    self.layout(self.version(element, plan, item), item, f"{path}[{i}]")
+                    self.layout(self.version(element, plan, item), item, f"{path}[{i}]", fills)
                     if isinstance(element, Reference)
                     else self.value(plan, fp, element, item, fields, f"{path}[{i}]")
                     for i, item in enumerate(given)
@@ -284,16 +292,21 @@ def _compare(
     parsed: Any,
     path: str = "",
     worked_out: bool = True,
+    filled: Mapping[str, int] | None = None,
 ) -> None:
     """Raise for the first of the given values that the parsed ones do not have. Without ``worked_out``, what builders
-    work out is passed over."""
+    work out is passed over. ``filled`` is what the parsed values say under the names that builders take in the place of a
+    field."""
     if not isinstance(given, Mapping):
         raise Mismatch(f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path)
     for name, value in given.items():
         fp = plan.field(str(name))
+        here = _under(path, str(name))
+        if fp is None and filled is not None and name in filled:
+            _same(meant.plan, None, value, filled[str(name)], here)
+            continue
         if fp is None:
             raise Mismatch(f"{plan.name} has no field {name!r} here", path)
-        here = _under(path, str(name))
         if worked_out or not _is_worked_out(fp.field):
             _compare_value(meant, plan, fp, value, parsed, here, worked_out)
 
@@ -329,7 +342,11 @@ def _compare_value(
                 raise Mismatch(f"{path} has {len(parsed)} elements, not {len(given)}", path)
             for i, (one, other) in enumerate(zip(given, parsed, strict=True)):
                 inner = meant.version(ref, plan, other)
-                _compare(meant, inner, one, other, f"{path}[{i}]", worked_out)
+                filled = {
+                    fill.given: fields[fill.base] + other[fill.target]
+                    for fill in plan.layout.fills_of(fp.name, plan.version)
+                }
+                _compare(meant, inner, one, other, f"{path}[{i}]", worked_out, filled)
         case StructType(ref) if parsed is not None and given is not None:
             _compare(meant, meant.version(ref, plan, parsed), given, parsed, path, worked_out)
         case BitsType(_, members) if isinstance(given, Mapping):

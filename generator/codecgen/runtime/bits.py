@@ -90,7 +90,9 @@ class Bits(Codec):
         number = self.number(value, this)
         for bit in self.bits if session.strict else ():
             if bit.reserved and number >> bit.low & bit.mask:
-                reason = f"reserved bits are set ({number & self.all:#x}): strict readers refuse them"
+                reason = (
+                    f"reserved bits are set ({number & self.all:#x}): strict readers refuse them"
+                )
                 raise BuildError(reason).located(path=bit.name)
         return self.base.write(number, this, session)
 
