@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 EXPECTED_SKIPS: Mapping[str, Collection[str]] = {
+    "tests/log/write/test_full_disks.py": ("who runs the tests may not mount a file system",),
     "tests/log/segment/test_vectors.py": ("holds a batch that no writer writes",),
     "tests/log/tables/test_samples.py": ("consumers do not read this topic",),
     "tests/spark/test_export_stores.py": ("its catalog says where files lie",),

@@ -40,11 +40,12 @@ def whole_file(path: Path) -> Iterator[OutputFile]:
 
 
 def _name_target(error: BaseException, staged: Path, target: Path) -> None:
-    """Make an OSError of a file at or below ``staged`` name the file that it was to become."""
-    if isinstance(error, OSError) and error.filename and error.filename2 is None:
+    """Make an OSError of a file at or below ``staged`` name only the file that it was to become."""
+    if isinstance(error, OSError) and error.filename:
         path = Path(error.filename)
         if path.is_relative_to(staged):
             error.filename = os.fspath(target / path.relative_to(staged))
+            del error.filename2  # None would be shown
 
 
 class OutDirectory:
@@ -98,8 +99,8 @@ class OutDirectory:
         """An empty directory for a partition, which takes its name in the end. ``rows`` are what is said of it then, ``log_start`` is
         the log start offset that it had; what of it a broker has to be told goes into a file beside the partitions."""
         partial = staged_path(self.path / name)
-        partial.mkdir()
         try:
+            partial.mkdir()
             yield partial
             for child in partial.iterdir():
                 sync(child)

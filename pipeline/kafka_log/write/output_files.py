@@ -53,7 +53,7 @@ class OutputFile(io.BufferedWriter):
 
 def open_output(path: Path, mode: Mode = "w") -> OutputFile:
     """Open a file to write bytes: ``w`` replaces its content, ``x`` refuses a file that exists, ``a`` appends. Raises OSError."""
-    return OutputFile(_NamedFile(path, mode))
+    return OutputFile(_NamedFile(os.fspath(path), mode))
 
 
 def write_file(path: Path, data: bytes | memoryview) -> None:

@@ -1,0 +1,72 @@
+"""A file system that is full, at each of its bytes and files: what is told, what is left, and that the same command goes on when there is room."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.log.write.test_output_lock import COMMANDS
+from tests.log.write.test_write_errors import content, judge, run, source
+
+__all__ = ["source"]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mounts a tmpfs"),
+    pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def mount(*arguments: str) -> None:
+    done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("who runs the tests may not mount a file system")
+
+
+@contextmanager
+def disk(place: Path, limit: str) -> Iterator[Path]:
+    """A file system with room for so many bytes, or files."""
+    place.mkdir()
+    mount("-t", "tmpfs", "-o", limit, "tmpfs", str(place))
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def enlarge(place: Path) -> None:
+    mount("-o", "remount,size=64m,nr_inodes=10000", str(place))
+
+
+@pytest.mark.parametrize("limit", ["size={}k", "nr_inodes={}"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_disk_with_little_room(
+    name: str, limit: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(name, source, tmp_path / "whole") == 0
+    whole = content(tmp_path / "whole")
+    capsys.readouterr()
+    failed, room, step = 0, 4 if "size" in limit else 2, 12 if "size" in limit else 1
+    while True:
+        with disk(tmp_path / f"disk-{room}", limit.format(room)) as place:
+            out = place / "out"
+            code = run(name, source, out)
+            said = capsys.readouterr().err
+            if code == 0:
+                break
+            assert code == 2
+            judge(said, out, errno.ENOSPC)
+            enlarge(place)
+            assert run(name, source, out) == 0
+            assert content(out).keys() == whole.keys()
+            assert all(content(out)[k] == whole[k] for k in whole if not k.startswith("kafka-log-"))
+            capsys.readouterr()
+        failed += 1
+        room += step
+    assert failed
