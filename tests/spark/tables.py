@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +13,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from kafka_log import LogDirectory
 from kafka_log.tables.parquet import Compression
 from kafka_log.tables.splits import Split
+from kafka_log.write.output_lock import OutputLockedError
 from pyspark_kafka_log.export import Exported, ExportError, target_of
 from pyspark_kafka_log.export.job import run
 from pyspark_kafka_log.export.places import Place, options_of_delta
@@ -96,6 +99,22 @@ class Table:
             return told
 
         with pytest.raises(ExportError):
+            self.export(logs, interrupted)
+
+    def refused(self, logs: Path) -> None:
+        """Begin an export of which no task comes to an end. Another one meanwhile is refused, with Spark or without, and says who writes."""
+
+        def interrupted(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[Told]:
+            here(tasks, job)
+            with pytest.raises(
+                OutputLockedError, match=rf"process {os.getpid()} on .* writes into it"
+            ):
+                self.export(logs)
+            with pytest.raises(OutputLockedError):
+                list(LogDirectory(logs).export(self.place))
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
             self.export(logs, interrupted)
 
     def read(self) -> pa.Table:

@@ -63,7 +63,8 @@ def export(
     Tasks write with pyarrow, which is faster than Spark's writer; they need no package of Spark's for Delta or Iceberg, but this process
     the package deltalake, or pyiceberg. All machines see the directory, or have s3fs for a bucket.
 
-    Raises :class:`ExportError`, of which :class:`DataLossError` and :class:`TaskError` are, :class:`~pyspark_kafka_log.OptionError`, and errors of Spark.
+    Raises :class:`ExportError`, of which :class:`DataLossError` and :class:`TaskError` are, :class:`~pyspark_kafka_log.OptionError`,
+    :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes into a directory of Parquet files, and errors of Spark.
     """
     wanted = parse_paths(path, options, Session(Session.of_conf(spark.conf.get).time_zone))
     runner = SparkRunner(spark, progress)

@@ -4,6 +4,7 @@ properties."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +37,10 @@ class IcebergTarget:
                 table, "a table of Iceberg has a namespace: give it as NAMESPACE.TABLE"
             )
         self._table: Any = None
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Return a context that does nothing: of two commits the table takes one."""
+        return nullcontext()
 
     def state(self) -> State | None:
         """What the table's properties say. A table without rows may be of an export that failed."""

@@ -69,52 +69,53 @@ def run(
     columns = default_columns(options)
     _check(target, options, columns, partition_by)
     made = _made(options, query, columns, partition_by)
-    before = target.state()
-    if before is not None and before.made != made:
-        wrong = sorted(name for name in made if before.made.get(name) != made[name])
-        raise ExportError(
-            target.name,
-            f"it was made with other {' and '.join(PARTS[name] for name in wrong)}: choose another place, or {_said(before.made, wrong)}",
+    with target.lock():
+        before = target.state()
+        if before is not None and before.made != made:
+            wrong = sorted(name for name in made if before.made.get(name) != made[name])
+            raise ExportError(
+                target.name,
+                f"it was made with other {' and '.join(PARTS[name] for name in wrong)}: choose another place, or {_said(before.made, wrong)}",
+            )
+        seen = QueryLogs()
+        logs = chosen(seen.find(options), options)
+        known = {} if before is None else before.ends
+        starts, missed = _starts(logs, known, options)
+        if missed and fail_on_data_loss:
+            raise DataLossError(target.name, missed)
+        first = {key: at for key, at in starts.items() if at != EARLIEST}
+        asked = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked above
+        tasks = plan(asked, query, parallelism, seen)
+        scan = Scan(
+            columns=read_columns(columns, options.selection.damage),
+            policy=options.selection.policy,
+            on_damage=options.selection.damage,
+            batch_rows=BATCH_ROWS,
+            limits=Limits(decompressed=options.max_decompressed),
+            engine=options.engine,
         )
-    seen = QueryLogs()
-    logs = chosen(seen.find(options), options)
-    known = {} if before is None else before.ends
-    starts, missed = _starts(logs, known, options)
-    if missed and fail_on_data_loss:
-        raise DataLossError(target.name, missed)
-    first = {key: at for key, at in starts.items() if at != EARLIEST}
-    asked = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked above
-    tasks = plan(asked, query, parallelism, seen)
-    scan = Scan(
-        columns=read_columns(columns, options.selection.damage),
-        policy=options.selection.policy,
-        on_damage=options.selection.damage,
-        batch_rows=BATCH_ROWS,
-        limits=Limits(decompressed=options.max_decompressed),
-        engine=options.engine,
-    )
-    job_id = uuid.uuid4().hex[:12]
-    job = Job(
-        job_id,
-        Place(),
-        columns,
-        tuple(partition_by),
-        target.in_files,
-        scan,
-        options,
-        compression,
-    )
-    all_told = Told()
-    if tasks:
-        job = replace(job, place=target.begin(job_id, job.schema, partition_by))
-        try:
-            for told in runner(tasks, job):
-                all_told.add(told)
-            if all_told.files:
-                after = (before or State(0, {}, made)).after(all_told.next_offsets)
-                target.commit(job, all_told.files, before, after)
-        finally:
-            target.clean(job_id)  # of what is not part of it
+        job_id = uuid.uuid4().hex[:12]
+        job = Job(
+            job_id,
+            Place(),
+            columns,
+            tuple(partition_by),
+            target.in_files,
+            scan,
+            options,
+            compression,
+        )
+        all_told = Told()
+        if tasks:
+            job = replace(job, place=target.begin(job_id, job.schema, partition_by))
+            try:
+                for told in runner(tasks, job):
+                    all_told.add(told)
+                if all_told.files:
+                    after = (before or State(0, {}, made)).after(all_told.next_offsets)
+                    target.commit(job, all_told.files, before, after)
+            finally:
+                target.clean(job_id)  # of what is not part of it
     return Exported(
         target.name,
         sum(file.rows for file in all_told.files),

@@ -1,7 +1,7 @@
 """A directory of Parquet files, parted as Hive has it. What an export writes lies beside until it is whole.
 
-``_kafka_log_export`` holds ``state.json``, a directory for each export that goes on, and while files take their places ``commit.json``, which
-says which they are: an export that was ended there is finished by the next one.
+``_kafka_log_export`` holds ``state.json``, a directory for the export that goes on, and while files take their places ``commit.json``, which
+says which they are: an export that was ended there is finished by the next one. One process at a time writes: it holds the lock of the directory.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from kafka_log.write.beside import whole_file
+from kafka_log.write.output_lock import OUTPUT_LOCK, locked_output
 from pyspark_kafka_log.export.places import Place
-from pyspark_kafka_log.export.state import CHANGED, ExportError, State
+from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import File, Job
 
 OWN = "_kafka_log_export"
@@ -35,25 +37,26 @@ class ParquetTarget:
         self._own = self._out / OWN
         self._state = self._own / "state.json"
         self._journal = self._own / "commit.json"
-        self._before = 0
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Return the lock of the directory, which is created."""
+        return locked_output(self._out)
 
     def state(self) -> State | None:
         """What is in the directory, after what an earlier export left half done."""
         if not self._own.is_dir():
-            if self._out.exists() and any(self._out.iterdir()):
+            if any(child.name != OUTPUT_LOCK for child in self._out.iterdir()):
                 raise ExportError(
                     self.name, "there are files in it, and not of an export: choose another place"
                 )
             return None
         self._finish()
-        found = self._read()
-        self._before = 0 if found is None else found.number
         self._sweep()
-        return found
+        return self._read()
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Place:
         """Beside the files that are there."""
-        root = self._own / f"{self._before}-{job_id}"
+        root = self._own / job_id
         root.mkdir(parents=True)
         return Place(os.fspath(root))
 
@@ -64,25 +67,14 @@ class ParquetTarget:
             "files": [file.path for file in files],
             "state": after.json(),
         }
-        partial = Path(job.place.root) / "commit.json"
-        with whole_file(partial) as file:
+        with whole_file(self._journal) as file:
             file.write(json.dumps(journal).encode("utf-8"))
-        try:
-            os.link(partial, self._journal)  # fails when there is one
-        except FileExistsError:
-            raise ExportError(self.name, CHANGED) from None
-        found = self._read()
-        if (0 if found is None else found.number) != after.number - 1:
-            self._journal.unlink()
-            raise ExportError(self.name, CHANGED)
         self._finish()
 
     def clean(self, job_id: str) -> None:
         """Remove what a job has written, but for what the next export finishes."""
-        root = self._own / f"{self._before}-{job_id}"
-        if self._journal.exists() and json.loads(self._journal.read_bytes())["root"] == root.name:
-            return
-        shutil.rmtree(root, ignore_errors=True)
+        if not self._journal.exists():
+            shutil.rmtree(self._own / job_id, ignore_errors=True)
 
     def _read(self) -> State | None:
         try:
@@ -112,8 +104,9 @@ class ParquetTarget:
         shutil.rmtree(root, ignore_errors=True)
 
     def _sweep(self) -> None:
-        """Remove what exports have left that can be committed no more, as another one was."""
+        """Remove what exports left that were killed."""
         for child in self._own.iterdir():
-            number, dash, _ = child.name.partition("-")
-            if dash and number.isdecimal() and int(number) < self._before:
+            if child.is_dir():
                 shutil.rmtree(child, ignore_errors=True)
+            elif child != self._state:
+                child.unlink()

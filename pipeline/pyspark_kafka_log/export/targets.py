@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,6 +19,10 @@ class Target(Protocol):
     name: str
     in_files: bool
     """Whether partition columns are in the files too, not only in the names of directories."""
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Return what keeps other processes from writing into the table, if commits alone do not. Raises
+        :class:`~kafka_log.write.output_lock.OutputLockedError` while another one does."""
 
     def state(self) -> State | None:
         """What is in it; None for a table that is not there. Raises :class:`ExportError` for what is no table of an export."""
