@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from codecgen.advice import ADVICE
 from codecgen.check import PASSES, run
@@ -25,6 +30,99 @@ def test_text(case: Path) -> None:
         first = case.read_text(encoding="utf-8").split("\n")[0]
         assert first == f"# Expected: {expected.name}"
     assert goldens.text_of(case) == expected.read_text(encoding="utf-8")
+
+
+SHOWN = re.compile(
+    r"^(?:error|note)\[C\d+\]: (?P<said>.*)\n *--> (?P<file>.+):(?P<line>\d+):(?P<column>\d+)\n"
+    r" *\|\n *(?P<number>\d+) \| (?P<shown>.*)\n *\| (?P<indent> *)(?P<carets>\^+)",
+    re.MULTILINE,
+)
+QUOTED = re.compile(r"""^unknown \w+ "([^"]+)"|^'([^']+)' has no meaning in an expression""")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_carets_are_under_what_yaml_finds_there(case: Path) -> None:
+    """Held against the marks of PyYAML: carets are under a node, or its first character, or a word within a scalar."""
+    text = goldens.expected(case).read_text(encoding="utf-8")
+    found = list(SHOWN.finditer(text))
+    assert len(found) == len(re.findall(r"^(?:error|note)\[", text, re.MULTILINE)) > 0
+    files = goldens.files_of(case)
+    for one in found:
+        source = files.get(one["file"])
+        if source is None:  # a template, or a file of another directory
+            continue
+        line, column = int(one["line"]) - 1, int(one["column"]) - 1
+        shown, carets = one["shown"], len(one["carets"])
+        assert int(one["number"]) == line + 1
+        assert shown == source.split("\n")[line].replace("\t", " ")
+        assert len(one["indent"]) == column
+        under = shown[column : column + carets]
+        for word in filter(None, chain(*QUOTED.findall(one["said"]))):
+            assert under == word or under == ">"  # folded: the place of a word is not known
+        try:
+            widths = yaml_widths(source, line, column)
+        except yaml.YAMLError:  # which is what is said
+            continue
+        assert carets in widths or is_word(shown, column, carets, yaml_scalars(source, line)), one
+
+
+class Marked(NamedTuple):
+    """Where something of a YAML file begins and ends: lines and columns from 0."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    is_scalar: bool
+
+
+@cache
+def yaml_marks(text: str) -> list[Marked]:
+    """Return all nodes, and aliases or the beginnings of nodes with anchors and tags."""
+    events: list[Any] = list(yaml.parse(text, yaml.SafeLoader))
+    held: list[Any] = list(yaml.compose_all(text, yaml.SafeLoader))
+    found = []
+    while held:
+        node = held.pop()
+        found.append(node)
+        if isinstance(node, yaml.MappingNode):
+            held += chain(*node.value)
+        elif isinstance(node, yaml.SequenceNode):
+            held += node.value
+    return [
+        Marked(
+            (one.start_mark.line, one.start_mark.column),
+            (one.end_mark.line, one.end_mark.column),
+            isinstance(one, yaml.ScalarNode),
+        )
+        for one in [*found, *events]
+    ]
+
+
+def yaml_widths(text: str, line: int, column: int) -> set[int]:
+    """Return how many characters on its first line has what begins at a place, and 1."""
+    length = len(text.split("\n")[line])
+    begun = [one for one in yaml_marks(text) if one.start == (line, column)]
+    ends = [one.end[1] if one.end[0] == line else length for one in begun]
+    return {1, *(end - column for end in ends)} if ends else set()
+
+
+def yaml_scalars(text: str, line: int) -> list[tuple[int, int]]:
+    """Return the columns of the parts of scalars on a line."""
+    return [
+        (
+            one.start[1] if one.start[0] == line else 0,
+            one.end[1] if one.end[0] == line else len(text),
+        )
+        for one in yaml_marks(text)
+        if one.is_scalar and one.start[0] <= line <= one.end[0]
+    ]
+
+
+def is_word(shown: str, column: int, width: int, scalars: list[tuple[int, int]]) -> bool:
+    """Whether a whole word or operator of a scalar has this place, or the end of one, where something is missing."""
+    around = shown[max(column - 1, 0) : column + 1], shown[column + width - 1 : column + width + 1]
+    return any(low <= column <= high for low, high in scalars) and not any(
+        re.fullmatch(r"\w\w", pair) for pair in around
+    )
 
 
 @pytest.mark.parametrize("code", CODES)
