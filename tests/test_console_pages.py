@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_log.cli import COMMANDS
 from tests import console_pages
-from tests.paths import ROOT
+from tests.paths import ROOT, SAMPLES
 
 TOOL = ROOT / "docs" / "tool"
 ONLY_BY_PROCESSES = (*console_pages.OF_SPARK, console_pages.VALUES)
@@ -75,3 +78,73 @@ def test_a_command_that_goes_on_in_the_next_line(tmp_path: Path) -> None:
     block = "```console\n$ printf '%s\\n' a \\\n    b \\\n    | tr a-z A-Z\n{}$ echo c\n{}```\n"
     page.write_text(block.format("old\n", ""), encoding="utf-8")
     assert console_pages.current(page) == block.format("A\nB\n", "c\n")
+
+
+# ---------------------------------------------------------------- numbers, held against the files and what Kafka found in them
+
+
+def tables_of(page: str) -> list[dict[str, str]]:
+    """Return the rows of all text tables that begin with a partition or a codec, by their columns."""
+    rows: list[dict[str, str]] = []
+    heads: list[str] | None = None
+    for line in (TOOL / page).read_text(encoding="utf-8").splitlines():
+        cells = re.split(r" {2,}", line.strip())
+        if cells[0] in ("topic", "codec"):
+            heads = cells
+        elif heads is None or len(cells) != len(heads):
+            heads = None
+        else:
+            rows.append(dict(zip(heads, cells, strict=True)))
+    return rows
+
+
+def facts_of(broker: str) -> dict[str, Any]:
+    """Return what Kafka's own reader and consumer found in each partition of the samples."""
+    found = json.loads((SAMPLES / "expected.json").read_text(encoding="utf-8"))
+    partitions: dict[str, Any] = found[broker]["partitions"]
+    return partitions
+
+
+def test_the_page_of_ls_has_the_sizes_of_files() -> None:
+    rows = [row for row in tables_of("ls.md") if "directory" in row]
+    assert len(rows) == 6
+    for row in rows:
+        assert row["directory"] == f"samples/kafka-2.8/{row['topic']}-{row['partition']}"
+        logs = sorted((ROOT / row["directory"]).glob("*.log"))
+        assert int(row["segments"]) == len(logs)
+        assert int(row["bytes"]) == sum(path.stat().st_size for path in logs)
+        assert int(row["base_offset"]) == int(logs[0].stem)
+
+
+def test_the_page_of_stat_has_the_numbers_of_kafka() -> None:
+    brokers = {"v1": "kafka-2.8", "mixed": "kafka-2.8", "transactions": "kafka-4.x"}
+    rows = [row for row in tables_of("stat.md") if row.get("topic") in brokers and "bytes" in row]
+    rows = [row for row in rows if "offsets" in row]
+    assert {row["topic"] for row in rows} == brokers.keys()
+    for row in rows:
+        broker, name = brokers[row["topic"]], f"{row['topic']}-{row['partition']}"
+        fact = facts_of(broker)[name]
+        files = (SAMPLES / broker / name).glob("*.log")
+        assert int(row["bytes"]) == sum(path.stat().st_size for path in files)
+        assert int(row["batches"]) == fact["on_disk"]["batches"]
+        assert int(row["records"]) == fact["on_disk"]["records"]
+        assert int(row["control_records"]) == sum(fact["on_disk"]["control_records"].values())
+        read = fact["read_uncommitted"]
+        assert row["offsets"] == f"{read['start_offset']}..{read['end_offset'] - 1}"
+
+
+def test_the_page_of_stat_has_the_records_of_each_codec() -> None:
+    rows = {
+        row["codec"]: (int(row["batches"]), int(row["records"]), int(row["control_records"]))
+        for row in tables_of("stat.md")
+        if "codec" in row and "control_records" in row
+    }
+    facts = [fact["on_disk"] for fact in facts_of("kafka-4.x").values()]
+    records: Counter[str] = Counter()
+    for fact in facts:
+        records.update(fact["records_by_codec"])
+    control = sum(sum(fact["control_records"].values()) for fact in facts)
+    total = rows.pop("total")
+    assert {codec: row[1] for codec, row in rows.items()} == dict(records)
+    assert total == (sum(fact["batches"] for fact in facts), records.total(), control)
+    assert total == tuple(map(sum, zip(*rows.values(), strict=True)))
