@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from pyspark_kafka_log.options import (
     parse,
     parse_paths,
 )
-from tests.paths import ROOT
+from pyspark_kafka_log.options.table import EVERY, MAX_DELAY
+from tests.paths import ROOT, SCHEMAS
 
 
 def test_nothing_given() -> None:
@@ -235,3 +237,29 @@ def test_every_option_and_column_is_described(name: str) -> None:
     assert f"`{name}`" in (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
     if name in KNOWN:
         assert f"``{name}``" in (options.__doc__ or "")
+
+
+def test_the_page_has_the_defaults() -> None:
+    """Giving an option what the page calls its default changes nothing."""
+    page = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+    batch, stream = page.split("\n## Streams\n")
+    row = re.compile(r"^\| `(\w+)` \|.*\| `?(\w+)`? \|$", re.MULTILINE)
+    given = {name: text for name, text in row.findall(batch) if name in KNOWN}
+    assert len(given) >= 19
+    assert {"splitBytes", "batchRows", "maxDecompressedBytes", "failOnDataLoss"} <= given.keys()
+    for option in EVERY:
+        if option.name in given and option.default is not None:
+            assert option.read(option.name, given[option.name]) == option.default
+    unset = {option.name for option in EVERY if option.name in given and option.default is None}
+    meant = {
+        "startingOffsets": "earliest",
+        "endingOffsets": "latest",
+        "isolationLevel": "read_uncommitted",
+        "pathGlobFilter": "all",
+        "maxDecompressedBytes": "268435456",
+    }
+    assert {name: given[name] for name in unset} == meant
+    limits = (SCHEMAS / "records" / "record_batch.yaml").read_text(encoding="utf-8")
+    assert f"limit: {given['maxDecompressedBytes']}\n" in limits
+    delay = dict(row.findall(stream.split("\n## ")[0]))[MAX_DELAY.name]
+    assert MAX_DELAY.read(MAX_DELAY.name, delay) == MAX_DELAY.default

@@ -111,6 +111,29 @@ def test_a_first_micro_batch_begins_where_its_end_says(directory: Path) -> None:
     assert len(tasks) == 1
 
 
+def test_a_micro_batch_reads_only_where_its_offsets_lie(directory: Path) -> None:
+    """Whole batches from the first offset to the last, in those segments alone; nothing of a partition without new ones."""
+    size = len(numbered(3, 1))
+    for base in (0, 9, 18):
+        data = b"".join(build(batch(base + i, [b"0", b"1", b"2"])) for i in (0, 3, 6))
+        write(directory, "t", 0, base, data)
+        size = len(data) // 3
+    write(directory, "t", 1, 0, numbered(3, 2))
+    now = stream(directory)
+    for first, end, parts in [
+        (0, 27, [(0, 0, 3), (9, 0, 3), (18, 0, 3)]),
+        (6, 9, [(0, 2, 3)]),
+        (6, 21, [(0, 2, 3), (9, 0, 3), (18, 0, 1)]),
+        (9, 12, [(9, 0, 1)]),
+        (13, 14, [(9, 1, 2)]),
+        (13, 13, []),
+    ]:
+        tasks = now.tasks(*({"t": {"0": offset, "1": 6}} for offset in (first, end)))
+        found = [(p.segment.base_offset, p.start, p.stop) for task in tasks for p in task]
+        assert found == [(base, low * size, high * size) for base, low, high in parts]
+        assert {p.segment.partition for task in tasks for p in task} <= {0}
+
+
 def test_a_target_is_told_to_the_next_worker(directory: Path) -> None:
     path = write(directory, "t", 0, 0, numbered(2, 2))
     target = stream(directory).prepare()
