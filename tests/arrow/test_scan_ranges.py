@@ -287,6 +287,10 @@ def test_entries_are_those_that_are_in_order(tmp_path: Path) -> None:
     assert offsets((-1, 10), (2, 20)) == []
     assert offsets((1, -10), (2, 20)) == []
     assert offsets((0, 0)) == []
+    assert offsets((3, 0)) == [(3, 0)]
+    assert offsets((0, 0), (0, 5)) == []
+    put_times(path, [(START, 0)])
+    assert entries(path.with_suffix(".timeindex"), TIMES).tolist() == [(START, 0)]
     put_times(path, [(START, 4), (START + 1, 9)])
     path.with_suffix(".timeindex").open("ab").write(b"torn")
     found = entries(path.with_suffix(".timeindex"), TIMES)

@@ -14,6 +14,7 @@ from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.query_logs import QueryLogs
+from tests.paths import SAMPLES
 from tests.shares import later_seeds
 from tests.spark.test_stream_laws import expected
 from tests.support.growing_logs import Growing
@@ -101,6 +102,16 @@ def path(directory: Path) -> Path:
 
 def offsets(seen: QueryLogs, path: Path | str, **options: str) -> list[int]:
     return [offset for name, offset, _ in rows(seen, path, **options) if name == "t-0"]
+
+
+def test_scans_of_a_query_pass_on_what_they_know_of_transactions() -> None:
+    """Also where the plan is one that was kept."""
+    options = parse({"path": str(SAMPLES / "kafka-4.x"), "isolationLevel": "read_committed"})
+    first, second = QueryLogs(), QueryLogs()
+    plan(options, seen=first)
+    plan(options, seen=second)
+    assert first.transactions and second.transactions.keys() == first.transactions.keys()
+    assert passed_on(second).transactions.keys() == first.transactions.keys()
 
 
 def test_paths_of_each_kind_end_where_the_first_scan_found_the_end(

@@ -134,6 +134,33 @@ def test_a_micro_batch_reads_only_where_its_offsets_lie(directory: Path) -> None
         assert {p.segment.partition for task in tasks for p in task} <= {0}
 
 
+@pytest.mark.parametrize("base", [0, 1, 5])
+def test_a_new_partition_is_read_from_its_first_record_or_is_data_loss(
+    base: int, directory: Path
+) -> None:
+    write(directory, "t", 0, 0, numbered(1, 1))
+    now = stream(directory)
+    start = now.initial()
+    write(directory, "t", 1, base, build(batch(base, [b"new"])))
+    if base:
+        said = f"partition t-1 is new and its first offset is {base}: those before it are gone"
+        with pytest.raises(DataLossError, match=said):
+            now.latest(start, limited=False)
+        return
+    assert rows(now, start, now.latest(start, limited=False)) == [
+        ("t-0", 0, "0"),
+        ("t-1", 0, "new"),
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 10, 11, 13])
+def test_losses_are_named_as_far_as_they_fit(count: int) -> None:
+    listed = "; ".join(f"loss {i}" for i in range(min(count, 10)))
+    more = f"; and {count - 10} more" if count > 10 else ""
+    expected = f"kafka-log: data is lost: {listed}{more}. With failOnDataLoss set to false "
+    assert str(DataLossError(f"loss {i}" for i in range(count))).startswith(expected)
+
+
 def test_a_target_is_told_to_the_next_worker(directory: Path) -> None:
     path = write(directory, "t", 0, 0, numbered(2, 2))
     target = stream(directory).prepare()

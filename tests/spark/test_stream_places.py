@@ -104,6 +104,16 @@ def test_copies_that_go_on_behind_others(tmp_path: Path) -> None:
             assert [row[1] for row in found] == list(range(first, end))
 
 
+def test_a_log_that_lies_in_the_tier_alone_begins_where_its_copies_do(tmp_path: Path) -> None:
+    """The names of copies say it, although they are not those of segments."""
+    remote(tmp_path, 0, 40, 70)
+    now = stream(tmp_path, include="remote")
+    start = told(now.initial())
+    assert start == {"t": {"0": 40}}
+    found = rows(now, start, now.latest(start, limited=False))
+    assert [offset for _, offset, _ in found] == list(range(40, 70))
+
+
 def moved(root: Path) -> None:
     """The broker deletes its first segment, which the tier has."""
     remote(root, 0, 0, 40)
