@@ -571,9 +571,8 @@ def rows_message_v0_messages(
         return fail(row, 6, p)  # messages
     if p != end:
         return fail(row, 6, p)  # messages
-    if entry_rules_apply and at != first:
-        if entry_offset != last_offset:
-            return fail(row, 9, p)  # offset
+    if entry_rules_apply and at != first and entry_offset != last_offset:
+        return fail(row, 9, p)  # offset
     store_64(state + ROWS, at)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
     store_64(state + KEY_AT, key_at)

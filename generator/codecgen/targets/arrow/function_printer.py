@@ -31,6 +31,7 @@ from codecgen.targets.arrow.code_tree import (
     Text,
     Var,
     While,
+    all_of,
     blocks,
     is_pure,
     own_values,
@@ -66,6 +67,8 @@ class Names:
 
 # ---------------------------------------------------------------- what is not used
 
+Arms = list[tuple[Expr | None, list[Statement]]]
+
 
 def pruned(body: list[Statement]) -> list[Statement]:
     """The statements without assignments to variables that nothing reads, nor blocks that are empty then."""
@@ -91,6 +94,14 @@ def _vars(value: Expr) -> Iterable[Var]:
     return (part for part in walk(value) if isinstance(part, Var))
 
 
+def _merged(arms: Arms) -> Arms:
+    """Return the arms of a branch; one branch instead of two if the only arm has only a branch with one arm."""
+    match arms:
+        case [(Expr() as outer, [Branch([(Expr() as inner, block)])])]:
+            return [(all_of([outer, inner]), block)]
+    return arms
+
+
 def _kept(body: list[Statement], used: set[Var]) -> list[Statement]:
     out: list[Statement] = []
     for statement in body:
@@ -105,7 +116,7 @@ def _kept(body: list[Statement], used: set[Var]) -> list[Statement]:
                     arms.pop()
                 if not arms:
                     continue
-                out.append(Branch(arms))
+                out.append(Branch(_merged(arms)))
             case While(condition, block):
                 out.append(While(condition, _kept(block, used)))
             case For(variable, bounds, block):
