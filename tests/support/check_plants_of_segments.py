@@ -66,6 +66,13 @@ OF_SEGMENTS = [
         SIZE,
     ),
     Plant("bytes cut out", put(LOG, 500, 600, b""), "unreadable_bytes", LOG, SIZE),
+    Plant(
+        "whole batches cut out",
+        lambda r: rearranged(r / LOG, [0, 1, 4, 5, 6]),
+        "offsets_missing",
+        LOG,
+        2 * SIZE,
+    ),
     # ------------------------------------------------ tails
     Plant("cut tail of a rolled segment", put(LOG, 2400, 2681, b""), "torn_tail", LOG, 6 * SIZE),
     Plant("short tail", put(LOG, 2308, 2681, b""), "torn_tail", LOG, 6 * SIZE),

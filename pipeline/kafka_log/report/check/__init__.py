@@ -184,11 +184,11 @@ def _of_partition(
     checks = [kind(context) for name, kind in CHECKS.items() if is_log or name in _OF_BYTES]
     following = dict(pairwise(bases))
     for segment in partition.segments:
-        before = [check.saved() for check in checks]
+        before, missing = [check.saved() for check in checks], [*context.missing]
         next_base = following.get(segment.base_offset) if segment.is_named else None
         found = list(_of_segment(checks, segment, next_base, pieces, reading, wanted))
         if any(finding.severity != "note" and finding.code not in _UNREAD for finding in found):
-            checks = before
+            checks, context.missing[:] = before, missing
             found = _seen_again(found, list(_once_more(checks, segment, reading, wanted)))
         yield from found
     for check in checks:

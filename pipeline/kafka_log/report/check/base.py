@@ -27,7 +27,7 @@ class Context:
     cluster: Cluster
     included: frozenset[State]
     missing: list[range] = field(default_factory=list)
-    """Offsets of segments that are told to be missing."""
+    """Offsets that are told to be missing: of segments, and of batches that were cut out."""
 
     def may_grow(self, walked: Walked) -> bool:
         """Return whether a broker may have appended to a segment after it was read. A broker that was stopped in order does not."""

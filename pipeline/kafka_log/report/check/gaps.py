@@ -161,6 +161,8 @@ class GapCheck(Check):
         self.offsets_of_more += offsets
 
     def end(self) -> Iterable[Finding]:
+        told = {offsets.start for offsets in self.context.missing}
+        self.gaps = [gap for gap in self.gaps if gap.first not in told]
         reasons = [self._reason(gap) for gap in self.gaps]
         for gap, reason in zip(self.gaps, reasons, strict=True):
             if reason is not None:

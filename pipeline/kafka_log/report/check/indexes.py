@@ -11,6 +11,7 @@ import numpy as np
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.report.check.base import Check, are
+from kafka_log.report.check.cuts import Cut, find_cuts
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.index_files import IndexFile, read_index
 from kafka_log.report.check.walk import Walked
@@ -215,6 +216,11 @@ class OffsetIndexCheck(IndexCheck):
             is_start &= walked.placed[at]  # what is wrong with the others is a finding of its own
             low = is_start & (offsets < headers.first[at])
             other = is_start & ~low & ~self._known(walked, offsets, at)
+        if (no_start | low | other).any():
+            cuts = self._cuts(walked, offsets, positions)
+            if cuts:
+                yield from (self._cut_out(walked, cut) for cut in cuts)
+                return
         judged = self._judged(walked, positions)
         args = (path, base, entries)
         what = "has a position where no batch begins"
@@ -223,6 +229,29 @@ class OffsetIndexCheck(IndexCheck):
         yield from self.first_of(low & judged, "index_offset", *args, what)
         what = "is not the last one of a batch that begins there or follows"
         yield from self.first_of(other & judged, "index_offset", *args, what)
+
+    def _cuts(self, walked: Walked, offsets: Any, positions: Any) -> list[Cut]:
+        """Return the places where batches were cut out, if these explain the index. Other damage has findings of its own."""
+        headers = walked.headers
+        is_sound = not walked.lost and bool(walked.placed.all())
+        if not (is_sound and len(headers) and have(headers.magic, "record_count").all()):
+            return []
+        return find_cuts(headers, offsets, positions)
+
+    def _cut_out(self, walked: Walked, cut: Cut) -> Finding:
+        self.context.missing.append(range(cut.first, cut.last + 1))
+        return self.context.finding(
+            "error",
+            "offsets_missing",
+            walked.segment.path,
+            "Offsets are not there: whole batches were cut out of the file here. Entries of the .index still lead to where the batches behind"
+            " them lay before.",
+            "Copy the partition from another replica, or look for the file in a backup.",
+            byte=cut.position,
+            first_offset=cut.first,
+            last_offset=cut.last,
+            records=cut.last - cut.first + 1,
+        )
 
     def _judged(self, walked: Walked, positions: Any) -> Any:
         """Return a mask of the entries that are judged. Where bytes were put into a segment, cut out of it, or have changed places, entries
@@ -286,8 +315,12 @@ class TimeIndexCheck(IndexCheck):
         at = np.minimum(at, len(headers) - 1)
         inside = headers.first[at] <= offsets
         largest = np.append(-1, np.maximum.accumulate(headers.max_timestamp))[at + inside]
-        start = min((run.start for run in walked.lost), default=walked.size)
-        # What was lost, or lies elsewhere, may have had a larger one.
+        starts = [offsets.start for offsets in self.context.missing]
+        cuts = np.searchsorted(headers.first, [at for at in starts if at > headers.first[0]])
+        places = [run.start for run in walked.lost]
+        places += headers.position[cuts[cuts < len(headers)]].tolist()
+        start = min(places, default=walked.size)
+        # What was lost, was cut out, or lies elsewhere, may have had a larger one.
         whole = inside & (headers.position[at] < start) & bool(walked.placed.all())
         wrong = ~beyond & ((times < largest) | (whole & (times > largest)))
         yield from self.first_of(

@@ -166,8 +166,8 @@ class TransactionIndexCheck(Check):
         may_grow = self.context.may_grow(walked)
         end = walked.headers.last.max(initial=base - 1) if may_grow else MAX_OFFSET
         for position, producer, first, last in entries:
-            if last in elsewhere:
-                continue  # its batch is, and has a finding
+            if last in elsewhere or self._is_missing(first, last):
+                continue  # its batches are, and have a finding
             if last < base or (walked.next_base is not None and last >= walked.next_base):
                 what: str | None = "is not in this segment"
             elif not 0 <= first <= last:
@@ -186,14 +186,18 @@ class TransactionIndexCheck(Check):
                     producer=producer,
                 )
 
+    def _is_missing(self, first: int, last: int) -> bool:
+        """Return whether some of these offsets are told to be missing."""
+        return any(r.start <= last and first < r.stop for r in self.context.missing)
+
     def _does_not_fit(
         self, walked: Walked, entry: tuple[int, int, int], markers: Markers
     ) -> str | None:
         """Say why the marker of an entry (producer, first and last offset) ends another transaction, or none; None if it fits."""
         producer, first, last = entry
         begun = markers.aborts.get((producer, last))
-        if begun is not None and begun < first:
-            # Its first batches may be gone; those that are there must not lie before.
+        if begun is not None and begun < first and not self._is_missing(begun, first):
+            # Its first batches may be gone; those that are there must not lie before, unless a marker between may be missing.
             return f"aborts a transaction that begins at offset {begun}, not {first}"
         if first not in (begun, last):
             # A transaction that begins too early hides committed records.
