@@ -142,7 +142,6 @@ OF_SEGMENTS = [
         "offsets_missing",
         LOG,
         2 * SIZE,
-        also=("index_position", "index_offset"),
     ),
     Plant(
         "first batches removed",
@@ -150,14 +149,6 @@ OF_SEGMENTS = [
         "offsets_missing",
         LOG,
         0,
-        also=("index_position", "index_offset"),
-    ),
-    Plant(
-        "every other batch removed",
-        lambda r: rearranged(r / LOG_2, [0, 2, 4, 6]),
-        "offsets_missing",
-        LOG_2,
-        SIZE,
         also=("index_position", "index_offset"),
     ),
     Plant(

@@ -42,6 +42,18 @@ def test_batches_that_are_cut_out(
     assert (row["first_offset"], row["last_offset"]) == offsets
 
 
+def test_every_other_batch_that_is_cut_out(tmp_path: Path) -> None:
+    directory = tmp_path / PLAIN
+    shutil.copytree(BROKER / PLAIN, directory)
+    path = directory / f"{SECOND}.log"
+    batches, data = list(SegmentReader(path)), pieces(path)
+    path.write_bytes(b"".join(data[::2]))
+    rows = LogDirectory(directory).check().to_pylist()
+    assert {(row["severity"], row["code"]) for row in rows} == {("error", "offsets_missing")}
+    found = [(row["first_offset"], row["last_offset"]) for row in rows]
+    assert found == [(b.base_offset, b.last_offset) for b in batches[1:-1:2]]
+
+
 @pytest.mark.parametrize("more", [1, 61, 383])
 def test_an_index_entry_beside_gaps_of_compaction(tmp_path: Path, more: int) -> None:
     """A cleaner makes the index anew, so that a wrong entry says nothing of a gap before it. 383 bytes are a batch."""
