@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import importlib
 import random
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -188,6 +190,44 @@ def test_a_rule_is_applied_to_layouts_in_layouts_by_the_codecs(tmp_path: Path) -
     assert refused.value.where.position == 5
     assert str(refused.value.where.schema).startswith("case.yaml:")
     assert refused.value.reason == "y is 2: it breaks the rule in_order (x <= y)"
+
+
+BUILT = """\
+layout: journey
+fields:
+  start: {type: i64, absent: -1, default: 5}
+  latest: {type: i32, default: last(stops).delta}
+  count: {type: u8, counts: stops}
+  stops: {array: stop}
+rules:
+  to_last: {about: stops, is: last(stops).delta <= latest, doc: No stop is after the last one.}
+  in_order: {about: stops, ascending: stops.delta}
+build: {stops: {delta: {from: number, less: start, otherwise: index}}}
+---
+layout: stop
+fields: {delta: i32}
+"""
+
+
+@pytest.mark.parametrize("target", ["docs", "html"])
+def test_pages_show_rules_and_what_builders_fill_in(tmp_path: Path, target: str) -> None:
+    (tmp_path / "codecgen.yaml").write_text("language: 1\npackage: journeys\ntitle: A case\n")
+    (tmp_path / "case.yaml").write_text(BUILT)
+    out = tmp_path / "out"
+    assert main(["generate", str(tmp_path), "--out", str(out), "--targets", target]) == 0
+    [page] = out.rglob("case.md" if target == "docs" else "case.html")
+    text = html.unescape(re.sub("<.*?>|`", "", page.read_text("utf-8")))
+    for shown in (
+        "What builders fill in",
+        "number of the element less start, if the element has number;",
+        "otherwise its index",
+        "number of the first of stops, if it has number;",
+        "-1 means that there is none. Default: 5.",
+        "Default: delta of the last of stops.",
+        "the rule to_last (No stop is after the last one.): delta of the last of stops is at most latest",
+        "the rule in_order: stops.delta ascends",
+    ):
+        assert shown in text, shown
 
 
 VERSIONS = """\

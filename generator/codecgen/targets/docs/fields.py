@@ -180,7 +180,7 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
         parts.append(_secret(f.sensitive))
     if f.absent is not None:
         parts.append(phrase(code(f.absent), " means that there is none."))
-    elif f.default is not None:
+    if f.default is not None and str(f.default) != str(f.absent):
         parts.append(phrase("Default: ", value(f.default.node), "."))
     elif f.filled:
         parts.append("Default: its fields hold their defaults.")
@@ -348,6 +348,41 @@ def _bits_description(base: str, members: tuple[BitMember, ...]) -> str:
         for m in members
     ]
     return f"{scalar_name(base)}, least significant bit 0. " + "; ".join(parts) + "."
+
+
+# ---------------------------------------------------------------- what builders fill in
+
+
+@dataclass(frozen=True, slots=True)
+class BuilderRow:
+    """A field that need not be given to a builder, and the values that the builder takes in its place, case by case."""
+
+    name: Phrase
+    cases: tuple[Phrase, ...]
+
+    @property
+    def value(self) -> Phrase:
+        return join(self.cases, phrase(";", BREAK))
+
+
+def builder_rows(layout: Layout) -> tuple[BuilderRow, ...]:
+    """Return the fields of the elements of arrays that a builder fills in, each with the field that it counts from."""
+    rows = []
+    for fill in layout.fills:
+        given, array = code(fill.given), field_name(fill.array)
+        index = "its index" if fill.otherwise is None else code(fill.otherwise)
+        taken = phrase(given, " of the element less ", field_name(fill.base), ", if the element has ", given)  # fmt: skip
+        rows.append(
+            BuilderRow(code(f"{fill.array}.{fill.target}"), (taken, join(("otherwise", index))))
+        )
+        base = next(f for f in layout.fields if f.name == fill.base)
+        cases_of_base = [phrase(given, " of the first of ", array, ", if it has ", given)]
+        if base.default is not None:
+            cases_of_base.append(join(("otherwise", value(base.default.node))))
+        elif base.absent is not None:
+            cases_of_base.append(join(("otherwise", code(base.absent))))
+        rows.append(BuilderRow(field_name(fill.base), tuple(cases_of_base)))
+    return tuple(rows)
 
 
 # ---------------------------------------------------------------- derived values

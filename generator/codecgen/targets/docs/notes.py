@@ -72,10 +72,12 @@ def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
     for f in there:
         yield from _field_rules(site, f)
     for rule in layout.rules:
+        meaning = phrase(" (", said(rule.doc), ")") if rule.doc else ""
         if rule.condition is not None:
-            what = phrase("values that break the rule: ", condition(rule.condition.node))
+            text = condition(rule.condition.node)
         else:
-            what = phrase(code(str(rule.ascending)), " that does not ascend")
+            text = join((code(str(rule.ascending)), "ascends"))
+        what = phrase("values that break the rule ", code(rule.name), meaning, ": ", text)
         yield field_name(rule.about), what, REFUSED, said("not looked at")
     for freedom, words in FREEDOMS.items():
         fields = [f.name for f in there if freedom in f.accepts and _touches(freedom, f)]

@@ -16,9 +16,11 @@ from codecgen.schema.texts import Text
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.fields import (
     BitsTable,
+    BuilderRow,
     DerivedRow,
     FieldRow,
     bits_tables,
+    builder_rows,
     derived_arrays,
     derived_rows,
     derived_title,
@@ -117,6 +119,7 @@ class LayoutSection:
     groups: tuple[GroupSection, ...]
     bits: tuple[BitsTable, ...]
     derived: tuple[DerivedSection, ...]
+    builders: tuple[BuilderRow, ...]
     readers: tuple[ReaderRow, ...]
     changes: tuple[Phrase, ...]
     misprints: tuple[Phrase, ...]
@@ -200,6 +203,7 @@ def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> 
             DerivedSection(derived_title(array), array, derived_rows(site, layout, array))
             for array in derived_arrays(layout)
         ),
+        builders=builder_rows(layout) if full else (),
         readers=reader_rows(site, layout) if full else (),
         changes=tuple(
             phrase(release(site.plan, c.release), ": ", c.text)
