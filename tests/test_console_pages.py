@@ -21,6 +21,13 @@ ONLY_BY_PROCESSES = (*console_pages.OF_SPARK, console_pages.VALUES)
 """Spark wants a process of its own. Each command of the other page loads all schemas."""
 
 
+def marks_of(page: Path, *, processes: bool) -> list[pytest.MarkDecorator]:
+    """Pages that run in this process too, in each CI, run by processes in one of three."""
+    if not processes:
+        return [pytest.mark.share(6)]
+    return [pytest.mark.slow, pytest.mark.share(ci=1 if page in ONLY_BY_PROCESSES else 3)]
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="commands are run by bash")
 @pytest.mark.parametrize(
     ("page", "processes"),
@@ -28,10 +35,9 @@ ONLY_BY_PROCESSES = (*console_pages.OF_SPARK, console_pages.VALUES)
         pytest.param(page, processes, id=f"{page.stem}{'-processes' * processes}", marks=marks)
         for page in console_pages.PAGES
         for processes in ((True,) if page in ONLY_BY_PROCESSES else (False, True))
-        for marks in [[pytest.mark.slow] * processes]
+        for marks in [marks_of(page, processes=processes)]
     ],
 )
-@pytest.mark.share(6)
 def test_what_the_commands_print(page: Path, processes: bool) -> None:
     assert page.read_text(encoding="utf-8") == console_pages.current(page, processes=processes)
 

@@ -33,7 +33,14 @@ LONGEST_NAME = 60
 """Tests that go through files cut longer names off at the left."""
 EVERY_PARAMETER = "TESTS_EVERY_PARAMETER"
 """The variable with which `share` makes no parameter slow: mutants have to get past all of them."""
-REFERENCE_FOLDERS = ("samples/", "schemas/", "tests/data/", "tests/vectors/")
+REFERENCE_FOLDERS = (
+    "samples/",
+    "schemas/",
+    "tests/data/",
+    "tests/vectors/",
+    "docs/tool/",
+    "docs/how-to/",
+)
 
 
 def has_no_test(text: str, expression: str) -> bool:

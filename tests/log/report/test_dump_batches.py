@@ -29,7 +29,9 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, 
     """Return the exit code, the last offsets of the batches in their order, and all that was said."""
     code = main(["dump", "--batches", *map(str, arguments)])
     out, err = capsys.readouterr()
-    offsets = re.findall(r'(?:lastOffset: |^offset: |"last_offset": |^ *)(\d+)\b', out, re.MULTILINE)
+    offsets = re.findall(
+        r'(?:lastOffset: |^offset: |"last_offset": |^ *)(\d+)\b', out, re.MULTILINE
+    )
     return code, list(map(int, offsets)), out + err
 
 

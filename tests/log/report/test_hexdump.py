@@ -75,7 +75,7 @@ def same_words(theirs: str, ours: str) -> bool:
     return theirs == ours or ours.startswith(f"{theirs.removesuffix(' ms')}, ")
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(16, ci=3)
 @pytest.mark.parametrize("path", SEGMENTS, ids=lambda p: f"{p.parent.name}-{p.stem[-3:]}")
 def test_segments_of_brokers(path: Path) -> None:
     """What is shown is what `codecgen parse` shows, and what the file holds."""

@@ -76,7 +76,7 @@ def holds(path: Path, *, columns: Any = COLUMNS, rows: Any = ROWS) -> None:
             assert by_headers(parts, wanted) == by_rows(parts, wanted), (path, selection, wanted)
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(12, ci=3)
 @pytest.mark.parametrize("path", LOGS, ids=lambda p: f"{p.parts[-3]}-{p.parent.name}-{p.stem}")
 def test_samples(path: Path) -> None:
     holds(path, columns=[(), COLUMNS[3]])
