@@ -149,7 +149,6 @@ OF_SEGMENTS = [
         "offsets_missing",
         LOG,
         0,
-        also=("index_position", "index_offset"),
     ),
     Plant(
         "first segment removed",

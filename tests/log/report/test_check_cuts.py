@@ -17,7 +17,7 @@ BROKER = SAMPLES / "kafka-4.x"
 CASES = [
     (name, base, first, count)
     for name, base, batches in ((PLAIN, FIRST, 7), (PLAIN, SECOND, 7), (TX, FIRST, 9))
-    for first in range(1, batches - 1)
+    for first in range(batches - 1)
     for count in (1, 2, 3)
     if first + count < batches
 ]

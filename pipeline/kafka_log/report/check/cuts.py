@@ -19,7 +19,7 @@ class Cut:
     position: int
 
 
-def find_cuts(headers: Headers, offsets: Any, positions: Any) -> list[Cut]:
+def find_cuts(headers: Headers, base: int, offsets: Any, positions: Any) -> list[Cut]:
     """Return the cuts that explain all wrong entries of an offset index, none if some entry is wrong for another reason.
 
     Behind a cut all entries lead as many bytes too far as are missing. Entries for missing offsets lead behind the place. Compaction leaves
@@ -27,12 +27,13 @@ def find_cuts(headers: Headers, offsets: Any, positions: Any) -> list[Cut]:
 
     Args:
         headers: The batches of a segment, in the order of their offsets.
+        base: The first offset of the segment.
         offsets: Of the entries of its index, absolute.
         positions: Of the same entries.
     """
-    before = np.flatnonzero(headers.first[1:] > headers.last[:-1] + 1)
-    missing, behind = headers.last[before] + 1, headers.first[before + 1]
-    places = headers.position[before + 1]
+    ends = np.append(base - 1, headers.last[:-1])
+    after = np.flatnonzero(headers.first > ends + 1)  # the batches that follow gaps
+    missing, behind, places = ends[after] + 1, headers.first[after], headers.position[after]
     gaps = np.searchsorted(missing, offsets, "right") - 1
     shift, is_known = 0, True
     cuts: list[Cut] = []
@@ -58,7 +59,7 @@ def find_cuts(headers: Headers, offsets: Any, positions: Any) -> list[Cut]:
         else:
             is_cut_here, is_known = True, False
         if is_cut_here:
-            if np.count_nonzero(rows) < 2 and len(before) > 1:
+            if np.count_nonzero(rows) < 2 and len(after) > 1:
                 return []
             cuts.append(Cut(int(missing[gap]), int(behind[gap]) - 1, place))
     return cuts

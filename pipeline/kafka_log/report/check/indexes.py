@@ -236,7 +236,7 @@ class OffsetIndexCheck(IndexCheck):
         is_sound = not walked.lost and bool(walked.placed.all())
         if not (is_sound and len(headers) and have(headers.magic, "record_count").all()):
             return []
-        return find_cuts(headers, offsets, positions)
+        return find_cuts(headers, walked.segment.base_offset, offsets, positions)
 
     def _cut_out(self, walked: Walked, cut: Cut) -> Finding:
         self.context.missing.append(range(cut.first, cut.last + 1))
@@ -316,7 +316,7 @@ class TimeIndexCheck(IndexCheck):
         inside = headers.first[at] <= offsets
         largest = np.append(-1, np.maximum.accumulate(headers.max_timestamp))[at + inside]
         starts = [offsets.start for offsets in self.context.missing]
-        cuts = np.searchsorted(headers.first, [at for at in starts if at > headers.first[0]])
+        cuts = np.searchsorted(headers.first, [at for at in starts if at >= base])
         places = [run.start for run in walked.lost]
         places += headers.position[cuts[cuts < len(headers)]].tolist()
         start = min(places, default=walked.size)
