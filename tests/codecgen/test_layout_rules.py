@@ -195,7 +195,8 @@ def test_a_rule_is_applied_to_layouts_in_layouts_by_the_codecs(tmp_path: Path) -
 BUILT = """\
 layout: journey
 fields:
-  start: {type: i64, absent: -1, default: 5}
+  start: {type: i64, default: 5}
+  largest: {type: i32, absent: -1, default: max(stops).delta}
   latest: {type: i32, default: last(stops).delta}
   count: {type: u8, counts: stops}
   stops: {array: stop}
@@ -222,7 +223,7 @@ def test_pages_show_rules_and_what_builders_fill_in(tmp_path: Path, target: str)
         "number of the element less start, if the element has number;",
         "otherwise its index",
         "number of the first of stops, if it has number;",
-        "-1 means that there is none. Default: 5.",
+        "-1 means that there is none. Default: the largest delta of stops.",
         "Default: delta of the last of stops.",
         "the rule to_last (No stop is after the last one.): delta of the last of stops is at most latest",
         "the rule in_order: stops.delta ascends",

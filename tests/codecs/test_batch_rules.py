@@ -73,7 +73,7 @@ def broken_rules(batch: dict[str, Any]) -> set[str]:
         out.add("sequence_of_producer")
     if batch["last_offset_delta"] < max(len(records) - 1, 0):
         out.add("offsets_of_count")
-    if batch["base_offset"] + batch["last_offset_delta"] >= NONE:
+    if batch["base_offset"] + max(batch["last_offset_delta"], 0) >= NONE:
         out.add("last_offset_in_range")
     if bits["is_control"] and has_producer and len(records) > 1:
         out.add("one_marker")

@@ -1493,10 +1493,7 @@ def plan_record_batch_records(
         if entry_last_offset_delta < 0 or entry_last_offset_delta < wrap_64(row - start + 1 - 1):
             blamed = 32  # offset, rule offsets_of_count
             break
-        if (
-            entry_last_offset_delta >= 0
-            and entry_base_offset > wrap_64(9223372036854775807 - entry_last_offset_delta)
-        ):
+        if entry_base_offset > wrap_64(9223372036854775807 - entry_last_offset_delta):
             blamed = 33  # offset, rule last_offset_in_range
             break
         if entry_attributes >> 5 & 1 and entry_producer_id >= 0 and row - start + 1 > 1:
