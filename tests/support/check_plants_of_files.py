@@ -465,6 +465,14 @@ OF_FILES = [
         "note",
     ),
     Plant(
+        "clean shutdown removed",
+        lambda r: (r / ".kafka_cleanshutdown").unlink(),
+        "not_stopped",
+        ".",
+        None,
+        "note",
+    ),
+    Plant(
         "directory that is no partition's",
         lambda r: (r / "lost+found").mkdir(),
         "unknown_directory",

@@ -29,11 +29,12 @@ RECOVERY_POINT = "recovery-point-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
 CLEANER = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+LOCK = ".lock"
 META = "meta.properties"
 CHECKPOINTS = (LOG_START, RECOVERY_POINT, HIGH_WATERMARK, CLEANER)
 
 BESIDE_PARTITIONS = _NO_LOGS | {
-    ".lock",
+    LOCK,
     CLEAN_SHUTDOWN,
     META,
     "bootstrap.checkpoint",

@@ -38,9 +38,8 @@ REFUSES = [
 @pytest.fixture
 def broker(tmp_path: Path) -> Path:
     shutil.copytree(SAMPLES / "kafka-4.x" / "codecs-0", tmp_path / "logs" / "codecs-0")
-    shutil.copyfile(
-        SAMPLES / "kafka-4.x" / "meta.properties", tmp_path / "logs" / "meta.properties"
-    )
+    for name in ("meta.properties", ".kafka_cleanshutdown"):
+        shutil.copyfile(SAMPLES / "kafka-4.x" / name, tmp_path / "logs" / name)
     return tmp_path / "logs"
 
 

@@ -36,7 +36,7 @@ def test_stale_entries(
         (root / ".kafka_cleanshutdown").unlink()
     path = root / PLAIN / f"{segment}{suffix}"
     path.write_bytes(path.read_bytes() + STALE[suffix] + bytes(zeros * len(STALE[suffix])))
-    rows = LogDirectory(root).check().to_pylist()
+    rows = [row for row in LogDirectory(root).check().to_pylist() if row["code"] != "not_stopped"]
     found = {(row["severity"], row["code"].partition("_")[0], row["file"]) for row in rows}
     kind = suffix[1:]
     assert (severity, kind, str(path)) in found
@@ -59,7 +59,7 @@ def test_entries_beyond_the_bytes_that_were_read(
         (root / ".kafka_cleanshutdown").unlink()
     path = root / PLAIN / f"{segment}{suffix}"
     path.write_bytes(path.read_bytes() + BEYOND[suffix])
-    rows = LogDirectory(root).check().to_pylist()
+    rows = [row for row in LogDirectory(root).check().to_pylist() if row["code"] != "not_stopped"]
     assert [(row["severity"], row["file"]) for row in rows] == [("error", str(path))] * is_judged
 
 

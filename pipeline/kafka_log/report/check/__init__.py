@@ -33,6 +33,7 @@ from kafka_log.report.check.metadata_snapshots import MetadataSnapshotCheck
 from kafka_log.report.check.names import NameCheck, check_broker_directory
 from kafka_log.report.check.order import OrderCheck
 from kafka_log.report.check.quorum_state import QuorumStateCheck
+from kafka_log.report.check.recovery import check_recovery
 from kafka_log.report.check.sequences import SequenceCheck
 from kafka_log.report.check.siblings import check_together
 from kafka_log.report.check.snapshots import SnapshotCheck
@@ -118,7 +119,7 @@ def findings(
     """The same one by one, partition by partition, and in the end what keys say of several."""
     clusters: Clusters = cache(Cluster)  # the metadata is read once
     included = frozenset(segment.state for p in partitions for segment in p.segments)
-    beside = _of_directories(directories, clusters, included)
+    beside = _of_directories(directories, clusters, included, partitions)
     for finding in chain(beside, check_together(partitions, clusters)):
         if is_meant(finding, wanted):
             yield finding
@@ -153,12 +154,16 @@ def _parent(directory: Path) -> Path:
 
 
 def _of_directories(
-    directories: Sequence[Path], clusters: Clusters, included: frozenset[State]
+    directories: Sequence[Path],
+    clusters: Clusters,
+    included: frozenset[State],
+    partitions: Sequence[Partition],
 ) -> Iterator[Finding]:
     for directory in directories:
         beside = read_broker_files(directory), clusters(directory)
         yield from _readable(directory, partial(check_checkpoints, *beside))
         yield from _readable(directory, partial(check_broker_directory, directory, included))
+        yield from _readable(directory, partial(check_recovery, directory, beside[0], partitions))
 
 
 def _of_partition(
