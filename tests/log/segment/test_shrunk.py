@@ -116,8 +116,28 @@ def test_methods_say_it(log: Path, name: str, case: str) -> None:
     shrink(log, SHRUNK[case])
     said: list[str] = []
     answers(logs)[name](said)
-    expected = "Offsets are not there" if name == "check" else "bytes when it was found"
-    assert [line for line in said if expected in line], said
+    assert [line for line in said if "bytes when it was found" in line], said
+
+
+@pytest.mark.parametrize("case", SHRUNK)
+def test_check_tells_it_once(log: Path, case: str) -> None:
+    logs = LogDirectory(log)
+    assert len(logs.found) == 1
+    path, _, size = shrink(log, SHRUNK[case])
+    (row,) = [row for row in logs.check().to_pylist() if row["severity"] != "note"]
+    assert (row["severity"], row["code"]) == ("error", "segment_shrunk")
+    assert (row["file"], row["byte"]) == (str(path), size)
+    assert (row["first_offset"], row["last_offset"]) == (9 + 3 * SHRUNK[case], 17)
+
+
+def test_check_says_nothing_of_a_shorter_file_that_a_cleaner_wrote(log: Path) -> None:
+    logs = LogDirectory(log)
+    assert len(logs.found) == 1
+    path = log / "t-0" / f"{9:020d}.log"
+    data = path.read_bytes()
+    path.rename(path.with_name(path.name + ".deleted"))
+    path.write_bytes(data[: len(data) // BATCHES])
+    assert "segment_shrunk" not in logs.check()["code"].to_pylist()
 
 
 @pytest.mark.share(3)

@@ -35,6 +35,7 @@ from kafka_log.report.check.order import OrderCheck
 from kafka_log.report.check.quorum_state import QuorumStateCheck
 from kafka_log.report.check.recovery import check_recovery
 from kafka_log.report.check.sequences import SequenceCheck
+from kafka_log.report.check.shrunk import ShrunkCheck
 from kafka_log.report.check.siblings import check_together
 from kafka_log.report.check.snapshots import SnapshotCheck
 from kafka_log.report.check.tails import TailCheck
@@ -59,6 +60,7 @@ CHECKS: Mapping[str, type[Check]] = {
     "batches": BatchCheck,
     "tails": TailCheck,
     "order": OrderCheck,
+    "shrunk": ShrunkCheck,
     "gaps": GapCheck,
     "sequences": SequenceCheck,
     "offset_index": OffsetIndexCheck,
