@@ -292,3 +292,28 @@ def test_no_segment_is_left_out_in_silence(names: list[str]) -> None:
             below = [path.relative_to(log).parts for log in logs & set(path.parents)]
             is_deep = any(len(p) > 3 or (len(p) == 3 and "-" not in p[1]) for p in below)
             assert is_deep or (named | partitions) & set(path.parents), (path, names)
+
+
+def test_a_copy_that_is_named_by_its_date(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`2026-11-22` has the form of a partition's name, but below `orders-0` it is a day."""
+    copy = tmp_path / "orders-0" / "2026-11-22"
+    make(copy, FIRST)
+    for path in (tmp_path, tmp_path / "orders-0"):
+        with pytest.raises(DirectoryError, match=f"segments lie in {copy}.*its name is a date"):
+            discover(path)
+    make(tmp_path, f"orders-1/{FIRST}")
+    assert [(p.key, len(p.segments)) for p in discover(tmp_path)] == [
+        (("orders", 0), 0),
+        (("orders", 1), 1),
+    ]
+    assert main(["stat", str(tmp_path)]) == 0
+    assert f"{copy} (its name is a date" in capsys.readouterr().err
+    assert [p.directory for p in discover(copy)] == [copy]
+
+
+@pytest.mark.parametrize("above", ["kafka-logs", "kafka-logs-1"])
+def test_a_topic_may_have_the_name_of_a_month(tmp_path: Path, above: str) -> None:
+    make(tmp_path, f"{above}/2026-11-22/{FIRST}", f"{above}/meta.properties")
+    assert [p.key for p in discover(tmp_path)] == [("2026-11", 22)]
