@@ -92,16 +92,24 @@ def place(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
 def _place(segment: Segment, offset: int, wanted: Selection, seen: list[int]) -> tuple[int, int]:
     """The same. ``seen`` begins with where to begin, and gets the end of the last batch before the offset. Raises CodecError."""
     at, before = seen[0], None
+    both: tuple[int, int] | None = None
     for batch in placed(segment, at, wanted):
-        if batch.last < offset:
+        if both is not None:
+            # A batch that reaches into those after it has a header that contradicts itself.
+            if batch.first is None or batch.first >= offset:
+                return both
+            both = both[0], batch.end
+        elif batch.last < offset:
             at, before = batch.end, batch.last
             seen[1:] = [at]
         elif batch.first is not None:
-            return (batch.position, batch.end) if batch.first < offset else (at, at)
+            if batch.first >= offset:
+                return at, at
+            both = batch.position, batch.end
         else:
             # A compressed message of the older formats: its first record comes anywhere after the batch before it.
             return (at, at) if before == offset - 1 else (batch.position, batch.end)
-    return at, at
+    return both or (at, at)
 
 
 def last_before(segments: Sequence[Segment], offset: int, wanted: Selection) -> Placed | None:

@@ -203,21 +203,26 @@ def test_a_batch_with_a_delete_horizon_is_in_one_half_at_least(tmp_path: Path) -
         assert sum(found) == 1 or found == [1, 1]
 
 
-def test_places_of_offsets_between_batches(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bases", [(0, 3, 6), (0, 1, 2), (0, 2, 5), (0, 1, 4, 7)])
+def test_places_of_offsets_between_batches(tmp_path: Path, bases: tuple[int, ...]) -> None:
     """Where a stream stops reading, and goes on later: no row lies between, and none comes twice."""
-    small = {"last_offset_delta": 0}
-    path = file_of(str(tmp_path), batch_of(0, **small) + batch_of(3) + batch_of(6, **small))
+    fields = ({"last_offset_delta": 0}, {}, {"last_offset_delta": 0}, {})
+    data = [batch_of(base, **more) for base, more in zip(bases, fields, strict=False)]
+    path = file_of(str(tmp_path), b"".join(data))
+    every = [base + i for base in bases for i in range(3)]
     (partition,) = discover(path.parent)
     (segment,) = partition.segments
     scan = Scan(columns=("offset",))
-    assert end_offset(partition.segments) == 9
+    assert end_offset(partition.segments) == bases[-1] + 3
     for policy in ("kafka", "salvage"):
         wanted = Selection(policy=policy)
-        for cut in range(10):
+        for cut in range(bases[-1] + 4):
             start, stop = place(segment, cut, wanted)
             halves = (
                 Split(segment, 0, stop, RowSelection(offsets=(None, cut))),
                 Split(segment, start, segment.size, RowSelection(offsets=(cut, None))),
             )
-            found = [o for part in halves for b in read_split(part, scan) for o in b[0].to_pylist()]
-            assert found == list(range(9)), cut
+            found = [
+                [o for b in read_split(part, scan) for o in b[0].to_pylist()] for part in halves
+            ]
+            assert found == [[o for o in every if o < cut], [o for o in every if o >= cut]], cut
