@@ -49,6 +49,17 @@ ASKED: list[tuple[str, str, tuple[Any, ...]]] = [
     ("export", "kind", ()),
     ("export", "columns", ()),
     ("export", "view", ()),
+    ("ls", "segments", ()),
+    ("check", "deep", ()),
+    ("groups", "states", ()),
+    ("groups", "salvage", ()),
+    ("metadata", "salvage", ()),
+    ("metadata", "show_secrets", ()),
+    ("metadata_changes", "show_secrets", ()),
+    ("export", "show_secrets", ()),
+    ("export", "overwrite", ()),
+    ("salvage", "flatten", ()),
+    ("salvage", "keep_damaged", ()),
 ]
 """Methods, their arguments, and which of what is wrong elsewhere is right there."""
 
@@ -61,7 +72,7 @@ def test_what_means_nothing(
     log = LogDirectory(BROKER, topics=topics)
     for value in WRONG:
         given: dict[str, Any] = {argument: value}
-        if method in ("reindex", "convert", "cut", "export"):
+        if method in ("reindex", "convert", "cut", "export", "salvage"):
             given["out"] = tmp_path / "out"
         if method == "coordinator":
             given.setdefault("names", "g")

@@ -56,6 +56,7 @@ class LogDirectory(Writing, BrokerState, Contents):
         """
         from kafka_log.report.check import check_table
         from kafka_log.segment.ranges import checked_plain_offsets
+        from kafka_log.tables.arguments import flag
         from kafka_log.tables.selection import Selection
 
         wanted = Selection(
@@ -67,7 +68,7 @@ class LogDirectory(Writing, BrokerState, Contents):
         table = check_table(
             self.found,
             self._broker_directories(),
-            deep=deep,
+            deep=flag("deep", deep),
             wanted=wanted,
             engine=engine,
             advance=advance,

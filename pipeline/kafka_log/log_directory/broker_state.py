@@ -10,6 +10,7 @@ import pyarrow as pa
 from kafka_log.log_directory.opened import Opened, as_set, readable, tell, time_of
 from kafka_log.segment.times import Time, moment
 from kafka_log.tables.arguments import (
+    flag,
     optional_number,
     several,
     text_of,
@@ -135,6 +136,7 @@ class BrokerState(Opened):
         from kafka_log.segment.ranges import checked_plain_offsets, checked_range
         from kafka_log.tables.own_topics import CONSUMER_OFFSETS
 
+        of_groups = flag("states", states)
         wanted = Groups(
             as_set(several(str, text_of("names of groups"))("names", names)),
             as_set(self._topics),
@@ -142,13 +144,13 @@ class BrokerState(Opened):
             moment("at", at),
             checked_plain_offsets("offsets", offsets),
             checked_range("timestamps", timestamps),
-            salvage,
+            flag("salvage", salvage),
         )
         there = self._there.found
         if any(p.topic == CONSUMER_OFFSETS for p in there):
             mine = [p for p in there if p.topic == CONSUMER_OFFSETS or self._chooses(p)]
             there = readable(mine, on_damage, CONSUMER_OFFSETS)
-        return (group_table if states else commit_table)(there, wanted)
+        return (group_table if of_groups else commit_table)(there, wanted)
 
     def metadata(
         self,
@@ -176,9 +178,9 @@ class BrokerState(Opened):
             optional_number("as_of", as_of),
             topics=as_set(self._topics),
             numbers=as_set(self._numbers),
-            salvage=salvage,
+            salvage=flag("salvage", salvage),
             on_damage=on_damage,
-            show_secrets=show_secrets,
+            show_secrets=flag("show_secrets", show_secrets),
         )
 
     def metadata_changes(
@@ -204,9 +206,9 @@ class BrokerState(Opened):
             optional_number("last", last),
             topics=as_set(self._topics),
             numbers=as_set(self._numbers),
-            salvage=salvage,
+            salvage=flag("salvage", salvage),
             on_damage=on_damage,
-            show_secrets=show_secrets,
+            show_secrets=flag("show_secrets", show_secrets),
         )
 
     def coordinator(

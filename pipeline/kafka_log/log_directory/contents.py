@@ -15,6 +15,7 @@ from kafka_log.segment.places import local_path
 from kafka_log.segment.times import Time
 from kafka_log.tables.arguments import (
     OFFSET_BITS,
+    flag,
     number,
     one_of,
     optional_number,
@@ -37,7 +38,9 @@ class Contents(Opened):
         (``segments``) for each segment (:data:`kafka_log.report.listing.SEGMENTS`)."""
         from kafka_log.report.listing import partition_table, segment_table
 
-        return segment_table(self.found) if segments else partition_table(self.found)
+        return (
+            segment_table(self.found) if flag("segments", segments) else partition_table(self.found)
+        )
 
     def stat(
         self,
@@ -119,8 +122,8 @@ class Contents(Opened):
             columns=names,
             view=None if view is None else text_of("the name of a view")("view", view),
             selection=_of_rows(wanted),
-            overwrite=overwrite,
-            show_secrets=show_secrets,
+            overwrite=flag("overwrite", overwrite),
+            show_secrets=flag("show_secrets", show_secrets),
         )
 
     def keys(

@@ -10,6 +10,7 @@ import pyarrow as pa
 from kafka_log.log_directory.opened import Opened, Place
 from kafka_log.segment.places import local_path
 from kafka_log.tables.arguments import (
+    flag,
     number,
 )
 
@@ -44,8 +45,8 @@ class Writing(Opened):
         from kafka_log.write import jobs
 
         options: dict[str, Any] = {
-            "flatten": bool(flatten),
-            "keep_damaged": bool(keep_damaged),
+            "flatten": flag("flatten", flatten),
+            "keep_damaged": flag("keep_damaged", keep_damaged),
             "advance": advance,
         }
         return jobs.salvage(self.refuse_copies(self.found), local_path(out), self._paths, **options)
