@@ -72,7 +72,8 @@ class Stat:
         number = {topic: i for i, topic in enumerate(self.topics)}
         self.topic_numbers = [number[utf8(place.partition.topic)] for place in self.places]
         self.sums = Sums(self.by, self.topic_numbers, asked.deep)
-        self.wanted = [asked.selection.of(place.segments) for place in self.places]
+        of_partition = {id(p): asked.selection.of(p.segments) for p in partitions}
+        self.wanted = [of_partition[id(place.partition)] for place in self.places]
         for partition in partitions:
             if partition.error is not None:
                 next(p for p in self.places if p.partition is partition).wrong(str(partition.error))

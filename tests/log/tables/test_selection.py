@@ -190,6 +190,27 @@ def test_the_last_offsets_on_the_command_line(
     assert code == 0 or argv != ["dump"]
 
 
+@pytest.mark.parametrize("argv", [["dump"], ["dump", "--batches"], ["stat"], ["stat", "--deep"]])
+def test_the_last_offsets_with_deleted_segments_on_the_command_line(
+    argv: list[str], tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """They are counted from one end, that of the later segment, whatever its state."""
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    for base, end in ((0, ".log"), (20, ".log.deleted")):
+        data = [LOG_ENTRY.build(_batch(base + i, i, "none")) for i in range(0, 20, 2)]
+        (folder / f"{base:020}{end}").write_bytes(b"".join(data))
+    argv = [*argv, str(folder), "--offsets", "-4:", "--output", "jsonl", "--include", "deleted"]
+    assert main(argv) == 0
+    rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    if "--batches" in argv:
+        assert [row["base_offset"] for row in rows] == [36, 38]
+    elif argv[0] == "dump":
+        assert [row["offset"] for row in rows] == [36, 37, 38, 39]
+    else:
+        assert {row["state"]: row["records"] for row in rows} == {"live": 0, "deleted": 4}
+
+
 def test_the_last_offsets_of_a_header_that_contradicts_itself(tmp_path: Path) -> None:
     whole = LOG_ENTRY.build(_batch(0, 1, "gzip"))
     folder = tmp_path / "t-0"
