@@ -130,17 +130,42 @@ def test_a_header_that_contradicts_itself_hides_no_finding(
     path = tmp_path / "t-0" / f"{0:020}.log"
     path.parent.mkdir()
     path.write_bytes(b"".join(whole))
+    log = LogDirectory(tmp_path)
     outside: list[Any] = [{"offsets": (None, 4)}, {"producers": 5}]
     every, found, *others = (
         [
             row["byte"]
-            for row in LogDirectory(tmp_path).check(deep=True, **chosen).to_pylist()
+            for row in log.check(deep=True, judged=lambda _: None, **chosen).to_pylist()
             if row["code"] == "batch_rules"
         ]
         for chosen in ({}, filters, *outside)
     )
     assert every == found == [len(whole[0])]
     assert others == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("fields", "filters"),
+    [
+        ({"last_offset_delta": 0}, {"offsets": (3, None)}),
+        ({"max_timestamp": -1}, {"timestamps": (START + 3000, None)}),
+        ({"max_timestamp": -1}, {"timestamps": (None, START - 999)}),
+    ],
+)
+def test_a_batch_whose_header_contradicts_itself_is_judged(
+    tmp_path: Path, fields: dict[str, int], filters: Any
+) -> None:
+    """No record is read without `deep`, and the header rules nothing out."""
+    times = (0, -1000, 2000, 3000)
+    records = [{"timestamp_delta": time, "offset_delta": i} for i, time in enumerate(times)]
+    head = {"base_timestamp": START, "max_timestamp": START + 3000, "last_offset_delta": 3}
+    data = with_header(RECORD_BATCH.build({"base_offset": 0, "records": records, **head}), **fields)
+    path = tmp_path / "t-0" / f"{0:020}.log"
+    path.parent.mkdir()
+    path.write_bytes(data)
+    counts: list[int] = []
+    LogDirectory(tmp_path).check(judged=counts.append, **filters)
+    assert sum(counts) == 1
 
 
 def test_all_of_them_choose(damaged: Path) -> None:

@@ -57,9 +57,9 @@ def count_judged(walked: Walked, wanted: Selection) -> int:
     low, high = wanted.offsets
     found = _chosen(walked, wanted)
     if low is not None:
-        found &= walked.headers.last >= low
+        found &= walked.headers.offset_bound >= low
     if high is not None:
-        found &= walked.headers.first < high
+        found &= (walked.headers.first < high) | (walked.headers.offset_bound == UNBOUNDED)
     return int(np.count_nonzero(found))
 
 
@@ -71,7 +71,7 @@ def _chosen(walked: Walked, wanted: Selection) -> Any:
     if low is not None:
         found &= walked.timestamp_bound >= low
     if high is not None:
-        found &= walked.least_timestamp < high
+        found &= (walked.least_timestamp < high) | (walked.timestamp_bound == UNBOUNDED)
     if wanted.producers is not None:
         found &= np.isin(headers.producer_id, wanted.producers)
     return found
