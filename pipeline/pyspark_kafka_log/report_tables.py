@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_codecs.arrow.batches import BATCHES
+from kafka_codecs.columns.batches import BATCHES
 from kafka_log import Partition
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.ranges import EVERYTHING, Range

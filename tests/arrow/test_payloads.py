@@ -377,8 +377,8 @@ def test_machine_code(codecs: ModuleType, name: str, tmp_path: Path) -> None:
 
 
 def test_the_package_says_what_the_views_are_of(codecs: ModuleType) -> None:
-    arrow = importlib.import_module(f"{codecs.__name__}.arrow")
+    columns = importlib.import_module(f"{codecs.__name__}.columns")
     text = "\n---\n".join(path.read_text("utf-8") for path in sorted(SCHEMA.glob("*.yaml")))
     documents = (d for d in yaml.safe_load_all(text) if isinstance(d, dict) and "view" in d)
     of = {document["view"]: document["of"] for document in documents}
-    assert of == arrow.PAYLOAD_VIEWS
+    assert of == columns.PAYLOAD_VIEWS

@@ -158,7 +158,7 @@ by: kind
 cases: {1: entry}
 ---
 layout: entry
-fields: {kind: {type: u8, const: 1}, size: {type: u8, measures: rest}, name: {string: u8}}
+fields: {kind: {type: u8, const: 1}, size: {type: u8, measures: rest}, tag: {bytes: 4}, name: {string: u8}}
 ---
 view: names
 of: any
@@ -167,8 +167,8 @@ rows: [{of: entry, columns: {name: name}}]
 ---
 view: heads
 of: any
-columns: {name: {type: string}}
-rows: [{of: entry, header_only: true, columns: {name: name}}]
+columns: {tag: {type: binary}}
+rows: [{of: entry, header_only: true, columns: {tag: tag}}]
 """
     (schemas / "packet.yaml").write_text(text, encoding="utf-8")
     out = tmp_path / "out"
@@ -183,7 +183,7 @@ rows: [{of: entry, header_only: true, columns: {name: name}}]
     assert "as the schemas give them" in capsys.readouterr().out
     module = out / "example_codecs" / "arrow" / "heads.py"
     heads = runpy.run_path(str(module))["HEADS"]
-    assert [column.name for column in heads.columns] == ["name"]
+    assert [column.name for column in heads.columns] == ["tag"]
     for load in (load_kernels, load_numpy_reader):
         with pytest.raises(ImportError, match="the view heads can only be read by the reference"):
             load(heads)

@@ -4,33 +4,5 @@ from codecgen.runtime.version import made_for
 
 made_for(__name__, language=1, runtime=(1, 4), release="0.1.0")
 
-PAYLOAD_VIEWS = {
-    "acls": {"value": "metadata_record"},
-    "assignments": {"key": "consumer_offsets_key", "value": "consumer_offsets_value"},
-    "brokers": {"value": "metadata_record"},
-    "configs": {"value": "metadata_record"},
-    "controllers": {"value": "metadata_record"},
-    "delegation_tokens": {"value": "metadata_record"},
-    "features": {"value": "metadata_record"},
-    "group_epochs": {"key": "consumer_offsets_key", "value": "consumer_offsets_value"},
-    "group_topics": {"key": "consumer_offsets_key", "value": "consumer_offsets_value"},
-    "groups": {"key": "consumer_offsets_key", "value": "consumer_offsets_value"},
-    "metadata_events": {"value": "metadata_record"},
-    "offsets": {"key": "consumer_offsets_key", "value": "consumer_offsets_value"},
-    "partitions": {"value": "metadata_record"},
-    "producer_ids": {"value": "metadata_record"},
-    "quotas": {"value": "metadata_record"},
-    "regular_expressions": {"key": "consumer_offsets_key", "value": "consumer_offsets_value"},
-    "remote_partitions": {"value": "remote_log_metadata_record"},
-    "remote_segments": {"value": "remote_log_metadata_record"},
-    "scram_credentials": {"value": "metadata_record"},
-    "share_states": {"key": "share_group_state_key", "value": "share_group_state_value"},
-    "task_assignments": {"key": "consumer_offsets_key", "value": "consumer_offsets_value"},
-    "topics": {"value": "metadata_record"},
-    "topologies": {"key": "consumer_offsets_key", "value": "consumer_offsets_value"},
-    "transactions": {"key": "transaction_state_key", "value": "transaction_state_value"},
-}
-"""The views into payloads, each with the layouts or choices that its parts are."""
-
 
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

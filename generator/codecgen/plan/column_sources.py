@@ -95,7 +95,7 @@ def _check_field(case: CasePlan, leaf: Leaf, f: Field) -> None:
     if leaf.column.type == "string" and not getattr(f.type, "text", False):
         raise SourceError("a string that is not text in UTF-8", f)
     if case.rows.header_only:
-        raise SourceError("in a view of heads, but at no fixed place", f)
+        raise SourceError("in a view of heads, where only numbers are read", f)
 
 
 def _field_of_row(case: CasePlan, value: Value) -> FieldPlan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-TARGET_PACKAGES = frozenset(["arrow", "rows"])
+TARGET_PACKAGES = frozenset(["arrow", "columns", "rows"])
 """Packages that targets write inside the generated one, beside a module for each YAML file."""
 
 SHIPPED = "schemas"

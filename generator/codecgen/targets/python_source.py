@@ -39,6 +39,11 @@ def call(head: str, *args: Code, **named: Code | None) -> Call:
     return Call(head, tuple(items))
 
 
+def tuple_of(items: list[Code]) -> Call:
+    """Return a tuple of Python."""
+    return Call("", tuple(("", item) for item in items), "()")
+
+
 def mapping(items: list[tuple[str, Code]]) -> Call:
     return Call("", tuple((f"{key}: ", value) for key, value in items), "{}")
 

@@ -200,7 +200,7 @@ def _written(
 
 
 def _columns(selection: Selection) -> list[str]:
-    from kafka_codecs.arrow.records import RECORDS
+    from kafka_codecs.columns.records import RECORDS
 
     columns = [column.name for column in RECORDS.columns if not column.on_request]
     if selection.policy is Policy.SALVAGE:

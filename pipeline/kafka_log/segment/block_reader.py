@@ -23,12 +23,10 @@ from codecgen.runtime.arrow.decoder import (
     load_numpy_reader,
 )
 from codecgen.runtime.located_bytes import Limits
-from kafka_codecs.arrow.batches import BATCHES
-from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.blocks import COLUMNS, COUNTED, Block
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.cursor import CHUNK_BYTES
-from kafka_log.segment.kernels import Engine
+from kafka_log.segment.kernels import Engine, load_view
 from kafka_log.segment.model import Batch, End, Policy, Tail
 from kafka_log.segment.places import place_of
 from kafka_log.segment.row_masks import numbers
@@ -39,12 +37,11 @@ class BlockDecoder(Decoder):
     """Gives :class:`Block` objects instead of rows."""
 
     def __init__(self, columns: Sequence[str], *, sizes: bool = False, **options: Any) -> None:
-        super().__init__(RECORDS, choose(RECORDS, columns), sizes=sizes, **options)
-        names = [column.name for column in BATCHES.columns]
+        records, batches = load_view("records"), load_view("batches")
+        super().__init__(records, choose(records, columns), sizes=sizes, **options)
         load = load_kernels if self.numpy is None else load_numpy_reader
-        batch_headers = choose(BATCHES, names)
         self.batch_headers = Decoder(
-            BATCHES, batch_headers, limits=self.limits, kernels=load(BATCHES)
+            batches, batches.columns, limits=self.limits, kernels=load(batches)
         )
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:

@@ -20,13 +20,13 @@ from codecgen.runtime.arrow.decoder import (
     load_numpy_reader,
     schema_of,
 )
-from codecgen.runtime.arrow.view import View
+from codecgen.runtime.arrow.view import Columns
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
-from kafka_codecs.arrow.batches import BATCHES
-from kafka_codecs.arrow.records import RECORDS
-from kafka_log.segment.cursor import CHUNK_BYTES, HEAD, Cursor, Loader, Source, WholeBytes
-from kafka_log.segment.kernels import Engine
+from kafka_codecs.columns.batches import BATCHES
+from kafka_codecs.columns.records import RECORDS
+from kafka_log.segment.cursor import CHUNK_BYTES, Cursor, Loader, Source, WholeBytes
+from kafka_log.segment.kernels import Engine, load_view
 from kafka_log.segment.model import Batch, End, OnDamage, Policy, Record, Tail, record_size
 from kafka_log.segment.odd_offsets import OddOffsets
 from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
@@ -97,7 +97,7 @@ class Scanner:
     The columns ``crc_ok`` and ``damage`` (see :data:`kafka_log.segment.row_damage.COLUMNS`) tell what is wrong with a row.
     """
 
-    view: ClassVar[View] = RECORDS
+    view: ClassVar[Columns] = RECORDS
     records: ClassVar[bool] = True
     reads: ClassVar[type[SegmentReader]] = SkippingReader
     asks: ClassVar[type[RowMasks]] = RowMasks
@@ -115,8 +115,13 @@ class Scanner:
         engine: Engine = "auto",
         **options: Unpack[FileOptions],
     ) -> None:
-        if chunk_bytes < HEAD:
-            raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {HEAD}")
+        if chunk_bytes < CHUNK_BYTES:
+            from kafka_log.segment.framing import HEADER_START
+
+            if chunk_bytes < HEADER_START:
+                raise ValueError(
+                    f"chunk_bytes is {chunk_bytes}: it must be at least {HEADER_START}"
+                )
         self.chunk_bytes = chunk_bytes
         _known("engine", engine, get_args(Engine))
         _known("on_damage", on_damage, (None, *get_args(OnDamage)))
@@ -144,7 +149,9 @@ class Scanner:
         hidden = [name for name in dict.fromkeys(needed) if name not in there]
         self.columns = chosen + choose(self.view, hidden)
         self.decoded = schema_of(self.columns)
-        self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None
+        self.kernels = (
+            _kernels(self.view.name, engine) if self.limits.depth >= _NEEDED_DEPTH else None
+        )
         by = "construct" if self.kernels is None else engine
         self.odd = OddOffsets(self.reader, by) if tells else None
         self.cursor = Cursor(self.reader)
@@ -329,7 +336,7 @@ class Scanner:
 
     def _decoder(self) -> Decoder:
         return Decoder(
-            self.view,
+            load_view(self.view.name),
             self.columns,
             limits=self.limits,
             full_check=self.policy is Policy.STRICT,
@@ -463,11 +470,12 @@ def _known(name: str, value: str | None, known: Sequence[str | None]) -> None:
         raise ValueError(f"{name} is {value!r}; known: {listed}")
 
 
-def _kernels(view: View, engine: Engine) -> ModuleType | None:
+def _kernels(name: str, engine: Engine) -> ModuleType | None:
     """What reads runs of batches: the kernels, or readers that need no compiler. None: the reference codecs read all."""
     if engine == "construct":
         return None
     try:
+        view = load_view(name)
         kernels = load_kernels(view)
         slow = engine == "auto" and not getattr(kernels, "JIT", True)  # kernels, but no compiler
         return load_numpy_reader(view) if slow else kernels

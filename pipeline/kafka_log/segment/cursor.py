@@ -14,16 +14,12 @@ from typing import Protocol
 from codecgen.runtime.arrow.decoder import Chunk, Rejected, Rows
 from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.errors import CodecError
-from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.model import Batch
 from kafka_log.segment.passes import Run
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 from kafka_log.segment.reader import HeaderReader, SegmentReader
 
 CHUNK_BYTES = fitting(8 << 20)
-
-HEAD = RECORDS.head
-"""Bytes that say what an entry is, and how long."""
 
 
 class Loader(Protocol):
@@ -108,12 +104,12 @@ class Cursor:
 
 def _room(run: Run, chunk: Chunk, stop: int) -> bool:
     """Make room for a batch that is larger than the chunk, if all of it is there."""
-    if chunk.size < HEAD:
-        return False
     from kafka_log.segment import framing  # the codecs: not for a first record
 
+    if chunk.size < framing.HEADER_START:
+        return False
     try:
-        head = bytes(chunk.view()[:HEAD])
+        head = bytes(chunk.view()[: framing.HEADER_START])
         size = framing.frame_of(head, run.position, run.name).size
     except CodecError:
         return False

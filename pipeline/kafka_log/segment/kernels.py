@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 Engine = Literal["auto", "construct", "arrow"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -19,9 +20,25 @@ KERNEL_MIN_BYTES_OF_HEADERS = 64 << 20
 """The same where only headers are read, and checksums verified: with batches of a few KiB. Small ones would pay earlier, large
 ones later, but then little is lost."""
 
-_KERNELS, _NUMPY = "kafka_codecs.arrow.records_kernels", "kafka_codecs.arrow.records_numpy"
-_NEEDED = ("numpy", "pyarrow", _KERNELS, "kafka_codecs.arrow.batches_kernels")
-"""What the kernels need, and they themselves: views that kernels cannot read are generated without any."""
+_PACKAGE = "kafka_codecs.arrow"
+_KERNELS, _NUMPY = f"{_PACKAGE}.records_kernels", f"{_PACKAGE}.records_numpy"
+_NEEDED = ("numpy", "pyarrow", _PACKAGE, _KERNELS, f"{_PACKAGE}.batches_kernels")
+"""What the kernels need, and they themselves: views that kernels cannot read are generated without any, and the
+codecs may be generated without target arrow."""
+
+
+def are_generated() -> bool:
+    """Return whether the codecs were generated with target arrow."""
+    return find_spec(_PACKAGE) is not None
+
+
+def load_view(name: str) -> Any:
+    """Return the description of a view, or of a view into payloads, for its kernels.
+
+    Raises:
+        ImportError: if the codecs were generated without target arrow.
+    """
+    return getattr(import_module(f"{_PACKAGE}.{name}"), name.upper())
 
 
 def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYTES) -> bool:

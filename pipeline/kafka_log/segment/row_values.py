@@ -7,8 +7,8 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from kafka_codecs.arrow.batches import BATCHES
-from kafka_codecs.arrow.records import RECORDS
+from kafka_codecs.columns.batches import BATCHES
+from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.model import Batch, Record
 
 Value = Callable[[Batch, Any], Any]

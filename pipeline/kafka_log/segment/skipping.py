@@ -19,7 +19,7 @@ from codecgen.runtime.arrow.decoder import (
     load_numpy_reader,
     sections_of,
 )
-from kafka_codecs.arrow.batches import BATCHES
+from kafka_log.segment.kernels import load_view
 from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.passes import Run
 from kafka_log.segment.reader import SegmentReader
@@ -66,8 +66,9 @@ class SkippingDecoder:
         self.decoder = decoder
         self.masks = masks
         load = load_kernels if decoder.numpy is None else load_numpy_reader
+        view = load_view("batches")
         self.headers = Decoder(
-            BATCHES, choose(BATCHES, HEADERS), limits=decoder.limits, kernels=load(BATCHES)
+            view, choose(view, HEADERS), limits=decoder.limits, kernels=load(view)
         )
         self.verifier = Decoder(
             decoder.view,

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.output_buffers import choose, schema_of
-from codecgen.runtime.arrow.view import View
-from kafka_codecs.arrow.records import RECORDS
+from codecgen.runtime.arrow.view import Columns
+from kafka_codecs.columns.records import RECORDS
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.columns import check_columns
@@ -52,7 +52,7 @@ class Output:
 
     def __init__(
         self,
-        view: View,
+        view: Columns,
         found: Sequence[Partition],
         columns: Sequence[str] | None,
         binary_view: bool,

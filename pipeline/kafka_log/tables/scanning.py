@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
-from kafka_codecs.arrow.batches import BATCHES
-from kafka_codecs.arrow.records import RECORDS
+from kafka_codecs.columns.batches import BATCHES
+from kafka_codecs.columns.records import RECORDS
 from kafka_log.disk.directory import (
     Partition,
     Segment,

@@ -20,7 +20,7 @@ from codecgen.runtime.errors import Where
 from codecgen.runtime.located_bytes import Limits
 from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_log.disk.directory import Partition, Segment
-from kafka_log.segment.kernels import KERNEL_MIN_BYTES
+from kafka_log.segment.kernels import KERNEL_MIN_BYTES, are_generated, load_view
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_masks import numbers_of
 from kafka_log.tables.columns import MS_MAX, Unit, check_columns
@@ -115,7 +115,10 @@ class TopicView:
         in its column is null. Kernels read where the ``engine`` is ``arrow``, or ``auto`` and there are ``size`` bytes for which they pay:
         to compile those of a view takes some seconds, once. The rows are the same."""
         secrets = self.secrets
-        compiled = engine == "arrow" or (engine == "auto" and size >= KERNEL_MIN_BYTES)
+        compiled = engine == "arrow" or (
+            engine == "auto" and size >= KERNEL_MIN_BYTES and are_generated()
+        )
+        view: PayloadView = load_view(self.name) if compiled else self.view
         for batch in records:
             if not keep:
                 refuse_unknown(self.topic, batch, segment)
@@ -124,7 +127,7 @@ class TopicView:
             naming = (s.named_by for s in secrets.values() if s.named_by is not None)
             wanted = tuple(dict.fromkeys((*self.own, *naming))) or (self.view.columns[0].name,)
             for found in decode(
-                self.view, parts, wanted, strict=strict, limits=limits, compiled=compiled
+                view, parts, wanted, strict=strict, limits=limits, compiled=compiled
             ):
                 if found.rejected and not keep:
                     raise _error(found.rejected[0], batch, segment)
@@ -204,7 +207,7 @@ def topic_view(
         close = get_close_matches(name, VIEWS, 1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise ValueError(f"no view is called {name!r}{hint}; known: {', '.join(VIEWS)}")
-    module = importlib.import_module(f"kafka_codecs.arrow.{name}")
+    module = importlib.import_module(f"kafka_codecs.columns.{name}")
     view: PayloadView = getattr(module, name.upper())
     if columns is None:
         columns = [column.name for column in view.columns if not column.on_request]

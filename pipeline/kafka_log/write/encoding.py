@@ -3,7 +3,7 @@
     for piece in kafka_log.encode(table, codec="zstd"):
         file.write(piece)
 
-The columns are those of the view ``records`` (:data:`kafka_codecs.arrow.records.RECORDS`), what :mod:`kafka_log.scan`
+The columns are those of the view ``records`` (:data:`kafka_codecs.columns.records.RECORDS`), what :mod:`kafka_log.scan`
 gives: reading what was written gives every column of the table again, and a row that the format has no place for is an
 error.
 """

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_codecs import Compression, TimestampType
-from kafka_codecs.arrow.records import RECORDS
+from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_masks import numbers
 from kafka_log.write.encoding import encode

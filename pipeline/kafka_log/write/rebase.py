@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from codecgen.runtime.editing import edit
 from codecgen.runtime.located_bytes import Session, Source
-from kafka_codecs.arrow.records import RECORDS
+from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log.disk.directory import Segment
 from kafka_log.segment.batch_headers import Columns, entries

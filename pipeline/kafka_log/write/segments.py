@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
-from kafka_codecs.arrow.records import RECORDS
+from kafka_codecs.columns.records import RECORDS
 from kafka_log.disk.directory import Segment
 from kafka_log.segment.batch_headers import Columns, Entry
 from kafka_log.segment.columnar import Scanner

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from kafka_codecs.arrow.records import RECORDS
+from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.versions import has
 from kafka_log.write.log_format import TIMESTAMP_TYPES, WriteJob, is_topic
 from kafka_log.write.partitioner import Sticky, by_key

@@ -14,7 +14,7 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import choose, schema_of
 from codecgen.runtime.errors import ParseError, Where
 from codecgen.runtime.rows import Place, RowView
-from kafka_codecs.arrow.records import RECORDS
+from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.framing import layout_of
 from kafka_log.segment.header_arrays import Headers

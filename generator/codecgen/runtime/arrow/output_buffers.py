@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from codecgen.runtime.arrow.view import Column, PayloadView, View
+from codecgen.runtime.arrow.view import Column, Columns
 
 Allocate = Callable[[int], Any]
 """Gives a buffer of so many bytes."""
@@ -51,7 +51,7 @@ def arrow_type(column: Column) -> Any:
     }[column.type]
 
 
-def choose(view: View | PayloadView, names: Sequence[str] | None) -> tuple[Column, ...]:
+def choose(view: Columns, names: Sequence[str] | None) -> tuple[Column, ...]:
     """Columns by their names; None: all that are there without being asked for. Raises ValueError."""
     if names is None:
         return tuple(column for column in view.columns if not column.on_request)

@@ -83,15 +83,33 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Columns:
+    """The columns of a view."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    def column(self, name: str) -> Column:
+        """Return a column by its name.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        for column in self.columns:
+            if column.name == name:
+                return column
+        known = ", ".join(c.name for c in self.columns)
+        raise ValueError(f"no column is called {name!r}; known: {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class View(Columns):
     """A view. ``kind`` tells its entries apart (None: all are of one layout); they are ``framed`` where their first bytes tell
     how long they are, and otherwise end where their fields end. ``kernels`` is the module that has them (None: only the reference
     codecs read the view), ``numpy`` the one that does the same without a compiler.
     ``checks`` has what the kernels check, by the numbers that they give, from 1 on."""
 
-    name: str
     kernels: str | None
-    columns: tuple[Column, ...]
     cases: tuple[Case, ...]
     row_size: int
     kind: Kind | None = None
@@ -108,30 +126,12 @@ class View:
         """What the check of a number is about; None for a number that no check has."""
         return self.checks[check - 1] if 0 < check <= len(self.checks) else None
 
-    def column(self, name: str) -> Column:
-        """A column by its name. Raises ValueError."""
-        return _named(name, self.columns)
-
 
 @dataclass(frozen=True, slots=True)
-class PayloadView:
+class PayloadView(Columns):
     """A view into payloads. ``parts`` are what they consist of; ``rows`` is the module that makes rows of what the codecs parse,
     ``kernels`` the one that makes columns of many at once (None: there is none)."""
 
-    name: str
     parts: tuple[str, ...]
-    columns: tuple[Column, ...]
     rows: str
     kernels: str | None = None
-
-    def column(self, name: str) -> Column:
-        """A column by its name. Raises ValueError."""
-        return _named(name, self.columns)
-
-
-def _named(name: str, columns: tuple[Column, ...]) -> Column:
-    for column in columns:
-        if column.name == name:
-            return column
-    known = ", ".join(c.name for c in columns)
-    raise ValueError(f"no column is called {name!r}; known: {known}")

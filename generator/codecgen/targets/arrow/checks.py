@@ -12,8 +12,8 @@ from codecgen.schema.model import Field
 from codecgen.schema.scalars import SCALARS, is_integer
 from codecgen.schema.types import BitsType, ScalarType, Span
 from codecgen.targets.arrow.primitive_imports import NAMES
-from codecgen.targets.python_source import Call, call, string
 from codecgen.targets.python_source import Code as Tree
+from codecgen.targets.python_source import call, string
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,6 @@ def primitive(function: str, what: str, f: Field) -> str:
         is_number = isinstance(f.type, ScalarType | BitsType)
         raise Unsupported(f"{'a number' if is_number else 'stored with a number'} of {what}", f)
     return function
-
-
-def tuple_of(items: list[Tree]) -> Call:
-    """A tuple of Python."""
-    return Call("", tuple(("", item) for item in items), "()")
 
 
 def place_of(check: Check) -> Tree:

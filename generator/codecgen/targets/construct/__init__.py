@@ -10,6 +10,7 @@ from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.nested_choices import names_of
 from codecgen.schema.scalars import Scalar
 from codecgen.schema.texts import Text
+from codecgen.targets import view_columns
 from codecgen.targets.construct import payload_rows, rows
 from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.homes import homes_of, import_key, module_path
@@ -56,7 +57,7 @@ def emit(plan: Plan) -> Emitted:
                 files.setdefault(inner, _package_doc(plan))
     found = rows.emit(plan, homes, MARK) | payload_rows.emit(plan, homes, MARK)
     if found:
-        files |= found | rows.package_module(plan, MARK)
+        files |= found | rows.package_module(plan, MARK) | view_columns.emit(plan, MARK)
     files[f"{package}/__init__.py"] = _init(plan, names)
     files[f"{package}/py.typed"] = ""
     if diagnostics:

@@ -32,6 +32,7 @@ from codecgen.targets.python_source import (
     mapping,
     returned,
     string,
+    tuple_of,
 )
 
 RUNTIME = "codecgen.runtime.payloads"
@@ -67,9 +68,9 @@ class PayloadModule(RowModule):
             "PayloadRows",
             string(view.name),
             parts=mapping([(string(part.name), self.part(part)) for part in self.payloads.parts]),
-            columns=_tuple([string(column.name) for column in view.columns]),
+            columns=tuple_of([string(column.name) for column in view.columns]),
             looks=mapping([(str(number), names) for number, names in looks.items()]),
-            cases=_tuple(self.cases()),
+            cases=tuple_of(self.cases()),
         )
         head = docstring(
             view.doc or f"The view {view.name}.", f"{mark} {view.span.file}; do not edit."
@@ -116,13 +117,13 @@ class PayloadModule(RowModule):
                 else:
                     known.append(of)
         out.sort(key=lambda group: group[0])  # of some payload the first that hold are its rows
-        return [Call("Case", (("", _tuple(ofs)), *items)) for _, items, ofs in out]
+        return [Call("Case", (("", tuple_of(ofs)), *items)) for _, items, ofs in out]
 
     def combination(self, combination: Combination) -> Code:
         layouts: list[Code] = [
             "None" if plan is None else self.layout(plan) for plan in combination.layouts.values()
         ]
-        return _tuple([str(combination.number), _tuple(layouts)])
+        return tuple_of([str(combination.number), tuple_of(layouts)])
 
     def items(self, case: PayloadCase, combination: Combination) -> list[tuple[str, Code]]:
         scope = PayloadExpressions(self, combination, case)
@@ -131,7 +132,7 @@ class PayloadModule(RowModule):
             values.append((string(column.name), self.of_column(column, case, scope)))
         items: list[tuple[str, Code]] = [("", mapping(values))]
         if case.array is not None:
-            items.append(("each=", _tuple([string(case.of), string(case.array.name)])))
+            items.append(("each=", tuple_of([string(case.of), string(case.array.name)])))
         if case.when is not None:
             items.append(("when=", self.condition_of(case, scope.text(case.when))))
         if case.empty:
@@ -194,11 +195,7 @@ class PayloadModule(RowModule):
 
 
 def _looks(combination: Combination) -> str:
-    return flat(_tuple([string(name) for name in combination.layouts]))
-
-
-def _tuple(items: list[Code]) -> Call:
-    return Call("", tuple(("", item) for item in items), "()")
+    return flat(tuple_of([string(name) for name in combination.layouts]))
 
 
 class PayloadExpressions(RowExpressions):

@@ -23,6 +23,7 @@ from codecgen.targets.python_source import (
     mapping,
     returned,
     string,
+    tuple_of,
 )
 
 RUNTIME = "codecgen.runtime.rows"
@@ -72,8 +73,8 @@ class RowModule:
             "RowView",
             string(view.name),
             of=of,
-            columns=_tuple([string(column.name) for column in view.columns]),
-            cases=_tuple([self.case(case) for case in self.view.cases]),
+            columns=tuple_of([string(column.name) for column in view.columns]),
+            cases=tuple_of([self.case(case) for case in self.view.cases]),
         )
         doc = view.doc or f"The view {view.name}."
         head = docstring(doc, f"{mark} {view.span.file}; do not edit.")
@@ -152,7 +153,7 @@ class RowModule:
             nothing = "()" if column.type == "list" and not column.nullable else "None"
             return call("Column", f"lambda {_PARAMETERS}: {nothing}")
         paths = [string(path) for path in sorted(paths_of(value, case))]
-        taken = _tuple([*paths]) if paths else None
+        taken = tuple_of([*paths]) if paths else None
         scope = RowExpressions(self, case)
         lambda_ = f"lambda {_PARAMETERS}: {self.value(column, value, scope, case)}"
         if len(lambda_) > WIDTH - _INDENT:
@@ -214,10 +215,6 @@ class RowModule:
             return text
         made = f"{wanted}({text})"
         return f"None if {text} is None else {made}" if value.type.nullable else made
-
-
-def _tuple(items: list[Code]) -> Call:
-    return Call("", tuple(("", item) for item in items), "()")
 
 
 def _import_key(name: str) -> tuple[bool, str]:

@@ -7,11 +7,11 @@ from codecgen.plan.columns import CasePlan, ViewPlan
 from codecgen.plan.write_ops import columns_of, leaf_of
 from codecgen.schema.expression import Number
 from codecgen.schema.expression import Path as Named
-from codecgen.targets.arrow.checks import Check, place_of, tuple_of
+from codecgen.targets.arrow.checks import Check, place_of
 from codecgen.targets.arrow.numba_encode.kernels import encoders_of
 from codecgen.targets.arrow.numba_encode.sizes import max_rows, room_for_rows, size_around
 from codecgen.targets.arrow.numba_encode.view import Encoders
-from codecgen.targets.python_source import Code, assign, call, docstring, mapping, string
+from codecgen.targets.python_source import Code, assign, call, docstring, mapping, string, tuple_of
 
 
 def emit(plan: Plan, view: ViewPlan) -> dict[str, str]:

@@ -1,0 +1,100 @@
+"""Descriptions of the columns of views, as generated modules have them."""
+
+from __future__ import annotations
+
+from codecgen.plan import Plan
+from codecgen.plan.columns import Leaf, ViewPlan, is_made, plan_view
+from codecgen.plan.payloads import PayloadPlan, is_whole, plan_payloads
+from codecgen.plan.sensitive_columns import sensitivity
+from codecgen.schema.model import View
+from codecgen.targets.made_for import package_text
+from codecgen.targets.python_source import (
+    Call,
+    Code,
+    assign,
+    call,
+    docstring,
+    mapping,
+    sensitive_code,
+    string,
+    tuple_of,
+)
+
+RUNTIME = "codecgen.runtime.arrow.view"
+
+
+def emit(plan: Plan, mark: str) -> dict[str, str]:
+    """Return a module for each view, in the package ``columns``: what the reference codecs need to make a table of its rows."""
+    package = f"{plan.manifest.package}/columns"
+    files: dict[str, str] = {}
+    of_payloads: list[tuple[str, Code]] = []
+    for view in plan.model.views.values():
+        if view.parts and is_whole(plan, view):
+            code = payload_view(plan, plan_payloads(plan, view), None)
+            files[f"{package}/{view.name}.py"] = module_of(plan_payloads(plan, view), code, mark)
+            parts: list[tuple[str, Code]] = [
+                (string(n), string(of)) for n, of in view.parts.items()
+            ]
+            of_payloads.append((string(view.name), mapping(parts)))
+        elif not view.parts and is_made(plan, view):
+            made = plan_view(plan, view)
+            code = call("Columns", name=string(view.name), columns=columns_of(made))
+            files[f"{package}/{view.name}.py"] = module_of(made, code, mark)
+    if files:
+        head = f"{plan.manifest.title}: columns of views. {mark} YAML; do not edit."
+        text = package_text(head)
+        if of_payloads:
+            doc = "The views into payloads, each with the layouts or choices that its parts are."
+            text += f"\n{assign('PAYLOAD_VIEWS', mapping(of_payloads))}\n{docstring(doc)}\n"
+        files[f"{package}/__init__.py"] = text
+    return files
+
+
+def payload_view(plan: Plan, view: PayloadPlan, kernels: str | None) -> Call:
+    """Return the description of a view into payloads, with the module of its ``kernels``."""
+    return call(
+        "PayloadView",
+        name=string(view.view.name),
+        parts=tuple_of([string(part.name) for part in view.parts]),
+        columns=columns_of(view),
+        rows=string(f"{plan.manifest.package}.rows.{view.view.name}"),
+        kernels=None if kernels is None else string(kernels),
+    )
+
+
+def module_of(view: ViewPlan | PayloadPlan, code: Call, mark: str, *names: str) -> str:
+    """Return the module that holds the description of a view; ``code`` calls its class, and uses other ``names`` of the runtime."""
+    of: View = view.view
+    lines = [
+        docstring(of.doc or f"The view {of.name}.", f"{mark} {of.span.file}; do not edit."),
+        "",
+        f"from {RUNTIME} import {', '.join(sorted({*names, 'Column', code.head}))}",
+    ]
+    if any(sensitivity(view, leaf) for leaf in view.leaves):
+        lines.append("from codecgen.runtime.sensitive import Sensitive")
+    lines += ["", assign(of.name.upper(), code), "", f"__all__ = [{string(of.name.upper())}]"]
+    return "\n".join(lines) + "\n"
+
+
+def columns_of(view: ViewPlan | PayloadPlan) -> Call:
+    """Return the columns of a view."""
+    return tuple_of([_column(view, leaf) for leaf in view.leaves if leaf.inside is None])
+
+
+def _column(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Call:
+    column = leaf.column
+    inside: list[Code] = [_column(view, inner) for inner in view.inside(leaf)]
+    element = column.element is not None
+    secret = sensitivity(view, leaf)
+    return call(
+        "Column",
+        string(column.name),
+        string(column.type),
+        str(leaf.index),
+        members=tuple_of(inside) if inside and not element else None,
+        element=inside[0] if element else None,
+        nullable="True" if column.nullable else None,
+        on_request="True" if column.on_request else None,
+        doc=string(column.doc) if column.doc else None,
+        sensitive=None if secret is None else sensitive_code("Sensitive", secret),
+    )
