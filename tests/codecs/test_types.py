@@ -3,8 +3,10 @@ file of the samples and of the reference vectors. Mypy and stubtest read the stu
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -138,7 +140,7 @@ def test_the_code_of_the_page_runs() -> None:
 
 
 BUILT = """\
-from kafka_codecs import LOG_ENTRY, MESSAGE_V0, RECORD, RECORD_BATCH, PRODUCER_SNAPSHOT_V1, Compression
+from kafka_codecs import LOG_ENTRY, MESSAGE_V0, RECORD_BATCH, PRODUCER_SNAPSHOT_V1, Compression
 
 RECORD_BATCH.build({"records": [{"key": b"k", "value": b"v"}]})
 RECORD_BATCH.build({"records": [{"offset": 7, "timestamp": 1700000000000, "headers": [{"key": "h", "value": None}]}]})
@@ -161,11 +163,13 @@ MESSAGE_V0.build(parsed)  # wrong
 """
 
 
+WRONG = [i for i, line in enumerate(BUILT.splitlines(), 1) if line.endswith("# wrong")]
+
+
 @pytest.mark.slow
 def test_mypy_checks_what_is_built(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(BUILT, "utf-8")
-    wrong = [i for i, line in enumerate(BUILT.splitlines(), 1) if line.endswith("# wrong")]
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "program.py"],
         cwd=tmp_path,
@@ -174,7 +178,28 @@ def test_mypy_checks_what_is_built(tmp_path: Path) -> None:
         text=True,
     )
     found = re.findall(r"^program\.py:(\d+): error:", done.stdout, re.M)
-    assert sorted({int(line) for line in found}) == wrong, done.stdout
+    assert sorted({int(line) for line in found}) == WRONG, done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pyright") is None, reason="pyright is not installed")
+def test_pyright_checks_what_is_built(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(BUILT, "utf-8")
+    config = {
+        "typeCheckingMode": "strict",
+        "extraPaths": [str(GENERATED), str(ROOT / "generator")],
+        "reportMissingModuleSource": False,
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config), "utf-8")
+    done = subprocess.run(
+        ["pyright", "--outputjson", "--pythonpath", sys.executable],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    lines = {one["range"]["start"]["line"] + 1 for one in found if one["severity"] == "error"}
+    assert sorted(lines) == WRONG, done.stdout
 
 
 @pytest.mark.slow
