@@ -93,6 +93,66 @@ def broken_rules(batch: dict[str, Any]) -> set[str]:
     return out
 
 
+MOST = NONE - 1
+T = 1700000000000
+PRODUCER = {"producer_id": 0, "producer_epoch": 0, "base_sequence": 0}
+CONTROL = {"is_control": True}
+LOG = {"timestamp_type": "log_append_time"}
+AT_THEIR_BOUNDS: list[tuple[str | None, dict[str, Any], list[dict[str, int]]]] = [
+    (None, {**PRODUCER, "attributes": {"is_transactional": True}}, [{}]),
+    (None, PRODUCER, [{}, {}]),
+    ("producer_of_transaction", {"attributes": {"is_transactional": True}}, [{}]),
+    ("producer_of_transaction", {"producer_epoch": 0, "attributes": {"is_transactional": True}}, [{}]),
+    ("epoch_of_producer", {**PRODUCER, "producer_epoch": -1}, [{}]),
+    ("epoch_of_producer", {**PRODUCER, "producer_id": 1, "producer_epoch": -1}, [{}]),
+    (None, {"producer_epoch": 3}, [{}]),
+    ("sequence_of_producer", {**PRODUCER, "base_sequence": -1}, [{}]),
+    (None, {"producer_epoch": 0, "base_sequence": -1}, [{}]),
+    (None, {**PRODUCER, "base_sequence": -1, "attributes": CONTROL}, [{}]),
+    ("offsets_of_count", {"last_offset_delta": -1}, []),
+    (None, {"last_offset_delta": 0}, []),
+    ("offsets_of_count", {"last_offset_delta": 0}, [{}, {}]),
+    (None, {"base_offset": 5}, [{}]),
+    (None, {"base_offset": MOST}, [{}]),
+    ("last_offset_in_range", {"base_offset": MOST, "last_offset_delta": 1}, [{}]),
+    (None, {"base_offset": MOST - 1, "last_offset_delta": 1}, [{}]),
+    ("one_marker", {**PRODUCER, "attributes": CONTROL}, [{}, {}]),
+    (None, {**PRODUCER, "attributes": CONTROL}, [{}]),
+    (None, {"producer_epoch": 0, "attributes": CONTROL}, [{}, {}]),
+    ("offsets_ascend", {"last_offset_delta": 1}, [{"offset_delta": 0}, {"offset_delta": 0}]),
+    ("offsets_ascend", {"last_offset_delta": 1}, [{"offset_delta": 1}, {"offset_delta": 0}]),
+    ("offsets_from_base", {"last_offset_delta": 1}, [{"offset_delta": -1}, {"offset_delta": 0}]),
+    ("offsets_to_last", {"last_offset_delta": 1}, [{"offset_delta": 0}, {"offset_delta": 2}]),
+    (None, {"last_offset_delta": 7}, [{"offset_delta": 2}, {"offset_delta": 4}]),
+    ("largest_timestamp", {"max_timestamp": T + 4}, [{"timestamp": T}, {"timestamp": T + 5}]),
+    ("largest_timestamp", {"max_timestamp": T + 6}, [{"timestamp": T}, {"timestamp": T + 5}]),
+    (None, {"max_timestamp": T + 5}, [{"timestamp": T}, {"timestamp": T + 5}, {"timestamp": T}]),
+    (None, {"max_timestamp": 1, "attributes": LOG}, [{"timestamp": T}]),
+    (None, {"max_timestamp": -1}, [{"timestamp": -10}]),
+    ("no_timestamp", {"max_timestamp": -1}, [{"timestamp": 0}]),
+    ("no_timestamp", {"max_timestamp": -1}, [{"timestamp": -1}, {"timestamp": 0}, {"timestamp": -1}]),
+    (None, {"max_timestamp": -1, "attributes": LOG}, [{"timestamp": T}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(AT_THEIR_BOUNDS)))
+def test_rules_at_their_bounds(case: int) -> None:
+    rule, fields, records = AT_THEIR_BOUNDS[case]
+    batch = {**fields, "records": records}
+    if rule is None:
+        RECORD_BATCH.parse(RECORD_BATCH.build(batch))
+        return
+    with pytest.raises(BuildError, match=f"it breaks the rule {rule} "):
+        RECORD_BATCH.build(batch)
+    with pytest.raises(RuleBroken, match=f"it breaks the rule {rule} "):
+        RECORD_BATCH.parse(RECORD_BATCH.build(batch, strict=False))
+
+
+def test_each_rule_has_a_case_at_its_bounds() -> None:
+    rules = {rule.name for rule in RECORD_BATCH.related.rules}
+    assert {rule for rule, *_ in AT_THEIR_BOUNDS if rule} == rules
+
+
 @cache
 def decoder(numpy: bool) -> Decoder:
     load = load_numpy_reader if numpy else load_kernels

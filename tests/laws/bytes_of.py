@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import uuid
 import zlib
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import crc32c
@@ -34,8 +36,28 @@ class Unfit(Exception):
     """The values do not fit the layout: a builder refuses them."""
 
 
+class Unruly(Unfit):
+    """The values break a rule of the layout. ``data`` are the bytes that they are written as where nobody looks at rules."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__("a rule")
+        self.data = data
+
+
 def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
     """The bytes of a layout. ``values`` has all fields but lengths and checksums. Raises Unfit."""
+    try:
+        data = _without_rules(facts, layout, version, values)
+    except Unruly:
+        raise Unfit("a rule of a layout inside") from None
+    meaning = Meaning(look_in(values, version), words_of(facts, layout))
+    for rule in facts.layouts[layout].get("rules", {}).values():
+        if not keeps(rule, values, meaning):
+            raise Unruly(data)
+    return data
+
+
+def _without_rules(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
     fields = facts.fields(layout, version)
     names = [name for name, _ in fields]
     endian = facts.layouts[layout].get("endian", "big")
@@ -72,6 +94,16 @@ def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
         value = check(spec["checksum"], data) & spec.get("mask", -1)
         parts[i] = number(spec["type"], value, spec.get("endian", endian))
     return b"".join(parts)
+
+
+def keeps(rule: Tree, values: Any, meaning: Meaning) -> bool:
+    """Whether values meet a rule. One that asks for elements is met where there are none."""
+    if "ascending" in rule:
+        array, _, part = rule["ascending"].partition(".")
+        numbers = [item[part] for item in values[array] or ()]
+        return all(one < other for one, other in pairwise(numbers))
+    ends = re.findall(r"\b(?:first|last|max|min)\((\w+)\)", rule["is"])
+    return any(not values[array] for array in ends) or meaning.holds(rule["is"])
 
 
 def covered(names: list[str], own: str, covers: Any) -> list[tuple[int, bool]]:

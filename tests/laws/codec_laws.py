@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from codecgen.runtime.errors import BuildError, CodecError
+from codecgen.runtime.errors import BuildError, CodecError, RuleBroken
 from codecgen.runtime.located_bytes import Limits
 from tests.laws import bytes_of
-from tests.laws.bytes_of import Unfit
+from tests.laws.bytes_of import Unfit, Unruly
 from tests.laws.made import Generated
 from tests.laws.memory import Broken
 from tests.laws.mutations import mutated
@@ -34,6 +34,8 @@ def codec_laws(
             codec = codec_of(package, name, version)
             for full, data in samples(made, name, version, r, values):
                 one_value(made, codec, name, version, full, data)
+                if data is None:
+                    broken_rule(made, codec, name, version, full)
                 if data is not None:
                     typed(stubs, symbol_of(name, version), codec, data)
                 if data is not None:
@@ -75,6 +77,27 @@ def samples(
             yield full, None
         else:
             yield full, data
+
+
+def broken_rule(made: Generated, codec: Any, name: str, version: int | None, full: Full) -> None:
+    """Values that break a rule are built for those who ask for it; strict parsers refuse the bytes, lenient ones read them."""
+    try:
+        bytes_of.built(made.facts, name, version, full)
+    except Unruly as broken:
+        data = broken.data
+    except Unfit:
+        return
+    built = codec.build(given(full), strict=False)
+    if built != data:
+        raise Broken(f"{codec!r}: {given(full)} is built as {built.hex()}, not {data.hex()}")
+    lenient = codec.parse(data, strict=False, limits=LIMITS)
+    if wrong := difference(full, lenient):
+        raise Broken(f"{codec!r}: {data.hex()} of {given(full)} is read with {wrong}")
+    try:
+        codec.parse(data, limits=LIMITS)
+    except RuleBroken:
+        return
+    raise Broken(f"{codec!r}: a strict parser takes {data.hex()}, which breaks a rule")
 
 
 def one_value(

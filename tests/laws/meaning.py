@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from codecgen.schema.expression import Binary, EndOf, If, Node, Not, Null, Number, Path, Truth
@@ -69,7 +71,8 @@ class Meaning:
 
     def end_of(self, end: str, items: Any, path: Path | None) -> Any:
         if end in ("max", "min"):
-            return (max if end == "max" else min)(items)
+            names = path.names if path is not None else ()
+            return (max if end == "max" else min)(reduce(getitem, names, item) for item in items)
         if not items:
             return None
         value = items[0 if end == "first" else -1]
