@@ -198,19 +198,29 @@ def content(out: Path) -> dict[str, bytes]:
     }
 
 
+def large(root: Path, partitions: int, batches: int, size: int = 30) -> Path:
+    """A log of partitions that have the same bytes."""
+    data = b"".join(batch(i * 3, size=size) for i in range(batches))
+    for partition in range(partitions):
+        put(root / f"t-{partition}", (0, data))
+    return root
+
+
+@pytest.fixture(scope="module")
+def two_sources(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return [large(tmp_path_factory.mktemp("logs"), 10, 500, size) for size in (30, 31)]
+
+
+@pytest.fixture(scope="module")
+def one_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return large(tmp_path_factory.mktemp("logs"), 20, 3_000)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
-def test_pairs_of_processes(name: str, tmp_path: Path) -> None:
+def test_pairs_of_processes(name: str, two_sources: list[Path], tmp_path: Path) -> None:
     """Two processes with different inputs begin at a time. Whoever comes second changes nothing, however the two meet."""
-    sources = []
-    for value in (30, 31):
-        logs = tmp_path / f"logs-{value}"
-        for partition in range(10):
-            put(
-                logs / f"t-{partition}",
-                (0, b"".join(batch(i * 3, size=value) for i in range(500))),
-            )
-        sources.append(logs)
+    sources = two_sources
     expected = []
     for i, logs in enumerate(sources):
         command, *more = COMMANDS[name]
@@ -243,15 +253,10 @@ def test_pairs_of_processes(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["csv", "salvage"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 2)])
 def test_a_signal_leaves_nothing_staged(
-    name: str, number: signal.Signals, code: int, tmp_path: Path
+    name: str, number: signal.Signals, code: int, one_source: Path, tmp_path: Path
 ) -> None:
-    for partition in range(20):
-        put(
-            tmp_path / "logs" / f"t-{partition}",
-            (0, b"".join(batch(i * 3) for i in range(3_000))),
-        )
     out = tmp_path / "out"
-    with start(COMMANDS[name], tmp_path / "logs", out) as process:
+    with start(COMMANDS[name], one_source, out) as process:
         until = time.monotonic() + 60
         while time.monotonic() < until and not any(map(is_staged, names(out))):
             assert process.poll() is None
