@@ -29,7 +29,7 @@ from tests.support.growing_logs import Growing
 
 from .logs import numbered, write
 from .test_source import load
-from .test_workers import Query, paused, until
+from .test_workers import Query, paused, until_paused
 
 pytestmark = pytest.mark.spark
 ENGINES: tuple[Engine, ...] = ("arrow", "construct")
@@ -211,7 +211,7 @@ def test_a_query_whose_file_is_cut(
     frame = load(spark, directory, columns="offset,value", batchRows=10, mode=mode)
     query = Query(paused(frame, tmp_path))
     query.start()
-    until((tmp_path / "here").exists)
+    until_paused(query, tmp_path)
     os.truncate(path, len(numbered(RECORDS, LEFT, pad=PAD)))
     (tmp_path / "go").touch()
     query.join(60)

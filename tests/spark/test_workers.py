@@ -81,16 +81,22 @@ class Query(threading.Thread):
             self.error = str(error)
 
 
+def until_paused(query: Query, folder: Path) -> None:
+    """Wait until a query has reached its first rows. The kernels that it may have to compile take half a minute, and more on a busy machine."""
+    until(
+        lambda: (folder / "here").exists() or not query.is_alive(),
+        180,
+        said=lambda: stacks(query.frame.sparkSession),
+    )
+    assert query.is_alive(), query.error
+
+
 def in_the_middle(spark: SparkSession, large: Path) -> Query:
     """A query whose worker waits for its answer to be taken."""
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
     query = Query(paused(load(spark, large, columns="offset,value", batchRows=10), large))
     query.start()
-    until(
-        lambda: (large / "here").exists() or not query.is_alive(),
-        said=lambda: stacks(spark),
-    )
-    assert query.is_alive(), query.error
+    until_paused(query, large)
     return query
 
 
