@@ -19,7 +19,14 @@ from kafka_log import discover, read_table
 from kafka_log.segment.cursor import CHUNK_BYTES
 from kafka_log.tables.batch_sizes import held_bytes
 from kafka_log.tables.splits import DEFAULT_COLUMNS, METADATA_COLUMNS, record_batches
-from pyspark_kafka_log.worker_memory import LEAST_MIB
+from pyspark_kafka_log.worker_memory import (
+    LEAST_MIB,
+    LIMIT_MIB,
+    WorkerMemoryError,
+    keep_limit,
+    memory_told,
+    told_limit,
+)
 from tests.paths import ROOT
 from tests.paths import SAMPLES as ALL_SAMPLES
 from tests.spark.logs import batch
@@ -198,6 +205,62 @@ def said_of_threads(stack_mib: int) -> str:
         "    print(error)\n"
     )
     return printed(code, stack_mib)
+
+
+@pytest.mark.parametrize(
+    ("limit", "error", "is_told"),
+    [
+        ("400", MemoryError("malloc of size 5 failed"), True),
+        ("400", RuntimeError("can't start new thread"), True),
+        ("400", RuntimeError("generator raised StopIteration"), False),
+        ("400", WorkerMemoryError("kafka-log: told already"), False),
+        ("400", ValueError("can't start new thread"), False),
+        ("-1", MemoryError("malloc of size 5 failed"), False),
+        (None, RuntimeError("can't start new thread"), False),
+    ],
+)
+def test_which_errors_say_what_to_do(
+    limit: str | None, error: Exception, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of memory, where there is a limit; all others stay as they are."""
+    monkeypatch.delenv(LIMIT_MIB, raising=False)
+    if limit is not None:
+        monkeypatch.setenv(LIMIT_MIB, limit)
+    with pytest.raises(type(error) if not is_told else WorkerMemoryError) as caught, memory_told():
+        raise error
+    if is_told:
+        assert f"({error}): spark.executor.pyspark.memory lets each" in str(caught.value)
+        assert "have 400 MiB" in str(caught.value)
+    else:
+        assert caught.value is error
+
+
+@pytest.mark.parametrize(("told", "limit"), [("1", 1), ("4096", 4096), ("0", None), ("-1", None)])
+def test_the_limit_that_spark_tells(told: str, limit: int | None) -> None:
+    assert told_limit({LIMIT_MIB: told}) == limit
+    assert told_limit({}) is None
+
+
+@pytest.mark.parametrize("told", [1, LEAST_MIB - 1])
+def test_too_low_a_limit_is_refused_before_it_is_taken(told: int) -> None:
+    with pytest.raises(WorkerMemoryError, match=f"have {told} MiB, it needs {LEAST_MIB} at least"):
+        keep_limit({LIMIT_MIB: str(told)})
+
+
+def test_a_limit_is_taken_in_bytes() -> None:
+    """Of the address space, as Spark's workers do; a lower one that there is stays; without one nothing is done."""
+    code = (
+        "import os, resource, sys\n"
+        "for name in ('ARROW_DEFAULT_MEMORY_POOL', 'OPENBLAS_NUM_THREADS'): os.environ.pop(name, '')\n"
+        "from pyspark_kafka_log.worker_memory import LIMIT_MIB, keep_limit\n"
+        "found = [resource.getrlimit(resource.RLIMIT_AS)[0] >> 20]\n"
+        "for told in ({}, {LIMIT_MIB: sys.argv[1]}, {LIMIT_MIB: '3000'}):\n"
+        "    keep_limit(told)\n"
+        "    found.append(resource.getrlimit(resource.RLIMIT_AS)[0] >> 20)\n"
+        "    found.append(os.environ.get('ARROW_DEFAULT_MEMORY_POOL'))\n"
+        "print(found[1] == found[0], *found[2:], os.environ['OPENBLAS_NUM_THREADS'])\n"
+    )
+    assert printed(code, 2000) == "True None 2000 system 2000 system 1"
 
 
 @pytest.mark.slow
