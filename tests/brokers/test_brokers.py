@@ -178,7 +178,7 @@ def test_append_time(kafka4_logs: Made, kafka28_logs: Made) -> None:
     for made in (kafka4_logs, kafka28_logs):
         for number in range(2):
             headers = walk_partition(made.log_dir / f"append-time-{number}")
-            assert all(header.attributes & TIMESTAMP_TYPE for header in headers)
+            assert headers and all(header.attributes & TIMESTAMP_TYPE for header in headers)
 
 
 def test_the_log_starts_inside_a_batch(kafka4_logs: Made, kafka28_logs: Made) -> None:

@@ -187,6 +187,7 @@ def test_an_environment_that_is_shipped(
     env = clean(java_home, **variables, HOME=str(tmp_path))
     told = ran(command, BOTH_WAYS, made.whole, env, str(LOGS), str(tmp_path))
     is_right(told, tmp_path / "records", ["python", "connector"])
+    assert told["where"]
     assert all("/work-" in path and "/environment/lib/" in path for path in told["where"])
 
 
