@@ -369,8 +369,8 @@ def offsets_of_count_in_record_batch(row: Any) -> Vector:
     """Each record has an offset of its own. A batch keeps its last offset when compaction removes
     all of its records.
     """
-    return (
-        (row.entry.last_offset_delta >= 0) & (row.entry.last_offset_delta >= row.entry.record_count - 1)
+    return (row.entry.last_offset_delta >= 0) & (
+        row.entry.last_offset_delta >= row.entry.record_count - 1
     )
 
 
