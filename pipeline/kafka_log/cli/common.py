@@ -7,19 +7,18 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.interruption import saying
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import PLACES, add_selection
-from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey, utf8
+from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey
 from kafka_log.disk.files import PassedOver, line_of, of_topics
-from kafka_log.disk.log_start import LogStarts
 from kafka_log.disk.replicas import one_of_each
-from kafka_log.disk.tiers import copied_from, with_tiers
 from kafka_log.disk.vanished import read_options
+from kafka_log.report.counted import before_starts
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -30,7 +29,6 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import Batches, SegmentReader
 from kafka_log.tables.selection import Selection
 
-PLACES_SAID = 5
 GOOD, PROBLEMS, COULD_NOT_RUN = 0, 1, 2
 EXIT_CODES = "exit codes: 0 good, 1 problems found, 2 could not run"
 
@@ -62,40 +60,10 @@ def say_passed_over(found: Sequence[PassedOver]) -> None:
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
     """Say on stderr which records are left out because they lie before the start of their log; nothing if there are none."""
-    if not selection.deleted_records and (places := _before_starts(partitions, selection)):
+    if not selection.deleted_records and (places := before_starts(partitions, selection)):
         print_message(
             f"records left out that lie before the start of their log: {places}; --deleted-records takes them in"
         )
-
-
-def say_counted(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Say on stderr which batches are counted although they lie before the start of their log, and which are counted twice; nothing if there are
-    none."""
-    if places := _before_starts(partitions, selection):
-        print_message(
-            f"counted too, though consumers do not get what lies before the start of a log: {places}"
-        )
-    copied = (f"{utf8(p.topic)}-{p.partition} from {base}" for p, base in copied_from(partitions))
-    if places := _listed(copied):
-        print_message(f"counted twice, in tiered storage and in live segments: {places}")
-
-
-def _before_starts(partitions: Sequence[Partition], selection: Selection) -> str:
-    """Return partitions that have records before the start of their log, with these starts; "" if there are none."""
-    starts = LogStarts()
-    return _listed(
-        f"{utf8(p.topic)}-{p.partition} before {start}"
-        for p in with_tiers(partitions)
-        if (start := starts.of(p)) is not None
-        and ((low := selection.of(p.segments).offsets[0]) is None or low < start)
-    )
-
-
-def _listed(found: Iterable[str]) -> str:
-    """Return the first places, and how many more there are."""
-    places = list(found)
-    more = f" and {len(places) - PLACES_SAID} more" if len(places) > PLACES_SAID else ""
-    return f"{', '.join(places[:PLACES_SAID])}{more}"
 
 
 def found(options: argparse.Namespace) -> list[Partition]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_reading, progress_of, say_counted
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_reading, progress_of
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
@@ -100,7 +100,6 @@ def run(options: argparse.Namespace) -> int:
                 return largest_table(found, options.largest, of_whom, asked)
             found = log.found if "partition" in by else log.refuse_copies(log.found)
             stat = Stat(found, by, asked=asked)
-            say_counted(found, asked.selection)
         total = stat.total()
         if not sum(total.column("batches").to_pylist()):
             say_unmatched(options)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
+from kafka_log.report.counted import warn_of_counted
 from kafka_log.report.header_pass import Piece
 from kafka_log.report.stat_asked import Asked, OnProblem, problems_of_end
 from kafka_log.report.stat_columns import (
@@ -78,6 +79,7 @@ class Stat:
             if partition.error is not None:
                 next(p for p in self.places if p.partition is partition).wrong(str(partition.error))
         self._read()
+        warn_of_counted(partitions, asked.selection)
 
     def _read(self) -> None:
         segments = [segment for place in self.places for segment in place.segments]

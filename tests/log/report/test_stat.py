@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import groupby, product
@@ -470,3 +471,17 @@ def test_several_things_to_sum_up_by(capsys: pytest.CaptureFixture[str]) -> None
     expected = capsys.readouterr().out
     assert main(["stat", where, "--by", "topic", "--by", "codec", "--output", "jsonl"]) == 0
     assert capsys.readouterr().out == expected != ""
+
+
+def test_the_api_says_what_it_counts_as_the_command_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = "counted too, though consumers do not get what lies before the start of a log: trimmed-0 before 7"
+    log = LogDirectory(SAMPLES / "kafka-4.x", topics="trimmed")
+    with pytest.warns(UserWarning, match=said):
+        log.stat()
+    assert main(["stat", str(SAMPLES / "kafka-4.x"), "--topic", "trimmed"]) == 0
+    assert capsys.readouterr().err.splitlines() == [f"kafka-log: {said}"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        log.stat(offsets=(7, None))

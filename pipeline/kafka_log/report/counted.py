@@ -1,0 +1,46 @@
+"""What sums of batches count although consumers do not get it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+
+from kafka_log.disk.directory import Partition, utf8
+from kafka_log.disk.log_start import LogStarts
+from kafka_log.disk.tiers import copied_from, with_tiers
+from kafka_log.tables.selection import Selection
+
+PLACES_SAID = 5
+
+
+def warn_of_counted(partitions: Sequence[Partition], selection: Selection) -> None:
+    """Warn which batches are counted although they lie before the start of their log, and which are counted twice."""
+    if places := before_starts(partitions, selection):
+        warnings.warn(
+            f"kafka-log: counted too, though consumers do not get what lies before the start of a log: {places}",
+            stacklevel=2,
+        )
+    copied = (f"{utf8(p.topic)}-{p.partition} from {base}" for p, base in copied_from(partitions))
+    if places := _listed(copied):
+        warnings.warn(
+            f"kafka-log: counted twice, in tiered storage and in live segments: {places}",
+            stacklevel=2,
+        )
+
+
+def before_starts(partitions: Sequence[Partition], selection: Selection) -> str:
+    """Return partitions that have records before the start of their log, with these starts; "" if there are none."""
+    starts = LogStarts()
+    return _listed(
+        f"{utf8(p.topic)}-{p.partition} before {start}"
+        for p in with_tiers(partitions)
+        if (start := starts.of(p)) is not None
+        and ((low := selection.of(p.segments).offsets[0]) is None or low < start)
+    )
+
+
+def _listed(found: Iterable[str]) -> str:
+    """Return the first places, and how many more there are."""
+    places = list(found)
+    more = f" and {len(places) - PLACES_SAID} more" if len(places) > PLACES_SAID else ""
+    return f"{', '.join(places[:PLACES_SAID])}{more}"
