@@ -49,6 +49,7 @@ class BuildTypes(ValueTypes):
             fill.target
             for plans in self.plan.versions.values()
             for around in plans
+            if around.layout.fills  # few have any, and each layout asks all of them
             for fp in around.fields
             for fill in around.layout.fills_of(fp.name, around.version)
             if any(held.name == plan.name for held in self.held(around, fp.field.type))
