@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import yaml
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from codecgen.runtime.checksums import CRCS
 from tests.paths import ROOT
 
 MAGIC = 3
@@ -20,6 +23,8 @@ Fields = list[tuple[str, dict[str, Any]]]
 
 _CHECKSUMS = ("crc32", "crc32c")
 """Those that kernels have."""
+_CRCS = {name: crc.width for name, crc in CRCS.items() if crc.width <= 32}
+"""The width of each that fits the column of a view."""
 
 _BITS = {
     "compression": 3,
@@ -29,6 +34,8 @@ _BITS = {
     "has_delete_horizon": 1,
 }
 _NUMBERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32")
+_MORE_NUMBERS = (*_NUMBERS, "i24", "u24", "u64")
+"""Those that the reference codecs read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +100,13 @@ def add_version(schemas: Path) -> None:
     path.write_text(path.read_text("utf-8").replace("  2: record_batch", cases, 1), "utf-8")
 
 
-def drawn(number: int) -> Format:
-    """Return the version that a seed draws."""
+def drawn(number: int, *, kernels: bool = True) -> Format:
+    """Return the version that a seed draws: one that kernels read, or one of all that the language has."""
     found: list[Format] = []
 
     @seed(number)
     @settings(max_examples=10, database=None, phases=[Phase.generate], derandomize=False)
-    @given(formats())
+    @given(formats(kernels))
     def draw(one: Format) -> None:
         found.append(one)
 
@@ -108,28 +115,32 @@ def drawn(number: int) -> Format:
 
 
 @st.composite
-def formats(draw: st.DrawFn) -> Format:
+def formats(draw: st.DrawFn, kernels: bool) -> Format:
     """Draw a version: header size, checksum, positions of all fields, types, and fields that the others do not have."""
-    return Format(_text(_batch(draw)), _text(_record(draw)))
+    return Format(_text(_batch(draw, kernels)), _text(_record(draw, kernels)))
 
 
 def _text(layout: dict[str, Any]) -> str:
     return yaml.safe_dump(layout, sort_keys=False, width=1000)
 
 
-def _read(name: str) -> dict[str, Any]:
+@cache
+def _parsed(name: str) -> dict[str, Any]:
     text = (ROOT / "schemas" / "records" / f"{name}.yaml").read_text("utf-8")
-    found: dict[str, Any] = yaml.safe_load(text)
-    found.pop("examples", None)
+    found: dict[str, Any] = yaml.safe_load(text.partition("\nexamples:")[0])
     return found
 
 
-def _batch(draw: st.DrawFn) -> dict[str, Any]:
+def _read(name: str) -> dict[str, Any]:
+    return deepcopy(_parsed(name))
+
+
+def _batch(draw: st.DrawFn, kernels: bool) -> dict[str, Any]:
     found = _read("record_batch")
     known: dict[str, dict[str, Any]] = found["fields"]
     known["attributes"] = _attributes(draw, known["attributes"])
     known["record_count"] = {"type": draw(st.sampled_from(["i32", "i16", "u16"])), **_less(known["record_count"])}  # fmt: skip
-    known["crc"] = _checksum(draw)
+    known["crc"] = _checksum(draw, kernels)
     known["records"]["array"] = RECORD
     # The magic byte lies where it lies in all versions, after 16 others.
     eight = ["base_offset", "base_timestamp", "max_timestamp", "producer_id"]
@@ -138,7 +149,7 @@ def _batch(draw: st.DrawFn) -> dict[str, Any]:
     fixed = {"batch_length", "magic", "records", first, second}
     rest: Fields = [(n, f) for n, f in known.items() if n not in fixed]
     rest.append(("topic_epoch", {"type": "i32", "absent": -1, "doc": "Epoch of the topic."}))
-    extra = draw(st.lists(st.sampled_from(_NUMBERS), max_size=3))
+    extra = draw(st.lists(st.sampled_from(_NUMBERS if kernels else _MORE_NUMBERS), max_size=3))
     rest += [(f"more_{i}", {"type": kind, "default": i, "doc": "More."}) for i, kind in enumerate(extra)]  # fmt: skip
     rest = draw(st.permutations(rest))
     if draw(st.booleans()):
@@ -152,7 +163,10 @@ def _batch(draw: st.DrawFn) -> dict[str, Any]:
         del known["max_timestamp"]["default"]  # which takes the base
     known["batch_length"]["measures"] = {"from": draw(st.sampled_from([measured[0], "magic"]))}
     known["batch_length"]["refuse"] = "batch_length < 8"
-    known["crc"]["covers"] = {"from": names[names.index("crc") + 1]}
+    after = names[names.index("crc") + 1]
+    known["crc"]["covers"] = {"from": after}
+    if not kernels and after != "records" and draw(st.booleans()):
+        known["crc"]["covers"] = [{"from": after, "to": after}, {"from": "records"}]
     return found | {"layout": LAYOUT, "fields": dict(fields)}
 
 
@@ -175,7 +189,7 @@ def _attributes(draw: st.DrawFn, known: dict[str, Any]) -> dict[str, Any]:
     return {**known, "bits": f"i{width}", "members": members}
 
 
-def _record(draw: st.DrawFn) -> dict[str, Any]:
+def _record(draw: st.DrawFn, kernels: bool) -> dict[str, Any]:
     found = _read("record")
     known: dict[str, dict[str, Any]] = found["fields"]
     for name in ("key", "value"):
@@ -193,7 +207,7 @@ def _record(draw: st.DrawFn) -> dict[str, Any]:
         fields.insert(at, (f"more_{i}", {"type": kind, "default": i, "doc": "More."}))
     if draw(st.booleans()):
         at = draw(st.sampled_from(range(len(fields))))
-        fields.insert(at, ("sum", {**_checksum(draw), "covers": {"from": fields[at][0]}}))
+        fields.insert(at, ("sum", {**_checksum(draw, kernels), "covers": {"from": fields[at][0]}}))
     found["fields"] = {"length": length, **dict(fields)}
     types = str(found["fields"])
     allowed = ("'varint'" in types or "'varlong'" in types, "'null': -1" in types)
@@ -201,6 +215,10 @@ def _record(draw: st.DrawFn) -> dict[str, Any]:
     return found | {"layout": RECORD}
 
 
-def _checksum(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw the kind of a checksum."""
-    return {"type": "u32", "checksum": draw(st.sampled_from(_CHECKSUMS)), "doc": "Of it."}
+def _checksum(draw: st.DrawFn, kernels: bool) -> dict[str, Any]:
+    """Draw the kind of a checksum, its width, and which of its bits are kept."""
+    name = draw(st.sampled_from(_CHECKSUMS if kernels else sorted(_CRCS)))
+    found = {"type": f"u{_CRCS[name]}", "checksum": name, "doc": "Of it."}
+    if not kernels and draw(st.booleans()):
+        found["mask"] = draw(st.integers(1, (1 << _CRCS[name]) - 1))
+    return found

@@ -241,6 +241,7 @@ def transactional(directory: Path) -> Path:
                 "timestamp": pa.array([TIME] * count, pa.timestamp("ms", "UTC")),
                 "key": [key or b"k"] * count,
                 "value": [b"\0\0\0\0\0\0" if key else b"%d" % producer] * count,
+                "sequence": pa.array(range(-1, 0) if key else range(offset, offset + count), "i4"),
             }
         )
         given = {"is_transactional": True, "is_control": key is not None, "producer_epoch": 0}
@@ -279,7 +280,18 @@ def rows_of(*command: str, code: int = 0) -> list[dict[str, Any]]:
 
 
 PLACES = {
-    *("directory", "path", "position", "size", "ratio", "magic", "magics", "crc", "duration_ms"),
+    *(
+        "directories",
+        "directory",
+        "path",
+        "position",
+        "size",
+        "ratio",
+        "magic",
+        "magics",
+        "crc",
+        "duration_ms",
+    ),
     *("smallest_batch", "mean_batch", "largest_batch", "attributes", "topic_epoch"),
 }
 """What is said of where and how something is written; of columns with ``bytes`` in their names all."""
@@ -299,6 +311,7 @@ QUESTIONS = (
         ["metadata"],
         ["groups"],
         ["groups", "--states"],
+        ["coordinator", "group-classic"],
         ["dump", "--control-records"],
         ["dump", "--batches"],
     ),
@@ -321,10 +334,10 @@ def is_converted(directory: Path) -> Path:
             for end in (".index", ".timeindex"):  # positions are other ones
                 path.with_suffix(end).unlink(missing_ok=True)
     for question in QUESTIONS:
-        wanted = rows_of(question[0], str(sample), *question[1:])
+        wanted = rows_of(*question, str(sample))
         assert wanted, question
         for place in (converted, mixed):
-            found = rows_of(question[0], str(place), *question[1:])
+            found = rows_of(*question, str(place))
             other = [pair for pair in zip(wanted, found, strict=False) if pair[0] != pair[1]]
             assert found == wanted, (question, place, other[:1])
     for place in (converted, mixed):
