@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from tests.laws.keys import Kit, Made, Several
 from tests.laws.layouts import CODECS, Maker
 from tests.laws.names import Names
 from tests.laws.payload_views import PayloadMaker
+from tests.laws.rules import draw_rules
 from tests.laws.seen import ALL_INTEGERS, FIXED, SCALARS, numbers_of
 from tests.laws.text_schemas import TextMaker
 from tests.laws.views import ViewMaker
@@ -174,8 +174,8 @@ class Directory:
         made = maker.layout(d.number(1, 6))
         if d.chance(3):
             self.derived(made)
-        if d.chance(5):
-            self.rules(made)
+        if d.chance(2):
+            draw_rules(d, made, self.kit.made)
         if d.chance(3):
             made.tree["examples"] = []  # filled in when the values are known
         return made
@@ -183,39 +183,6 @@ class Directory:
     def add(self, made: Made) -> None:
         self.kit.made.append(made)
         self.documents.append(("layout", made.tree))
-
-    def rules(self, made: Made) -> None:
-        """What numbers of the layout, and those of elements, have to meet together."""
-        d = self.d
-        out: Tree = {}
-        names = Names(d, {"item", "version"})
-        sides = list(made.numbers)
-        for name, part in self.parts(made):
-            if d.chance(3):
-                out[names.fresh()] = {"about": name, "ascending": f"{name}.{part}"}
-            sides += [f"{end}({name}).{part}" for end in ("first", "last", "max", "min")]
-        for _ in range(d.number(0, 2) if sides else 0):
-            one = d.pick(sides)
-            other = d.pick(sides) if d.chance(2) else str(d.pick((0, 1, -1, 127, 300, 1 << 31)))
-            text = f"{one} {d.pick(('<', '<=', '>', '>=', '!='))} {other}"
-            if d.chance(4):
-                text = f"{text} {d.pick(('and', 'or'))} {d.pick(sides)} >= {d.pick((0, -5))}"
-            if len(set(re.findall(r"\((.*?)\)", text))) < 2:
-                about = d.pick([f for f, spec in made.tree["fields"].items() if "tag" not in spec])
-                out[names.fresh()] = {"about": about, "is": text}
-        if out:
-            made.tree["rules"] = out
-
-    def parts(self, made: Made) -> list[tuple[str, str]]:
-        """The arrays that are there in all versions, each with a number of its elements."""
-        out = []
-        for name, spec in made.tree["fields"].items():
-            if isinstance(spec, dict) and "array" in spec and "versions" not in spec:
-                element = str(spec["array"]).partition("@")[0]
-                found = next((m for m in self.kit.made if m.name == element), None)
-                if found is not None and found.numbers:
-                    out.append((name, self.d.pick(found.numbers)))
-        return out
 
     def derived(self, made: Made) -> None:
         """Values that are worked out from the fields, and from those of elements."""

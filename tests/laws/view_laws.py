@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow import decoder as decoding
 from codecgen.runtime.arrow.decoder import Decoder, Rejected, Rows, choose
+from codecgen.runtime.errors import RuleBroken
 from codecgen.runtime.located_bytes import Limits
 from tests.arrow.rows import unpacked
+from tests.laws import bytes_of
 from tests.laws.codec_laws import samples
 from tests.laws.made import Generated
 from tests.laws.memory import Broken, Memory, TrackedChunk, watched
@@ -39,11 +41,10 @@ def view_laws(
     seen = 0
     for name, tree in made.facts.views.items():
         view = getattr(importlib.import_module(f"{made.package}.arrow.{name}"), name.upper())
-        engines: dict[str, Read] = {}
-        if view.kernels is not None:
-            engines["kernels"] = reader(view, importlib.import_module(view.kernels))
-        if view.numpy is not None:
-            engines["NumPy"] = reader(view, importlib.import_module(view.numpy))
+        modules = {"kernels": view.kernels, "NumPy": view.numpy}
+        loaded = {name: importlib.import_module(m) for name, m in modules.items() if m is not None}
+        engines = {name: reader(view, module) for name, module in loaded.items()}
+        strict = {name: reader(view, module, rules=True) for name, module in loaded.items()}
         reference = Reference(made.facts, tree, package, LIMITS)
         for _ in range(chunks):
             parts = [part for part in entries(made, tree, r) if part]
@@ -57,6 +58,11 @@ def view_laws(
             row_functions(made, name, data, expected, LIMITS)
             names = columns(tree, r)
             seen += agree(tree, name, engines, data, expected, names, r.random() < 0.3)
+            bad_entries = unruly(made, tree, r)
+            if bad_entries:
+                agree(tree, name, strict, data, expected, names, False)
+            for bad in bad_entries:
+                refuse(name, strict, bad, reference, names)
             for bad in mutated(parts[-1], r, mutants) if parts else ():
                 some = b"".join(parts[:-1][-1:]) + bad
                 agree(tree, name, engines, some, list(reference.entries(some)), names, True)
@@ -82,14 +88,56 @@ def entries(made: Generated, tree: Tree, r: random.Random) -> list[bytes]:
     return out
 
 
-def reader(view: Any, kernels: Any) -> Read:
+def unruly(made: Generated, tree: Tree, r: random.Random) -> list[bytes]:
+    """Return entries of a view that are as the YAML says, but for a rule that they break."""
+    out: list[bytes] = []
+    for name, version in layouts_of(made, tree):
+        if "rules" not in made.facts.layouts[name]:
+            continue
+        for full, data in samples(made, name, version, r, 4):
+            try:
+                bytes_of.built(made.facts, name, version, full) if data is None else None
+            except bytes_of.Unruly as broken:
+                out.append(broken.data)
+            except bytes_of.Unfit:
+                continue
+    return out
+
+
+def layouts_of(made: Generated, tree: Tree) -> list[tuple[str, int | None]]:
+    """Return the layouts that the entries of a view have, each in one of its versions."""
+    choice = made.facts.choices.get(tree["of"])
+    out = []
+    for case in [tree["of"]] if choice is None else list(choice["cases"].values()):
+        name, _, version = case.partition("@")
+        out.append((name, int(version) if version else made.facts.versions(name)[-1]))
+    return out
+
+
+def refuse(
+    name: str, engines: dict[str, Read], data: bytes, reference: Reference, names: list[str]
+) -> None:
+    """Strict engines reject an entry that breaks a rule. Raises Broken."""
+    [entry, *_] = reference.entries(data)
+    if entry.header_only:
+        return
+    if not isinstance(entry.error, RuleBroken):
+        raise Broken(
+            f"the reference codecs read {data.hex()} of {name}, which breaks a rule, with {entry.error}"
+        )
+    for engine, read in engines.items():
+        if not read(data, names, False)[1]:
+            raise Broken(f"{engine} of {name} takes {data.hex()}: {entry.error}")
+
+
+def reader(view: Any, kernels: Any, *, rules: bool = False) -> Read:
     """Reads bytes by the kernels of a view, or by its NumPy readers."""
 
     def read(
         data: bytes, names: list[str] | None, full_check: bool
     ) -> tuple[list[Row], list[Rejected]]:
         with tight():
-            return _read(view, kernels, data, names, full_check)
+            return _read(view, kernels, data, names, full_check, rules)
 
     return read
 
@@ -108,7 +156,12 @@ def tight() -> Iterator[None]:
 
 
 def _read(
-    view: Any, kernels: Any, data: bytes, names: list[str] | None, full_check: bool
+    view: Any,
+    kernels: Any,
+    data: bytes,
+    names: list[str] | None,
+    full_check: bool,
+    rules: bool,
 ) -> tuple[list[Row], list[Rejected]]:
     memory = Memory()
     decoder = Decoder(
@@ -116,6 +169,7 @@ def _read(
         choose(view, names),
         limits=LIMITS,
         full_check=full_check,
+        rules=rules,
         kernels=as_module(kernels),
         allocate=memory.allocate,
     )

@@ -11,6 +11,7 @@ from tests.laws.draws import Draw
 from tests.laws.keys import Kit, Made
 from tests.laws.layouts import Maker
 from tests.laws.names import Names, column_allowed
+from tests.laws.rules import draw_rules
 from tests.laws.seen import SCALARS, seen_of
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
 
@@ -200,6 +201,8 @@ class ViewMaker:
         if element is not None:
             array = self.array(maker, element)
         made = maker.finish()
+        if d.chance(3):
+            draw_rules(d, made, self.kit.made)
         made.tree["endian"] = self.endian
         made.open = False
         self.kit.made.append(made)
