@@ -64,7 +64,10 @@ class _HeldFile(RemoteFile):
                 held = self._whole(0, self.size, self._fetch(0, self.size))
         if held is not None and held.start <= position < held.end:
             self._block = held
-        else:
+        elif position:
             super()._at(position, wanted)
+        else:
+            super()._at(position, BLOCK)
+            self._step = BLOCK  # whoever begins at the first byte walks over all of the file
         self._blocks.keep(self, self._block)
         return self._block

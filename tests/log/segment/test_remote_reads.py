@@ -147,6 +147,16 @@ def test_any_reads_give_what_is_there(data: st.DataObject) -> None:
             assert found == content[place : place + count]
 
 
+def test_a_walk_takes_whole_blocks() -> None:
+    content = random.Random(3).randbytes(2 * BLOCK + 5)
+    with counted() as store:
+        store().pipe("/f", content)
+        with HeldPath(RemotePath("counted://f"), HeldBlocks()).open(buffering=0) as file:
+            found = b"".join(iter(lambda: file.read(1 << 16), b""))
+        assert found == content
+        assert [end - start for _, start, end in store.read] == [BLOCK, BLOCK, 5]
+
+
 # ---------------------------------------------------------------- transactions
 
 
