@@ -24,7 +24,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url
-from kafka_log.segment.versions import VERSIONS
 from kafka_log.write.encoding import CODECS
 from kafka_log.write.log_format import TIMESTAMP_TYPES, FormatError, LogFormat
 from pyspark_kafka_log.options import OptionError
@@ -115,10 +114,6 @@ def _value(option: str, value: str) -> str | int:
                 return one
         raise OptionError(option, f"one of {', '.join(choices)} is expected, not {value!r}")
     try:
-        number = int(value)
+        return int(value)
     except ValueError:
         raise OptionError(option, f"a number is expected, not {value!r}") from None
-    if name == "magic" and number not in VERSIONS:
-        listed = ", ".join(map(str, VERSIONS))
-        raise OptionError(option, f"one of {listed} is expected, not {value!r}")
-    return number
