@@ -98,7 +98,7 @@ T = 1700000000000
 PRODUCER = {"producer_id": 0, "producer_epoch": 0, "base_sequence": 0}
 CONTROL = {"is_control": True}
 LOG = {"timestamp_type": "log_append_time"}
-AT_THEIR_BOUNDS: list[tuple[str | None, dict[str, Any], list[dict[str, int]]]] = [
+AT_THEIR_EDGES: list[tuple[str | None, dict[str, Any], list[dict[str, int]]]] = [
     (None, {**PRODUCER, "attributes": {"is_transactional": True}}, [{}]),
     (None, PRODUCER, [{}, {}]),
     ("producer_of_transaction", {"attributes": {"is_transactional": True}}, [{}]),
@@ -135,9 +135,9 @@ AT_THEIR_BOUNDS: list[tuple[str | None, dict[str, Any], list[dict[str, int]]]] =
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", range(len(AT_THEIR_BOUNDS)))
-def test_rules_at_their_bounds(case: int) -> None:
-    rule, fields, records = AT_THEIR_BOUNDS[case]
+@pytest.mark.parametrize("case", range(len(AT_THEIR_EDGES)))
+def test_rules_at_their_edges(case: int) -> None:
+    rule, fields, records = AT_THEIR_EDGES[case]
     batch = {**fields, "records": records}
     if rule is None:
         RECORD_BATCH.parse(RECORD_BATCH.build(batch))
@@ -148,9 +148,9 @@ def test_rules_at_their_bounds(case: int) -> None:
         RECORD_BATCH.parse(RECORD_BATCH.build(batch, strict=False))
 
 
-def test_each_rule_has_a_case_at_its_bounds() -> None:
+def test_each_rule_has_a_case_at_its_edge() -> None:
     rules = {rule.name for rule in RECORD_BATCH.related.rules}
-    assert {rule for rule, *_ in AT_THEIR_BOUNDS if rule} == rules
+    assert {rule for rule, *_ in AT_THEIR_EDGES if rule} == rules
 
 
 @cache
