@@ -45,6 +45,40 @@ def test_shares(partitions: dict[tuple[str, int], tuple[int, int]], most: int) -
     assert taken == sum(left.values()) or taken >= min(most, sum(left.values())) - 2 * len(left)
 
 
+@pytest.mark.parametrize(
+    ("most", "left", "taken"),
+    [
+        (6, [1, 0, 5], [1, 0, 5]),
+        (3, [10, 10, 10], [1, 1, 1]),
+        (10, [10, 30], [2, 7]),  # 2.5 and 7.5
+        (5, [1, 99], [1, 4]),  # none starves: 0.05, and 4.95
+        (3, [10, 10], [1, 1]),  # 1.5
+        (1, [10, 10], [1, 1]),
+        (4, [-3, 8], [0, 4]),
+        (100, [10, 20], [10, 20]),
+    ],
+)
+def test_shares_are_those_of_the_kafka_source(most: int, left: list[int], taken: list[int]) -> None:
+    """A share of less than one offset is one, and any other is rounded down; what lies behind its start is no size."""
+    start = {("t", i): 100 for i in range(len(left))}
+    end = {("t", i): 100 + size for i, size in enumerate(left)}
+    expected = {
+        key: 100 + n if n or end[key] >= 100 else end[key]
+        for key, n in zip(start, taken, strict=True)
+    }
+    assert cut(most, start, end) == expected
+
+
+def test_offsets_of_new_partitions_count_and_those_that_are_gone_do_not() -> None:
+    pace = Pace(Limits(least=10, delay_ms=100))
+    assert not pace.waits(0, {}, {})
+    known, new = ("t", 0), ("t", 1)
+    assert pace.waits(1, {known: 50}, {known: 50, new: 9})
+    assert pace.waits(2, {known: 50}, {known: 30, new: 9})
+    assert not pace.waits(3, {known: 50}, {known: 30, new: 10})
+    assert Pace(Limits()).waits(4, {known: 0}, {known: 0}) is False
+
+
 def test_a_least_number_is_waited_for() -> None:
     key = ("t", 0)
     pace = Pace(Limits(least=10, delay_ms=100))
