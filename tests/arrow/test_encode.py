@@ -285,7 +285,7 @@ def test_offsets_that_do_not_ascend_are_no_segment(
         ("producer_id", {"is_transactional": True}, "producer_of_transaction"),
         ("producer_epoch", {"producer_id": 7, "sequence": 0}, "epoch_of_producer"),
         ("sequence", {"producer_id": 7, "producer_epoch": 0}, "sequence_of_producer"),
-        ("offset", {"base_offset": 8}, "offsets_of_count"),
+        ("offset", {"base_offset": 8}, "last_offset_from_base"),
     ],
 )
 def test_a_row_that_breaks_a_rule_alone_is_refused(

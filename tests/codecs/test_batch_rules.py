@@ -71,7 +71,9 @@ def broken_rules(batch: dict[str, Any]) -> set[str]:
         out.add("epoch_of_producer")
     if has_producer and batch["base_sequence"] < 0 and not bits["is_control"]:
         out.add("sequence_of_producer")
-    if batch["last_offset_delta"] < max(len(records) - 1, 0):
+    if batch["last_offset_delta"] < 0:
+        out.add("last_offset_from_base")
+    if batch["last_offset_delta"] < len(records) - 1:
         out.add("offsets_of_count")
     if batch["base_offset"] + max(batch["last_offset_delta"], 0) >= NONE:
         out.add("last_offset_in_range")
@@ -109,7 +111,7 @@ AT_THEIR_EDGES: list[tuple[str | None, dict[str, Any], list[dict[str, int]]]] = 
     ("sequence_of_producer", {**PRODUCER, "base_sequence": -1}, [{}]),
     (None, {"producer_epoch": 0, "base_sequence": -1}, [{}]),
     (None, {**PRODUCER, "base_sequence": -1, "attributes": CONTROL}, [{}]),
-    ("offsets_of_count", {"last_offset_delta": -1}, []),
+    ("last_offset_from_base", {"last_offset_delta": -1}, []),
     (None, {"last_offset_delta": 0}, []),
     ("offsets_of_count", {"last_offset_delta": 0}, [{}, {}]),
     (None, {"base_offset": 5}, [{}]),

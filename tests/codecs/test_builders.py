@@ -109,7 +109,7 @@ def test_offsets_beyond_64_bits_are_refused() -> None:
     for first in (most, most - 1):
         with pytest.raises(BuildError, match="breaks the rule last_offset_in_range"):
             built({}, {}, {}, base_offset=first)
-    with pytest.raises(BuildError, match="breaks the rule offsets_of_count"):
+    with pytest.raises(BuildError, match="breaks the rule last_offset_from_base"):
         built(last_offset_delta=-1)
     assert built(last_offset_delta=0).record_count == 0
 

@@ -1490,37 +1490,40 @@ def plan_record_batch_records(
         max_item_timestamp_delta = max(max_item_timestamp_delta, item_timestamp_delta)
         if row == start:
             max_item_timestamp_delta = item_timestamp_delta
-        if entry_last_offset_delta < 0 or entry_last_offset_delta < wrap_64(row - start + 1 - 1):
-            blamed = 32  # offset, rule offsets_of_count
+        if entry_last_offset_delta < 0:
+            blamed = 32  # offset, rule last_offset_from_base
+            break
+        if entry_last_offset_delta < wrap_64(row - start + 1 - 1):
+            blamed = 33  # offset, rule offsets_of_count
             break
         if entry_base_offset > wrap_64(9223372036854775807 - entry_last_offset_delta):
-            blamed = 33  # offset, rule last_offset_in_range
+            blamed = 34  # offset, rule last_offset_in_range
             break
         if entry_attributes >> 5 & 1 and entry_producer_id >= 0 and row - start + 1 > 1:
-            blamed = 34  # is_control, rule one_marker
+            blamed = 35  # is_control, rule one_marker
             break
         if row > start and item_offset_delta <= before_last_offset_delta:
-            blamed = 35  # offset, rule offsets_ascend
+            blamed = 36  # offset, rule offsets_ascend
             break
         if first_offset_delta < 0:
-            blamed = 36  # offset, rule offsets_from_base
+            blamed = 37  # offset, rule offsets_from_base
             break
         if last_offset_delta > entry_last_offset_delta:
-            blamed = 37  # offset, rule offsets_to_last
+            blamed = 38  # offset, rule offsets_to_last
             break
         if (
             (entry_attributes >> 3 & 1) != 1
             and entry_max_timestamp != -1
             and entry_max_timestamp != wrap_64(entry_base_timestamp + max_item_timestamp_delta)
         ):
-            blamed = 38  # timestamp, rule largest_timestamp
+            blamed = 39  # timestamp, rule largest_timestamp
             break
         if (
             (entry_attributes >> 3 & 1) != 1
             and entry_max_timestamp == -1
             and wrap_64(entry_base_timestamp + max_item_timestamp_delta) >= 0
         ):
-            blamed = 39  # timestamp, rule no_timestamp
+            blamed = 40  # timestamp, rule no_timestamp
             break
         if offset_given and wrap_64(entry_base_offset + item_offset_delta) != row_offset:
             blamed = 21  # offset

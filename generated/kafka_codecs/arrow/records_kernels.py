@@ -1314,7 +1314,9 @@ def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) ->
             return fail(row, 16, p)  # producer_epoch
         if entry_producer_id >= 0 and not entry_attributes >> 5 & 1 and entry_base_sequence < 0:
             return fail(row, 17, p)  # base_sequence
-        if entry_last_offset_delta < 0 or entry_last_offset_delta < wrap_64(entry_record_count - 1):
+        if entry_last_offset_delta < 0:
+            return fail(row, 18, p)  # last_offset_delta
+        if entry_last_offset_delta < wrap_64(entry_record_count - 1):
             return fail(row, 18, p)  # last_offset_delta
         if entry_base_offset > wrap_64(9223372036854775807 - entry_last_offset_delta):
             return fail(row, 18, p)  # last_offset_delta

@@ -365,13 +365,14 @@ def sequence_of_producer_in_record_batch(row: Any) -> Vector:
     )
 
 
+def last_offset_from_base_in_record_batch(row: Any) -> Vector:
+    """The last offset is not below the base offset, also when compaction removed all records."""
+    return row.entry.last_offset_delta >= 0
+
+
 def offsets_of_count_in_record_batch(row: Any) -> Vector:
-    """Each record has an offset of its own. A batch keeps its last offset when compaction removes
-    all of its records.
-    """
-    return (row.entry.last_offset_delta >= 0) & (
-        row.entry.last_offset_delta >= row.entry.record_count - 1
-    )
+    """Each record has an offset of its own."""
+    return row.entry.last_offset_delta >= row.entry.record_count - 1
 
 
 def last_offset_in_range_in_record_batch(row: Any) -> Vector:
@@ -425,6 +426,7 @@ ROWS_RECORD_BATCH_RECORDS = Case(
         producer_of_transaction_in_record_batch,
         epoch_of_producer_in_record_batch,
         sequence_of_producer_in_record_batch,
+        last_offset_from_base_in_record_batch,
         offsets_of_count_in_record_batch,
         last_offset_in_range_in_record_batch,
         one_marker_in_record_batch,

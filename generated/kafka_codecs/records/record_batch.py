@@ -143,7 +143,7 @@ RecordBatch = RECORD_BATCH.parsed_class
 def last_offset(record_batch: Container) -> int:
     """Offset of the last record that the batch ever held.
 
-    int64; sums wrap. From records/record_batch.yaml:124.
+    int64; sums wrap. From records/record_batch.yaml:128.
     """
     return wrap(record_batch.base_offset + record_batch.last_offset_delta, 64)
 
@@ -151,7 +151,7 @@ def last_offset(record_batch: Container) -> int:
 def next_offset(record_batch: Container) -> int:
     """Offset that follows the batch.
 
-    int64; sums wrap. From records/record_batch.yaml:125.
+    int64; sums wrap. From records/record_batch.yaml:129.
     """
     return wrap(record_batch.base_offset + record_batch.last_offset_delta + 1, 64)
 
@@ -159,7 +159,7 @@ def next_offset(record_batch: Container) -> int:
 def last_sequence(record_batch: Container) -> int:
     """Sequence number of the last record. Sequence numbers wrap from 2147483647 to 0.
 
-    int32; sums wrap. From records/record_batch.yaml:126.
+    int32; sums wrap. From records/record_batch.yaml:130.
     """
     if record_batch.base_sequence == -1:
         return -1
@@ -173,7 +173,7 @@ def last_sequence(record_batch: Container) -> int:
 def delete_horizon(record_batch: Container) -> int | None:
     """When tombstones and aborted transactions' markers may be removed.
 
-    int64, in ms; sums wrap. From records/record_batch.yaml:134.
+    int64, in ms; sums wrap. From records/record_batch.yaml:138.
     """
     if record_batch.attributes.has_delete_horizon:
         return record_batch.base_timestamp
@@ -183,7 +183,7 @@ def delete_horizon(record_batch: Container) -> int | None:
 def records_offset(record_batch: Container, item: Container) -> int:
     """Offset of a record.
 
-    int64; sums wrap. From records/record_batch.yaml:141.
+    int64; sums wrap. From records/record_batch.yaml:145.
     """
     return wrap(record_batch.base_offset + item.offset_delta, 64)
 
@@ -191,7 +191,7 @@ def records_offset(record_batch: Container, item: Container) -> int:
 def records_timestamp(record_batch: Container, item: Container) -> int:
     """Timestamp of a record: its own, or the time of the append for the whole batch.
 
-    int64, in ms; sums wrap. From records/record_batch.yaml:142.
+    int64, in ms; sums wrap. From records/record_batch.yaml:146.
     """
     if record_batch.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
         return record_batch.max_timestamp
@@ -201,7 +201,7 @@ def records_timestamp(record_batch: Container, item: Container) -> int:
 def records_sequence(record_batch: Container, item: Container) -> int:
     """Sequence number of a record.
 
-    int32; sums wrap. From records/record_batch.yaml:149.
+    int32; sums wrap. From records/record_batch.yaml:153.
     """
     if record_batch.base_sequence < 0:
         return -1
@@ -251,21 +251,26 @@ RECORD_BATCH.requires(
         ),
     ),
     LayoutRule(
+        "last_offset_from_base",
+        "last_offset_delta",
+        "last_offset_delta >= 0",
+        line=81,
+        doc="The last offset is not below the base offset, also when compaction removed all records.",
+        holds=lambda this: this.last_offset_delta >= 0,
+    ),
+    LayoutRule(
         "offsets_of_count",
         "last_offset_delta",
-        "last_offset_delta >= 0 and last_offset_delta >= record_count - 1",
-        line=81,
-        doc="Each record has an offset of its own. A batch keeps its last offset when compaction removes all of its records.",
-        holds=lambda this: (
-            this.last_offset_delta >= 0
-            and this.last_offset_delta >= wrap(this.record_count - 1, 64)
-        ),
+        "last_offset_delta >= record_count - 1",
+        line=85,
+        doc="Each record has an offset of its own.",
+        holds=lambda this: this.last_offset_delta >= wrap(this.record_count - 1, 64),
     ),
     LayoutRule(
         "last_offset_in_range",
         "last_offset_delta",
         "base_offset <= 9223372036854775807 - last_offset_delta",
-        line=85,
+        line=89,
         doc="The last offset is at most the largest 64-bit number.",
         holds=lambda this: this.base_offset <= wrap(9223372036854775807 - this.last_offset_delta, 64),
     ),
@@ -273,7 +278,7 @@ RECORD_BATCH.requires(
         "one_marker",
         "record_count",
         "not attributes.is_control or producer_id < 0 or record_count <= 1",
-        line=89,
+        line=93,
         doc="A control batch of a producer holds one record.",
         holds=lambda this: (
             not this.attributes.is_control
@@ -285,7 +290,7 @@ RECORD_BATCH.requires(
         "offsets_ascend",
         "records",
         "records.offset_delta ascends",
-        line=93,
+        line=97,
         doc="Offsets ascend from record to record.",
         ascending="offset_delta",
         array="records",
@@ -294,7 +299,7 @@ RECORD_BATCH.requires(
         "offsets_from_base",
         "records",
         "first(records).offset_delta >= 0",
-        line=97,
+        line=101,
         doc="No record has an offset below the base offset.",
         holds=lambda this: end_of(this.records, 0, "offset_delta") >= 0,
         array="records",
@@ -303,7 +308,7 @@ RECORD_BATCH.requires(
         "offsets_to_last",
         "records",
         "last(records).offset_delta <= last_offset_delta",
-        line=101,
+        line=105,
         doc="No record has an offset above the last one.",
         holds=lambda this: end_of(this.records, -1, "offset_delta") <= this.last_offset_delta,
         array="records",
@@ -312,7 +317,7 @@ RECORD_BATCH.requires(
         "largest_timestamp",
         "max_timestamp",
         "attributes.timestamp_type == log_append_time or max_timestamp == -1 or max_timestamp == base_timestamp + max(records).timestamp_delta",
-        line=105,
+        line=109,
         doc="The maximum timestamp is the largest one of the records.",
         holds=lambda this: (
             this.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME
@@ -325,7 +330,7 @@ RECORD_BATCH.requires(
         "no_timestamp",
         "max_timestamp",
         "attributes.timestamp_type == log_append_time or max_timestamp != -1 or base_timestamp + max(records).timestamp_delta < 0",
-        line=111,
+        line=115,
         doc="The maximum timestamp is -1 only if no record has a timestamp.",
         holds=lambda this: (
             this.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME
