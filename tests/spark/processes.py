@@ -14,6 +14,8 @@ from pathlib import Path
 from tests.paths import ROOT
 
 POLL_S = 0.02
+WORKER = "pyspark_kafka_log.connector.worker"
+"""The module that workers of the connector run, and their daemons."""
 
 
 def environment() -> dict[str, str]:

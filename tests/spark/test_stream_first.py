@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.spark.logs import batch, build, numbered, write
-from tests.spark.processes import below, command, until
+from tests.spark.processes import WORKER, below, command, until
 
 pytestmark = pytest.mark.spark
 
@@ -134,8 +134,11 @@ def test_initial_offsets_lie_where_sparks_kafka_source_has_them(
 
 
 def workers() -> set[int]:
-    """The Python workers of Spark's pool that run the connector, and their daemons."""
-    return {pid for pid in below(os.getpid()) if "pyspark.daemon" in command(pid)}
+    """The Python workers that run the connector, and their daemons.
+
+    Workers of functions are none of these: Spark fails the next query that takes a worker whose daemon was killed.
+    """
+    return {pid for pid in below(os.getpid()) if WORKER in command(pid)}
 
 
 @pytest.mark.slow

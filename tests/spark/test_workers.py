@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark_kafka_log.connector.worker import first_rows
 
 from .logs import flipped, numbered, write
-from .processes import below, command, parents, until
+from .processes import WORKER, below, command, parents, until
 from .test_source import column, load
 from .threads import stacks
 
@@ -24,7 +24,6 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for them in /proc"),
 ]
-MODULE = "pyspark_kafka_log.connector.worker"
 BATCHES, RECORDS = 40, 10
 
 
@@ -44,7 +43,7 @@ def large(directory: Path) -> Path:
 def workers() -> set[int]:
     """The processes that answer; not the daemon that forks them."""
     tree = parents()
-    answer = {pid for pid in below(os.getpid()) if MODULE in command(pid)}
+    answer = {pid for pid in below(os.getpid()) if WORKER in command(pid)}
     return {pid for pid in answer if tree.get(pid) in answer}
 
 
