@@ -30,6 +30,7 @@ def record_batches(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def messages(draw: st.DrawFn) -> bytes:
+    """Messages and wrappers that meet the rules of their layouts."""
     version = draw(st.integers(0, 1))
     layout = (MESSAGE_V0, MESSAGE_V1)[version]
     codecs = [Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
@@ -47,9 +48,10 @@ def messages(draw: st.DrawFn) -> bytes:
 
     if draw(st.booleans()):
         return layout.build(plain(draw(I64)))
-    inner = [plain(draw(SMALL | I64)) for _ in range(draw(st.integers(1, 6)))]
-    least = inner[-1]["offset"] if version else -(1 << 63)  # lower ones are refused, but for 0
-    offsets = st.just(0) | st.integers(least, (1 << 63) - 1)
+    drawn = draw(st.lists(SMALL | I64, min_size=1, max_size=6, unique=True))
+    inner = [plain(offset) for offset in sorted(drawn)]
+    last = max(drawn)  # a wrapper of version 1 may have 0 or a larger offset
+    offsets = st.just(0) | st.integers(last, (1 << 63) - 1) if version else st.just(last)
     wrapper = one(draw(offsets), draw(st.sampled_from(codecs)))
     return layout.build(wrapper | {"key": None, "messages": inner})
 

@@ -47,7 +47,6 @@ KERNELS = [
     ("m: {type: u8, measures: {from: x, to: x}, when: n == 1}, x: {array: pair, until: end}", "m: {type: u8, measures: {from: x, to: x}, when: n == 1}, x: {bytes: rest}", NUMBER, TAIL, '"m" is a length that may be left out'),
     ("s: {type: u32, checksum: crc32c, covers: {from: x}, when: n == 1}, x: u8", "s: {type: u32, checksum: crc32c, covers: {from: x}}, x: u8", NUMBER, TAIL, '"s" is a checksum that may be left out'),
     ("x: {string: u8}, y: {string: u8}", "x: {string: u8}, y: {string: u8}", "c: {type: string}, d: {type: string}", "columns: {c: x, d: x}", '"x" is two columns of the same field'),
-    ("x: {string: u8}", "x: u8", NUMBER + ", d: {type: string}", "header_only: true, columns: {c: n, d: x}", '"x" is in a view of heads, but at no fixed place'),
     ("x: {bytes: u8}, y: {bytes: u8}", "x: {bytes: u8}, y: {bytes: u8}", "c: {type: binary}", "columns: {c: if n == 1 then x else y}", '"x" is one of several fields that a column may show, by a condition'),
     ("y: {bytes: u8}, x: {array: pair, count: u8}", "y: {bytes: u8}, x: {array: pair, count: u8}", "c: {type: binary}", "each: x, columns: {c: y}", '"y" is bytes, a struct or a list that are no field of the row'),
 ]  # fmt: skip
