@@ -13,9 +13,12 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from codecgen.runtime.editing import edit
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.located_bytes import Source
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.columns.records import RECORDS
+from kafka_codecs.rows.batches import BATCHES
 from kafka_log.disk.directory import Segment
 from kafka_log.segment.batch_headers import Columns, Entry
 from kafka_log.segment.columnar import Scanner
@@ -24,7 +27,7 @@ from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
-from kafka_log.segment.versions import absent, version_of
+from kafka_log.segment.versions import absent, columns_from, field_of, version_of
 from kafka_log.write.contents import Contents
 from kafka_log.write.encoding import encode
 from kafka_log.write.output_files import OutputFile, open_output
@@ -51,8 +54,12 @@ NO_PRODUCER = {
 }
 """Columns of records that belong to no transaction."""
 
+_IN_HEADER = {"sequence": "base_sequence"}
+"""Columns of headers for columns of records that have another name."""
+
 _TOLD = ("position", "crc_ok")
 _COLUMNS = [*(column.name for column in RECORDS.columns), "crc_ok"]
+_OF_HEADER = [name for name in BATCHES.columns if name not in ("crc", "position", "size")]
 
 
 class LogWriter:
@@ -210,8 +217,8 @@ def write_batches(
     constants: dict[str, Any],
 ) -> list[Anew]:
     """Write the batches of a segment that are ``taken``. Those that are good are copied, but for those that are to be ``rewritten`` with
-    ``constants`` in the place of columns, and those that are to be ``emptied``: batches without records have their offsets. Of those that are not good the records are written without those whose checksum is wrong,
-    unless ``keep_damaged``.
+    ``constants`` in their header, and those that are to be ``emptied``: batches without records have their offsets. Of those that are not good the records are written without those whose checksum is wrong,
+    unless ``keep_damaged``, with ``constants`` in the place of columns.
 
     The segment is called ``name``, or after the first offset that is written in it where that is None. What was written is read again.
     Raises OSError; CodecError where it does not say the same.
@@ -219,27 +226,34 @@ def write_batches(
     anew: list[Anew] = []
     copied: list[tuple[_Run, Written]] = []
     encoded: list[tuple[_Run, Written]] = []
-    rows = Rows(found.segment) if found.troubles or bool(rewritten.any()) else None
+    headers = found.headers
+    changes = {
+        magic: _HeaderChanges(version_of(magic), constants, str(found.segment.path))
+        for magic in np.unique(headers.magic[rewritten]).tolist()
+    }
+    rows = Rows(found.segment) if found.troubles else None
     with open_segment(found.segment.path) as file:
         for run in _runs(found, taken, rewritten, emptied, name):
             if run.base is not None:
                 log.begin(run.base)
             start = log.size
             if run.kind == _EMPTY:
-                log.write(_emptied(found.headers, run.batches))
+                log.write(_emptied(headers, run.batches))
                 continue
             if run.kind == _COPY:
                 log.copy(file, run.start, run.end)
                 copied.append((run, Written(log.segments[-1][0], start, log.size)))
                 continue
-            assert rows is not None
-            given = rows.of(found.headers.position[list(run.batches)])
             if run.kind == _REWRITE:
-                for piece in _encoded(given, constants):
-                    log.write(piece)
+                for i in run.batches:
+                    position, size = int(headers.position[i]), int(headers.size[i])
+                    data = read_exactly(file, position, size)
+                    log.write(changes[int(headers.magic[i])].apply(data, position))
             else:
+                assert rows is not None
                 (index,) = run.batches
-                version = {"magic": version_of(int(found.headers.magic[index]))}
+                given = rows.of(headers.position[[index]])
+                version = {"magic": version_of(int(headers.magic[index]))}
                 anew.append(_write_anew(log, index, list(given), keep_damaged, constants | version))
             if log.size > start:
                 encoded.append((run, Written(log.segments[-1][0], start, log.size)))
@@ -247,7 +261,7 @@ def write_batches(
         raise OSError(f"{found.segment.path}: what is written of it is too large for a segment")
     log.flush()
     for run, written in copied:
-        compare_bytes(found.segment.path, found.headers, [written], start=run.start, stop=run.end)
+        compare_bytes(found.segment.path, headers, [written], start=run.start, stop=run.end)
     if encoded:
         _compare_encoded(found, encoded, keep_damaged=keep_damaged, constants=constants)
     return anew
@@ -310,6 +324,33 @@ def _encoded(given: Iterator[pa.RecordBatch], constants: dict[str, Any]) -> Iter
     batches = (rows.select(columns) for rows in chain([first], given))
     stream = pa.RecordBatchReader.from_batches(first.select(columns).schema, batches)
     return encode(stream, batch_bytes=BATCH_BYTES, **constants)
+
+
+class _HeaderChanges:
+    """Other values in the headers of batches of one version. All else stays: where a batch ends, and how its records are compressed."""
+
+    def __init__(self, version: int, constants: dict[str, Any], file: str) -> None:
+        self._values = {
+            _IN_HEADER.get(column, column): value for column, value in constants.items()
+        }
+        self._changes = {field_of(version, column): v for column, v in self._values.items()}
+        paths = {whole for path in self._changes for whole in (path, path.partition(".")[0])}
+        computed = {n for path in paths for n in columns_from(version, path)}
+        self._names = [n for n in _OF_HEADER if n in self._values or n not in computed]
+        self._columns = Columns(self._names, file)
+        self._file = file
+
+    def apply(self, data: bytes, position: int) -> bytes:
+        """Return the batch of ``data``, which lies at a ``position``, with the values. Raises CodecError if its header does not say them."""
+        entry = Entry(position, frame_of(data, position, self._file), data)
+        source = Source(data, self._columns.session, origin=position)
+        out = edit(entry.frame.layout, source, self._changes)
+        before, after = self._columns.of(entry), self._columns.of(entry._replace(data=out))
+        wanted = tuple(map(self._values.get, self._names, before))
+        if len(out) != len(data) or after != wanted:
+            reason = "the batch cannot be written without its producer: its header says other things then"
+            raise WrittenError(reason, source.where(0))
+        return out
 
 
 def _emptied(headers: Headers, batches: range | list[int]) -> bytes:

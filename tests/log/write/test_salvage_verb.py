@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_codecs import PRODUCER_SNAPSHOT
+from kafka_codecs import PRODUCER_SNAPSHOT, RECORD_BATCH
 from kafka_log import LogDirectory, SegmentReader, discover
 from kafka_log.cli import main
 from kafka_log.disk.directory import DirectoryError
@@ -221,6 +221,28 @@ def test_what_flatten_leaves_out_is_no_gap(tmp_path: Path) -> None:
         table = LogDirectory(made.directory).salvage(out, flatten=True)
         assert said(table, "left out")
         assert problems(out) == []
+
+
+def test_flattened_batches_end_where_they_did(tmp_path: Path) -> None:
+    """Compaction removes records, and leaves batches without records for the sake of their producers: a log may end with these."""
+
+    def build(first: int, last: int, *offsets: int) -> bytes:
+        records = [{"offset_delta": offset - first, "value": b"v" * 99} for offset in offsets]
+        fields = {"base_offset": first, "last_offset_delta": last - first, "records": records}
+        whose = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+        return RECORD_BATCH.build({**fields, **whose, "attributes": {"compression": "gzip"}})
+
+    source = put(tmp_path / "t-0", (0, build(0, 3, 0, 2) + batch(4)), (9, build(9, 11)))
+    LogDirectory(source).salvage(tmp_path / "out", flatten=True)
+    before, made = (
+        [b for (found,) in [discover(path)] for s in found.segments for b in SegmentReader(s.path)]
+        for path in (source, tmp_path / "out")
+    )
+    assert [(b.base_offset, b.last_offset, b.size) for b in made] == [
+        (b.base_offset, b.last_offset, b.size) for b in before
+    ]
+    assert {(b.producer_id, b.producer_epoch, b.base_sequence) for b in made} == {(-1, -1, -1)}
+    assert [row[:6] for row in rows(tmp_path / "out")] == [row[:6] for row in rows(source)]
 
 
 @pytest.mark.slow
