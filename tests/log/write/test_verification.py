@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from kafka_log.write import conversion, indexes, rebase, segments, staging
 from kafka_log.write.encoding import encode
 from kafka_log.write.verification import WrittenError
 from tests.paths import SAMPLES
+from tests.support.check_plants import flip
 
 SOURCE = SAMPLES / "kafka-4.x" / "transactions-0"
 
@@ -117,10 +119,34 @@ def test_records_that_are_encoded_are_compared(
         moved = table.column(at).take(pa.array([*range(1, table.num_rows), 0]))
         return encode(table.set_column(at, table.schema.field(at), moved), **options)
 
+    (path,) = SOURCE.glob("*.log")
+    source = tmp_path / SOURCE.name
+    source.mkdir()
+    shutil.copy(path, source)
+    flip(source / path.name, 17)  # the checksum of the first batch
     monkeypatch.setattr(segments, "encode", wrong)
-    said = LogDirectory(SOURCE).salvage(tmp_path / "out", flatten=True).to_pylist()
+    said = LogDirectory(source).salvage(tmp_path / "out", keep_damaged=True).to_pylist()
     (row,) = said
     assert row["what"] == "lost" and row["reason"].startswith(f"{column} of the record at offset ")
+    assert [p for p in (tmp_path / "out").iterdir() if p.is_dir()] == []
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "max_timestamp"])
+def test_headers_that_are_edited_are_compared(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit = segments.edit
+    change = FAULTS.get(fault, lambda batch: batch.update(max_timestamp=1))
+
+    def wrong(*args: Any) -> bytes:
+        batch = LOG_ENTRY.parse(edit(*args))
+        change(batch)
+        changed = {n: v for n, v in batch.items() if n != "record_count"}
+        return LOG_ENTRY.build(changed, strict=False)
+
+    monkeypatch.setattr(segments, "edit", wrong)
+    (row,) = LogDirectory(SOURCE).salvage(tmp_path / "out", flatten=True).to_pylist()
+    assert row["what"] == "lost" and row["reason"]
     assert [p for p in (tmp_path / "out").iterdir() if p.is_dir()] == []
 
 
