@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from kafka_codecs import LOG_ENTRY
 from kafka_log.segment.header_arrays import Headers
+from kafka_log.segment.versions import BATCH_VERSIONS
+
+_LEAST = min(LOG_ENTRY.cases[version].head_size for version in BATCH_VERSIONS)
+"""Bytes of a batch without records: less cannot be cut out."""
+
+_PROBES = 16
+"""Entries that choose among the shifts that are possible, and how many of these all entries are tried with. A segment has millions of batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,49 +43,71 @@ def find_cuts(headers: Headers, base: int, offsets: Any, positions: Any) -> list
     after = np.flatnonzero(headers.first > ends + 1)  # the batches that follow gaps
     missing, behind, places = ends[after] + 1, headers.first[after], headers.position[after]
     gaps = np.searchsorted(missing, offsets, "right") - 1
+    if (gaps[1:] < gaps[:-1]).any():
+        return []
+    entries = _Entries(headers, offsets, positions)
+    is_wrong = ~entries.fit(slice(None), 0)
+    with_entries, starts = np.unique(gaps, return_index=True)
+    stops = np.append(starts[1:], len(gaps))
+    # Up to the first wrong entry nothing was cut out.
+    judged = np.flatnonzero(is_wrong.any() & (stops > is_wrong.argmax()))
     shift, is_known = 0, True
     cuts: list[Cut] = []
-    for gap in np.unique(gaps).tolist():
-        rows = gaps == gap
+    for i in judged.tolist():
+        gap, start, stop = int(with_entries[i]), int(starts[i]), int(stops[i])
         if gap < 0:
-            if not _fits(headers, offsets[rows], positions[rows], 0).all():
-                return []
-            continue
-        of_missing = rows & (offsets < behind[gap])
-        later = rows & ~of_missing
+            return []
+        middle = start + int(np.count_nonzero(offsets[start:stop] < behind[gap]))
+        of_missing, later = slice(start, middle), slice(middle, stop)
+        if (offsets[later] < behind[gap]).any():
+            return []
         place = int(places[gap])
-        fits = _fits(headers, offsets[later], positions[later], shift)
-        if is_known and fits.all() and not of_missing.any():
+        fits = entries.fit(later, shift)
+        if is_known and fits.all() and start == middle:
             continue
         if (positions[of_missing] < place + shift).any() or (is_known and fits.any()):
             return []  # behind a cut no entry is right
-        if later.any():
-            found = _shift(headers, offsets[later], positions[later], shift, place)
+        if middle < stop:
+            found = entries.find_shift(later, shift, place)
             if found is None or (positions[of_missing] >= place + found).any():
                 return []
             is_cut_here, shift, is_known = is_known, found, True
         else:
             is_cut_here, is_known = True, False
         if is_cut_here:
-            if np.count_nonzero(rows) < 2 and len(after) > 1:
+            if stop - start < 2 and len(after) > 1:
                 return []
+            if start == middle and gap and (not i or with_entries[i - 1] < gap - 1):
+                return []  # it may be the gap before that was cut
             cuts.append(Cut(int(missing[gap]), int(behind[gap]) - 1, place))
     return cuts
 
 
-def _fits(headers: Headers, offsets: Any, positions: Any, shift: Any) -> Any:
-    """Return which entries name batches that lie ``shift`` bytes before where the entries say."""
-    at = np.minimum(np.searchsorted(headers.position, positions - shift), len(headers) - 1)
-    is_start = headers.position[at] == positions - shift
-    is_offset = (headers.first[at] == offsets) | np.isin(offsets, headers.last)
-    return is_start & is_offset & (headers.first[at] <= offsets)
+class _Entries:
+    """The entries of an offset index beside the batches of its segment."""
 
+    def __init__(self, headers: Headers, offsets: Any, positions: Any) -> None:
+        self._headers = headers
+        self._offsets = offsets
+        self._positions = positions
+        self._are_last = np.isin(offsets, headers.last)
 
-def _shift(headers: Headers, offsets: Any, positions: Any, least: int, place: int) -> int | None:
-    """Return how many bytes too far entries lead, more than ``least``; None if they do not agree."""
-    shifts = positions[0] - headers.position
-    shifts = shifts[(headers.position >= place) & (shifts > least)]
-    for offset, position in zip(offsets.tolist(), positions.tolist(), strict=True):
-        every = np.full(len(shifts), offset), np.full(len(shifts), position)
-        shifts = shifts[_fits(headers, *every, shifts)]
-    return int(shifts.min()) if len(shifts) else None
+    def fit(self, rows: slice | Any, shift: Any) -> Any:
+        """Return which entries name batches that lie ``shift`` bytes before where the entries say."""
+        first, position = self._headers.first, self._headers.position
+        offsets, positions = self._offsets[rows], self._positions[rows] - shift
+        at = np.minimum(np.searchsorted(position, positions), len(position) - 1)
+        is_offset = (first[at] == offsets) | self._are_last[rows]
+        return (position[at] == positions) & is_offset & (first[at] <= offsets)
+
+    def find_shift(self, rows: slice, least: int, place: int) -> int | None:
+        """Return how many bytes too far entries lead, a batch more than ``least`` or further; None if they do not agree."""
+        shifts = self._positions[rows.start] - self._headers.position
+        shifts = shifts[(self._headers.position >= place) & (shifts >= least + _LEAST)]
+        probes = np.linspace(rows.start, rows.stop - 1, _PROBES, dtype=np.int64)
+        for i in np.unique(probes).tolist():
+            shifts = shifts[self.fit(i, shifts)]
+        for shift in np.sort(shifts)[:_PROBES].tolist():
+            if self.fit(rows, shift).all():
+                return int(shift)
+        return None
