@@ -1,4 +1,4 @@
-"""Whole batches that were cut out of a segment are one finding, whatever indexes say of them. What is wrong with an index alone stays its own."""
+"""Whole batches that were cut out of a segment, or off its end, are one finding, whatever indexes say of them. What is wrong with an index alone stays its own."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ BROKER = SAMPLES / "kafka-4.x"
 CASES = [
     (name, base, first, count)
     for name, base, batches in ((PLAIN, FIRST, 7), (PLAIN, SECOND, 7), (TX, FIRST, 9))
-    for first in range(batches - 1)
+    for first in range(batches)
     for count in (1, 2, 3)
-    if first + count < batches
-]
+    if first + count < batches or (first + count == batches and name == PLAIN)
+] + [(PLAIN, base, 0, 7) for base in (FIRST, SECOND)]
 
 
 @pytest.mark.share(8)
@@ -123,7 +123,7 @@ def test_large_segments_are_judged_at_once(gaps: int) -> None:
     names = [field.name for field in fields(Headers)]
     headers = Headers(**dict.fromkeys(names, size[left]) | of_header)
     with limit_cpu_time(1):
-        cuts = find_cuts(headers, 0, first[entries] + 2, position[entries])
+        cuts = find_cuts(headers, 0, int(size.sum()), None, first[entries] + 2, position[entries])
     (cut,) = cuts
     assert (cut.first, cut.last) == (first[999] + 3, first[1040] - 1)
 

@@ -218,6 +218,8 @@ def test_the_first_segment_without_its_bytes(tmp_path: Path) -> None:
     directory = tmp_path / PLAIN
     shutil.copytree(BROKER / PLAIN, directory)
     (directory / f"{0:020d}.log").write_bytes(b"")
+    assert gaps(directory) == [("error", "offsets_missing", 0, 41)]
+    (directory / f"{0:020d}.index").write_bytes(b"")  # it does not prove that batches were there
     assert gaps(directory) == [("note", "offsets_missing", 0, 41)]
 
 

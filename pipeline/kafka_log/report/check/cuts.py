@@ -20,41 +20,48 @@ _PROBES = 16
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Offsets ``first`` to ``last`` that were cut out of a file before the batch at ``position``."""
+    """Offsets ``first`` to ``last`` that were cut out of a file at ``position``, where a later batch begins, or the file ends."""
 
     first: int
     last: int
     position: int
 
 
-def find_cuts(headers: Headers, base: int, offsets: Any, positions: Any) -> list[Cut]:
+def find_cuts(
+    headers: Headers, base: int, end: int, next_base: int | None, offsets: Any, positions: Any
+) -> list[Cut]:
     """Return the cuts that explain all wrong entries of an offset index, none if some entry is wrong for another reason.
 
     Behind a cut all entries lead as many bytes too far as are missing. Entries for missing offsets lead behind the place. Compaction leaves
-    gaps too, but makes the index anew. One entry alone may be wrong by itself: it counts only if no other gap is in the segment.
+    gaps too, but makes the index anew. One entry alone may be wrong by itself: it counts only if no other gap is in the segment, or if it
+    leads behind the end for an offset that is not there: then its two numbers agree.
 
     Args:
         headers: The batches of a segment, in the order of their offsets.
         base: The first offset of the segment.
+        end: Bytes of the segment.
+        next_base: The first offset of the next segment, None without one: then nobody says what the last one was.
         offsets: Of the entries of its index, absolute.
         positions: Of the same entries.
     """
-    ends = np.append(base - 1, headers.last[:-1])
-    after = np.flatnonzero(headers.first > ends + 1)  # the batches that follow gaps
-    missing, behind, places = ends[after] + 1, headers.first[after], headers.position[after]
+    starts = np.append(base, headers.last + 1)
+    firsts = np.append(headers.first, starts[-1] if next_base is None else next_base)
+    after = np.flatnonzero(firsts > starts)  # the batches that follow gaps, or the next segment
+    missing, behind = starts[after], firsts[after]
+    places = np.append(headers.position, end)[after]
     gaps = np.searchsorted(missing, offsets, "right") - 1
     if (gaps[1:] < gaps[:-1]).any():
         return []
     entries = _Entries(headers, offsets, positions)
     is_wrong = ~entries.fit(slice(None), 0)
-    with_entries, starts = np.unique(gaps, return_index=True)
-    stops = np.append(starts[1:], len(gaps))
+    with_entries, begins = np.unique(gaps, return_index=True)
+    stops = np.append(begins[1:], len(gaps))
     # Up to the first wrong entry nothing was cut out.
     judged = np.flatnonzero(is_wrong.any() & (stops > is_wrong.argmax()))
     shift, is_known = 0, True
     cuts: list[Cut] = []
     for i in judged.tolist():
-        gap, start, stop = int(with_entries[i]), int(starts[i]), int(stops[i])
+        gap, start, stop = int(with_entries[i]), int(begins[i]), int(stops[i])
         if gap < 0:
             return []
         middle = start + int(np.count_nonzero(offsets[start:stop] < behind[gap]))
@@ -75,7 +82,7 @@ def find_cuts(headers: Headers, base: int, offsets: Any, positions: Any) -> list
         else:
             is_cut_here, is_known = True, False
         if is_cut_here:
-            if stop - start < 2 and len(after) > 1:
+            if stop - start < 2 and len(after) > 1 and place < end:
                 return []
             if start == middle and gap and (not i or with_entries[i - 1] < gap - 1):
                 return []  # it may be the gap before that was cut
@@ -96,6 +103,8 @@ class _Entries:
         """Return which entries name batches that lie ``shift`` bytes before where the entries say."""
         first, position = self._headers.first, self._headers.position
         offsets, positions = self._offsets[rows], self._positions[rows] - shift
+        if not len(position):
+            return np.zeros(np.shape(positions), np.bool_)
         at = np.minimum(np.searchsorted(position, positions), len(position) - 1)
         is_offset = (first[at] == offsets) | self._are_last[rows]
         return (position[at] == positions) & is_offset & (first[at] <= offsets)

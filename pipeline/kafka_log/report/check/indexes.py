@@ -219,7 +219,8 @@ class OffsetIndexCheck(IndexCheck):
         if (no_start | low | other).any():
             cuts = self._cuts(walked, offsets, positions)
             if cuts:
-                yield from (self._cut_out(walked, cut) for cut in cuts)
+                told = {offsets.start for offsets in self.context.missing}
+                yield from (self._cut_out(walked, cut) for cut in cuts if cut.first not in told)
                 return
         judged = self._judged(walked, positions)
         args = (path, base, entries)
@@ -234,9 +235,10 @@ class OffsetIndexCheck(IndexCheck):
         """Return the places where batches were cut out, if these explain the index. Other damage has findings of its own."""
         headers = walked.headers
         is_sound = not walked.lost and bool(walked.placed.all())
-        if not (is_sound and len(headers) and have(headers.magic, "record_count").all()):
+        if not (is_sound and have(headers.magic, "record_count").all()):
             return []
-        return find_cuts(headers, walked.segment.base_offset, offsets, positions)
+        base, end, next_base = walked.segment.base_offset, walked.size, walked.next_base
+        return find_cuts(headers, base, end, next_base, offsets, positions)
 
     def _cut_out(self, walked: Walked, cut: Cut) -> Finding:
         self.context.missing.append(range(cut.first, cut.last + 1))
@@ -244,8 +246,7 @@ class OffsetIndexCheck(IndexCheck):
             "error",
             "offsets_missing",
             walked.segment.path,
-            "Offsets are not there: whole batches were cut out of the file here. Entries of the .index still lead to where the batches behind"
-            " them lay before.",
+            "Offsets are not there: whole batches were cut out of the file here. Entries of the .index still lead to where batches lay before.",
             "Copy the partition from another replica, or look for the file in a backup.",
             byte=cut.position,
             first_offset=cut.first,
@@ -308,6 +309,8 @@ class TimeIndexCheck(IndexCheck):
         beyond = at >= len(headers)
         cut = len(headers) < len(walked.headers)
         cut |= any(run.end == walked.size for run in walked.lost)
+        starts = [offsets.start for offsets in self.context.missing]
+        cut |= int(headers.last[-1]) + 1 in starts
         if not cut:
             yield from self.first_of(
                 beyond, "timeindex_offset", *args, "is after the last offset of the segment"
@@ -315,7 +318,6 @@ class TimeIndexCheck(IndexCheck):
         at = np.minimum(at, len(headers) - 1)
         inside = headers.first[at] <= offsets
         largest = np.append(-1, np.maximum.accumulate(headers.max_timestamp))[at + inside]
-        starts = [offsets.start for offsets in self.context.missing]
         cuts = np.searchsorted(headers.first, [at for at in starts if at >= base])
         places = [run.start for run in walked.lost]
         places += headers.position[cuts[cuts < len(headers)]].tolist()
