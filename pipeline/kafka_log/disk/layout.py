@@ -14,7 +14,7 @@ from kafka_log.disk.files import (
     is_directory,
     segment_files,
 )
-from kafka_log.disk.names import BESIDE_PARTITIONS, META, is_date, parse_any
+from kafka_log.disk.names import BESIDE_PARTITIONS, META, name_before_date, parse_any
 from kafka_log.disk.remote_names import TIER
 from kafka_log.segment.regular_files import kind_of
 
@@ -132,8 +132,8 @@ class _Search:
                 made = self.read(child)
                 is_proved = bool(made.segments or made.passed_over)
                 (out.partitions if is_proved else unproved).append(made)
-        if not is_marked and parse_any(directory) is not None:
-            _skip_copies(out, unproved)
+        if not is_marked:
+            _skip_copies(directory, out, unproved)
         if level and (out.partitions or unproved or others):
             self._count()
         has_segments = any(segment_files(directory))
@@ -230,17 +230,20 @@ class _Search:
         return None
 
 
-def _skip_copies(out: Layout, unproved: list[Partition]) -> None:
-    """Leave out directories that are named by a date, in a directory that may be a partition's: these are copies of its segments, and the day is
-    no number of a partition."""
+def _skip_copies(directory: Path, out: Layout, unproved: list[Partition]) -> None:
+    """Leave out copies of partitions: the day that ends their name is no number of a partition. A directory is one that is named by a date, in
+    a directory that may be a partition's, and one that has the name of a partition beside it before the date."""
+    names = {p.directory.name for p in (*out.partitions, *unproved)}
+    copied = dict.fromkeys(names, "it is named like the partition beside it, and a date")
+    if parse_any(directory) is not None:
+        copied[""] = "its name is a date, and it lies in a directory that is named like a partition"
     for partitions in (out.partitions, unproved):
-        for partition in [p for p in partitions if is_date(p.directory.name)]:
-            partitions.remove(partition)
-            if partition.segments:
-                reason = (
-                    "its name is a date, and it lies in a directory that is named like a partition"
-                )
-                out.skip(partition.directory, reason, has_segments=True)
+        for partition in [*partitions]:
+            name = name_before_date(partition.directory.name)
+            if name is not None and (reason := copied.get(name)) is not None:
+                partitions.remove(partition)
+                if partition.segments:
+                    out.skip(partition.directory, reason, has_segments=True)
 
 
 def _listed(directories: Sequence[Path], out: Layout) -> Iterator[tuple[Path, bool]]:

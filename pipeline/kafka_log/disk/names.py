@@ -10,7 +10,10 @@ from typing import Literal, get_args
 from kafka_log.disk.remote_names import remote_partition, remote_segment
 
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]+)\Z", re.S)
-_DATE = re.compile(r"(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])\Z")
+_DATED = re.compile(
+    r"(?:(?P<copied>.+)[-._ ])?(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])\Z",
+    re.S,
+)
 _SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
 _SEGMENT = re.compile(r"(?P<base>[0-9]{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
 _SNAPSHOT = re.compile(r"(?P<base>[0-9]{20})-[0-9]{10}\.checkpoint(?:\.deleted)?\Z")
@@ -142,9 +145,11 @@ def parse_any(directory: Path) -> tuple[str, int, State] | None:
     return *named, state
 
 
-def is_date(name: str) -> bool:
-    """Return whether a name is a day of a year, as people name copies: such names have the form of a partition's."""
-    return _DATE.match(name) is not None
+def name_before_date(name: str) -> str | None:
+    """Return what a day of a year follows in a name, empty if it is all; None without one. People name copies so, and such names have the
+    form of a partition's."""
+    found = _DATED.match(name)
+    return None if found is None else found["copied"] or ""
 
 
 def of_file(name: str) -> tuple[int, State] | None:

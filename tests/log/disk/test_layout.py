@@ -313,6 +313,21 @@ def test_a_copy_that_is_named_by_its_date(
     assert [p.directory for p in discover(copy)] == [copy]
 
 
+@pytest.mark.parametrize("sign", ["-", ".", "_"])
+def test_a_copy_beside_its_partition(
+    tmp_path: Path, sign: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`orders-0-2026-11-22` has the form of a partition's name, but beside `orders-0` it ends with a day."""
+    copy = tmp_path / f"orders-0{sign}2026-11-22"
+    make(tmp_path, f"orders-0/{FIRST}", f"{copy.name}/{FIRST}", f"events-2026-11-22/{FIRST}")
+    assert [p.key for p in discover(tmp_path)] == [("events-2026-11", 22), ("orders", 0)]
+    assert main(["stat", str(tmp_path)]) == 0
+    assert f"{copy} (it is named like the partition beside it" in capsys.readouterr().err
+    assert [p.directory for p in discover(copy)] == [copy]
+    make(tmp_path, "meta.properties")  # its broker reads it as a partition
+    assert len(discover(tmp_path)) == 3
+
+
 @pytest.mark.parametrize("above", ["kafka-logs", "kafka-logs-1"])
 def test_a_topic_may_have_the_name_of_a_month(tmp_path: Path, above: str) -> None:
     make(tmp_path, f"{above}/2026-11-22/{FIRST}", f"{above}/meta.properties")
