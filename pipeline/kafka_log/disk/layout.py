@@ -242,7 +242,7 @@ def _skip_copies(directory: Path, out: Layout, unproved: list[Partition]) -> Non
             name = name_before_date(partition.directory.name)
             if name is not None and (reason := copied.get(name)) is not None:
                 partitions.remove(partition)
-                if partition.segments:
+                if partition.segments or partition.error is not None:
                     out.skip(partition.directory, reason, has_segments=True)
 
 

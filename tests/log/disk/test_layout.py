@@ -18,6 +18,7 @@ from kafka_log.disk import layout
 from kafka_log.disk.directory import survey
 from tests.log.segment.test_reader import batch
 from tests.paths import SAMPLES
+from tests.support.permissions import bound_by_modes
 
 FIRST = f"{0:020d}.log"
 SAMPLE = SAMPLES / "kafka-4.x"
@@ -324,6 +325,11 @@ def test_a_copy_beside_its_partition(
     assert main(["stat", str(tmp_path)]) == 0
     assert f"{copy} (it is named like the partition beside it" in capsys.readouterr().err
     assert [p.directory for p in discover(copy)] == [copy]
+    copy.chmod(0)
+    with bound_by_modes():
+        there = survey([tmp_path], unreadable_raises=False)
+    copy.chmod(0o700)
+    assert [one.path for one in there.passed_over] == [copy]
     make(tmp_path, "meta.properties")  # its broker reads it as a partition
     assert len(discover(tmp_path)) == 3
 
