@@ -6,8 +6,9 @@ from codecgen.plan import nodes
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.layouts import FieldPlan
+from codecgen.schema.lookup import null_as_read
 from codecgen.schema.model import Field
-from codecgen.schema.types import BytesType
+from codecgen.schema.types import ArrayType, BytesType
 
 
 class WriteError(Exception):
@@ -25,6 +26,27 @@ def writes_null(fp: FieldPlan, type_: BytesType) -> None:
         raise WriteError("without a value to write, and cannot be null", fp.field)
     if fp.default is not None and not isinstance(fold(fp.default), nodes.NullValue):
         raise WriteError("without a value to write, and has a default that is not null", fp.field)
+
+
+def see_null_apart(type_: ArrayType | BytesType, f: Field) -> None:
+    """See that no length and no count that may be written means null."""
+    null = null_as_read(type_)
+    if null is not None and null >= 0:
+        raise WriteError(f"null written as {type_.null}", f)
+
+
+def see_rows(array: ArrayType, f: Field) -> None:
+    """See that any number of rows, at least one, is what an array may hold."""
+    see_until(array, f)
+    if array.fixed is not None or array.at_least > 1:
+        raise WriteError("an array of rows that says how many rows there are", f)
+    see_null_apart(array, f)
+
+
+def see_until(array: ArrayType, f: Field) -> None:
+    """See that an array does not end with an element that says so."""
+    if array.until is not None:
+        raise WriteError("an array whose elements say which one is the last", f)
 
 
 KERNEL_CHECKSUMS = ("crc32", "crc32c")

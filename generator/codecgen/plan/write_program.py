@@ -16,7 +16,15 @@ from codecgen.plan.equality import conjuncts, said_by
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.plan.value_ranges import range_of
-from codecgen.plan.writable import WriteError, see_untagged, see_writable, writes_null
+from codecgen.plan.writable import (
+    WriteError,
+    see_null_apart,
+    see_rows,
+    see_untagged,
+    see_until,
+    see_writable,
+    writes_null,
+)
 from codecgen.plan.write_ops import (
     Absent,
     Bits,
@@ -207,10 +215,9 @@ class _Programmer:
                 return self.bits(part, fp, base, members, given)
             case BytesType() as type_:
                 leaf = self.leaf(given.get(f.name), f)
-                if leaf is None:
-                    writes_null(fp, type_)
-                return Bytes(fp, type_, leaf)
+                return self.bytes(fp, type_, leaf)
             case ArrayType() as array if fp is self.case.array:
+                see_rows(array, f)
                 codec = None if fp.codec is None else self.folded(fp.codec, part)
                 return Rows(fp, array, codec)
             case ArrayType() as array:
@@ -332,6 +339,14 @@ class _Programmer:
                     return leaf
         raise WriteError("written from something else than a column", f)
 
+    def bytes(self, fp: FieldPlan, type_: BytesType, leaf: Leaf | None) -> Bytes:
+        """Bytes of a column, or null without one."""
+        if leaf is None:
+            writes_null(fp, type_)
+        else:
+            see_null_apart(type_, fp.field)
+        return Bytes(fp, type_, leaf)
+
     def elements(
         self, fp: FieldPlan, array: ArrayType, layout: LayoutPlan, leaf: Leaf | None
     ) -> Elements:
@@ -340,6 +355,9 @@ class _Programmer:
             raise WriteError("an array with a length inside rows", f)
         if array.at_least or array.null is not None or array.fixed is not None:
             raise WriteError("an array that is not written by the kernels", f)
+        see_until(array, f)
+        if array.compression is not None and (leaf is not None or not array.says_how_many):
+            raise WriteError("a compressed array inside rows", f)
         if leaf is None:
             return Elements(fp, array, None, None, ())
         if leaf.column.nullable or not isinstance(array.element, Reference):
@@ -365,9 +383,7 @@ class _Programmer:
         match f.type:
             case BytesType() as type_:
                 leaf = members.get(fp.name)
-                if leaf is None:
-                    writes_null(fp, type_)
-                return Bytes(fp, type_, leaf)
+                return self.bytes(fp, type_, leaf)
             case ScalarType() as scalar if _is_number(scalar):
                 value = None if fp.default is None else number(fold(fp.default))
                 if value is None:

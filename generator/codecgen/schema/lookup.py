@@ -216,3 +216,11 @@ def element_layout(layout: Layout, array: str | None, model: Model) -> Layout | 
         return None
     element = field.type.element
     return model.layouts.get(element.layout) if isinstance(element, Reference) else None
+
+
+def null_as_read(type_: ArrayType | BytesType) -> int | None:
+    """Return the length or the count that means null, as it is once it is read; None where null is not allowed."""
+    if type_.null is None:
+        return None
+    prefix = type_.count if isinstance(type_, ArrayType) else type_.length
+    return type_.null - 1 if prefix == "compact" else type_.null

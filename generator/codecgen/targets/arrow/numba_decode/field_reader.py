@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
 from codecgen.plan.read_ops import ReadOp
+from codecgen.schema.lookup import null_as_read
 from codecgen.schema.model import Field
 from codecgen.schema.scalars import SCALARS, fixed_size, is_integer
 from codecgen.schema.types import ArrayType, BitsType, BytesType
@@ -299,12 +300,9 @@ class FieldReader:
 
 
 def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:
-    """The length or the count that means null, as it is once it is read; None where null is not allowed."""
-    if type_.null is None:
-        return None
-    prefix = type_.count if isinstance(type_, ArrayType) else type_.length
-    null = type_.null - 1 if prefix == "compact" else type_.null
-    if null >= 0:
+    """Return what :func:`null_as_read` does. Raise Unsupported if a length or a count that is not null may be that number."""
+    null = null_as_read(type_)
+    if null is not None and null >= 0:
         raise Unsupported(f"null written as {type_.null}", f)
     return null
 

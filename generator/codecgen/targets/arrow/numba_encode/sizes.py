@@ -16,7 +16,7 @@ from codecgen.plan.write_ops import (
     WriteOp,
 )
 from codecgen.plan.write_program import WriteProgram
-from codecgen.schema.lookup import integer_range
+from codecgen.schema.lookup import integer_range, null_as_read
 from codecgen.schema.scalars import SCALARS, fixed_size, is_integer
 from codecgen.schema.types import BytesType
 from codecgen.targets.arrow.code_tree import Expr, Num, Pick, call
@@ -55,7 +55,7 @@ def size_of_null(type_: BytesType) -> tuple[int, list[Expr]]:
 
 def null_of(type_: BytesType) -> int:
     """The length that means null, as it is put: one less than what is written for a compact one."""
-    return -1 if type_.length == "compact" else int(type_.null or 0)
+    return null_as_read(type_) or 0
 
 
 def largest(name: str) -> int:
