@@ -15,6 +15,7 @@ from codecgen.explain_program import explain_program
 from codecgen.plan import Plan, make_plan
 from codecgen.plan.encoded_sizes import encoded_size
 from codecgen.runtime.errors import BuildError, ParseError, TruncatedError, ValueRefused
+from codecgen.targets import arrow
 from codecgen.targets.docs import emit as emit_docs
 from codecgen.targets.template import emit_kaitai
 from tests.codecgen.schemas import model_of, unread_by_kernels
@@ -208,6 +209,16 @@ def test_padding_counts_from_the_start_of_its_layout(codecs: Any) -> None:
 def test_kernels_refuse_it(field: str, reason: str) -> None:
     (refused,) = unread_by_kernels(model_of(VIEW.replace("FIELD", field)))
     assert (refused.code, f'"x" is {reason}' in refused.message) == ("C023", True)
+
+
+def test_bytes_that_zeros_fill_up_are_not_written_from_a_column() -> None:
+    """Bytes that end with a zero byte would be read back without it."""
+    text = VIEW.replace("FIELD", "{bytes: 4, padded: true}").replace(
+        "columns: {n: {type: int64}}", "columns: {n: {type: int64}, x: {type: binary}}"
+    )
+    text = text.replace("columns: {n: n}}", "columns: {n: n, x: x}, write: {entry: {n: n, x: x}}}")
+    (refused,) = arrow.emit(make_plan(model_of(text))).diagnostics
+    assert refused.message == '"x" is filled up with zero bytes, which target arrow cannot express'
 
 
 def test_words() -> None:

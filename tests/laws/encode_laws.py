@@ -82,7 +82,8 @@ def other(column: Tree, r: random.Random, value: Any) -> Any:
         return r.random() < 0.5
     if column["type"] in ("binary", "string"):
         size = r.choice((0, 1, 4, 127, 128, 300))
-        return b"z" * size if column["type"] == "binary" else "z" * size
+        text = r.choice(("z", "\0")) * size
+        return text.encode() if column["type"] == "binary" else text
     bits = 64 if column["type"] == "timestamp_ms" else int(column["type"][3:])
     return r.choice([n for n in EDGES if -(1 << bits - 1) <= n < 1 << bits - 1])
 

@@ -35,6 +35,13 @@ def see_null_apart(type_: ArrayType | BytesType, f: Field) -> None:
         raise WriteError(f"null written as {type_.null}", f)
 
 
+def see_bytes(type_: BytesType, f: Field) -> None:
+    """See that all bytes of a column that are written are read again."""
+    if type_.padded:
+        raise WriteError("filled up with zero bytes", f)
+    see_null_apart(type_, f)
+
+
 def see_rows(array: ArrayType, f: Field) -> None:
     """See that any number of rows, at least one, is what an array may hold."""
     see_until(array, f)

@@ -18,7 +18,7 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.value_ranges import range_of
 from codecgen.plan.writable import (
     WriteError,
-    see_null_apart,
+    see_bytes,
     see_rows,
     see_untagged,
     see_until,
@@ -344,7 +344,7 @@ class _Programmer:
         if leaf is None:
             writes_null(fp, type_)
         else:
-            see_null_apart(type_, fp.field)
+            see_bytes(type_, fp.field)
         return Bytes(fp, type_, leaf)
 
     def elements(
