@@ -12,7 +12,7 @@ from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import BuildError, shown
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
-from codecgen.runtime.parsed import AsParsed, Parsed
+from codecgen.runtime.parsed import Parsed
 from codecgen.runtime.primitives import EnumField
 from codecgen.runtime.tags import Tags, default_of, value_of
 from codecgen.runtime.zero_bytes import Padding
@@ -71,23 +71,29 @@ class Build:
         """Refuse elements that were parsed, and whose derived values are others only because other elements were changed."""
         for f in self.fields.all:
             for i, element in enumerate(self.original.get(f.name) or () if f.of_each else ()):
-                before = element.as_parsed() if isinstance(element, Parsed) else None
+                before = element.as_parsed(f.of_each) if isinstance(element, Parsed) else None
                 if before is None or before.fields != element:
                     continue
-                if any(self.obj[name] != value for name, value in before.around.items()):
+                chosen = [name for name in before.around if self.is_chosen(name)]
+                if any(self.obj[name] != before.around[name] for name in chosen):
                     continue
                 for name, value in before.derived.items():
                     now = f.of_each[name].shown(self.obj, self.obj[f.name][i])
                     if now != value:
-                        error = BuildError(self.shifted(name, value, now, before))
+                        error = BuildError(self.shifted(name, value, now, chosen))
                         raise self.fields.at(prefixed(error, f"[{i}].{name}"), f)
 
-    def shifted(self, name: str, before: Any, now: Any, parsed: AsParsed) -> str:
+    def is_chosen(self, name: str) -> bool:
+        """Return whether a field is what the caller says, and not worked out or always the same."""
+        f = self.fields.by_name[name]
+        return f.const is None and f.counts is None and f.measures is None and f.checksum is None
+
+    def shifted(self, name: str, before: Any, now: Any, chosen: list[str]) -> str:
         """Return why an element is refused whose derived value another element changed."""
-        free = [name for name in parsed.around if self.fields.by_name[name].const is None]
+        fields = f"set {' or '.join(chosen)} of the {self.name} for them, or " if chosen else ""
         return (
-            f"{name} was {before} when the element was parsed, and is {now} beside the elements that are there now: set "
-            f"{' or '.join(free)} of the {self.name} for them, or give elements that are no parsed ones (dict(element))"
+            f"{name} was {before} when the element was parsed, and is {now} beside the elements that are there now: {fields}"
+            "give elements that are no parsed ones (dict(element))"
         )
 
     def given(self, value: Any) -> Any:

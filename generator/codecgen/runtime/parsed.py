@@ -120,10 +120,11 @@ class Parsed(_Container):
         found: InArray = self.__dict__.get("_in_array", _ALONE)
         return found
 
-    def as_parsed(self) -> AsParsed | None:
-        """Return what the value was when it was parsed; None if nothing is derived for it from the elements beside it."""
+    def as_parsed(self, of_each: Mapping[str, Derived]) -> AsParsed | None:
+        """Return what the value was when it was parsed in an array for whose elements ``of_each`` is derived; None if it was
+        parsed elsewhere, or if nothing is derived for it from the elements beside it."""
         found: AsParsed | None = self.__dict__.get("_as_parsed")
-        return found
+        return found if self._array().of_each == of_each else None
 
     def _title(self) -> str:
         return type(self)._layout
