@@ -6,6 +6,7 @@ import copy
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,7 +73,7 @@ def test_values_that_contradict_each_other_are_refused() -> None:
     )
     assert caught.value.where.path == "records[0].offset"
     assert caught.value.where.schema is not None
-    with pytest.raises(BuildError, match="a number is needed, not 'noon'"):
+    with pytest.raises(BuildError, match="a whole number is needed, not 'noon'"):
         RECORD_BATCH.build({"records": [{"timestamp": "noon"}]})
     with pytest.raises(BuildError, match="leave max_timestamp out, and the builder works it out"):
         RECORD_BATCH.build({"max_timestamp": 5, "records": [{"timestamp": T}]})
@@ -247,3 +248,26 @@ def test_an_edited_batch_is_built_as_a_good_one_or_refused(
             if name not in ("length", "timestamp"):  # LogAppendTime has another timestamp
                 assert getattr(record, name) == value, name
     assert RECORD_BATCH.build(again) == data
+
+
+@pytest.mark.parametrize("delta", [b"x", "1", [1], {}, 1.5])
+def test_a_delta_that_is_no_number_is_refused_beside_an_offset(delta: object) -> None:
+    for name in ("offset", "timestamp"):
+        record = {"offset": 1, name: 1, f"{name}_delta": delta}
+        with pytest.raises(BuildError, match="a whole number is needed") as refused:
+            RECORD_BATCH.build({"records": [record]})
+        assert refused.value.where.path == f"records[0].{name}_delta"
+
+
+def test_a_delta_of_none_is_worked_out() -> None:
+    record: Any = {"offset": 7, "offset_delta": None, "timestamp": T, "timestamp_delta": None}
+    assert built(record) == built({"offset": 7, "timestamp": T})
+
+
+def test_an_array_is_no_constant() -> None:
+    pair = np.array([1, 2])
+    with pytest.raises(BuildError, match="was given, but record_batch has 2 here"):
+        RECORD_BATCH.build({"magic": pair, "records": [{}]})
+    values: Any = {"magic": 1, "offset": 1, "attributes": {"compression": "gzip"}, "messages": [{"magic": pair}]}  # fmt: skip
+    with pytest.raises(BuildError, match="cannot be inside version 1"):
+        LOG_ENTRY.build(values)

@@ -322,7 +322,10 @@ class Array(Codec):
             return
         by = getattr(self.element, "by", "")
         given = item.get(by, self.version)
-        if given != self.version and (session.strict or "mixed_versions" not in self.accepts):
+        is_same = (
+            given == self.version
+        ) is True  # an array of NumPy is neither the same nor another
+        if not is_same and (session.strict or "mixed_versions" not in self.accepts):
             reason = f"an element of version {given} cannot be inside version {self.version}"
             raise BuildError(reason).located(path=by)
 

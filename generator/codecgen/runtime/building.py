@@ -204,7 +204,8 @@ class Build:
         value = given
         if isinstance(f.codec, EnumField) and isinstance(given, str):
             value = f.codec.enum.of(given)
-        if given is not None and value != f.const:
+        is_same = (value == f.const) is True  # an array of NumPy is neither the same nor another
+        if given is not None and not is_same:
             reason = f"{shown(given)} was given, but {self.name} has {shown(f.const)} here"
             raise BuildError(
                 f"{reason}; leave {f.name} out, or build the layout that has this value"

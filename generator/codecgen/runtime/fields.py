@@ -56,18 +56,20 @@ class Fill:
         Raises:
             BuildError: if a number is missing, or if the element has two values that contradict each other.
         """
-        given = item.pop(self.given, None)
+        given, value = item.pop(self.given, None), item.get(self.field)
+        for name, number in ((self.given, given), (self.field, value)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+                raise BuildError(f"a whole number is needed, not {number!r}").located(path=name)
         if given is None:
-            if item.get(self.field) is None:
+            if value is None:
                 item[self.field] = index if self.otherwise is None else self.otherwise
             return
-        if not isinstance(given, int):
-            raise BuildError(f"a number is needed, not {given!r}").located(path=self.given)
         if not isinstance(base, int):
             reason = f"{self.base} is needed: {self.given} is written as what it is more than that"
             raise BuildError(reason).located(path=self.given)
-        value = item.setdefault(self.field, given - base)
-        if value != given - base:
+        if value is None:
+            item[self.field] = given - base
+        elif value != given - base:
             reason = f"{self.given} is {given}, but {self.base} {base} and {self.field} {value} make it {base + value}"
             raise BuildError(f"{reason}: give one of the two").located(path=self.given)
 
