@@ -40,6 +40,12 @@ COMMANDS = [
     ["export", LOGS, "--view", "offsets", "--format", "jsonl", "--out", "offsets"],
 ]
 
+REFUSED = [
+    ["dump", LOGS, *TOPIC, "--engine", "arrow"],
+    ["stat", LOGS, "--engine", "arrow"],
+    ["salvage", LOGS, *TOPIC, "--flatten", "--out", "flattened"],
+]
+"""Commands that need what target arrow writes."""
 RUN = """
 import contextlib, io, json, sys
 import importlib.util
@@ -48,9 +54,10 @@ from kafka_log.cli import main
 found = []
 for command in json.loads(sys.stdin.read()):
     out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+    error = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         code = main(command)
-    found.append([code, out.getvalue()])
+    found.append([code, out.getvalue(), error.getvalue()])
 sys.__stdout__.write(json.dumps(found))
 """
 
@@ -67,7 +74,7 @@ def test_commands_say_the_same(
     paths = [alone, ROOT / "generator", ROOT / "pipeline"]
     done = subprocess.run(
         [sys.executable, "-c", RUN],
-        input=json.dumps(COMMANDS),
+        input=json.dumps([*COMMANDS, *REFUSED]),
         cwd=tmp_path / "theirs",
         env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONUTF8": "1"},
         capture_output=True,
@@ -78,7 +85,11 @@ def test_commands_say_the_same(
     (tmp_path / "ours").mkdir()
     monkeypatch.chdir(tmp_path / "ours")
     capsys.readouterr()
-    for command, (code, out) in zip(COMMANDS, json.loads(done.stdout), strict=True):
+    found = json.loads(done.stdout)
+    for command, (code, _, error) in zip(REFUSED, found[len(COMMANDS) :], strict=True):
+        assert code == 2, command
+        assert "run codecgen generate with --targets construct,arrow" in error, command
+    for command, (code, out, _) in zip(COMMANDS, found, strict=False):
         assert (code, out) == (main(command), capsys.readouterr().out), command
     ours, theirs = (
         {

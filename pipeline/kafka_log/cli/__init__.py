@@ -31,6 +31,7 @@ from kafka_log.cli.output import has_bytes
 from kafka_log.cli.ranges import join_dashed_values
 from kafka_log.cli.selection import refusal
 from kafka_log.disk.directory import DirectoryError, NotThere
+from kafka_log.segment.kernels import NotGeneratedError
 
 COMMANDS = (
     "ls",
@@ -148,6 +149,9 @@ def _run(argv: Sequence[str] | None) -> int:
         return PROBLEMS
     except NoKernelsError as error:
         print(f"kafka-log: {error}: use --engine construct, or auto", file=sys.stderr)
+        return COULD_NOT_RUN
+    except NotGeneratedError as error:
+        print_message(error)
         return COULD_NOT_RUN
     except ModuleNotFoundError as error:
         advice = missing(options.command, error)

@@ -32,13 +32,32 @@ def are_generated() -> bool:
     return find_spec(_PACKAGE) is not None
 
 
+class NotGeneratedError(ModuleNotFoundError):
+    """The codecs were generated without target arrow."""
+
+
 def load_view(name: str) -> Any:
     """Return the description of a view, or of a view into payloads, for its kernels.
 
     Raises:
-        ImportError: if the codecs were generated without target arrow.
+        NotGeneratedError: if the codecs were generated without target arrow.
     """
-    return getattr(import_module(f"{_PACKAGE}.{name}"), name.upper())
+    return getattr(_load_generated(name), name.upper())
+
+
+def load_writer(name: str) -> Any:
+    """Return the description of how a view is written. Raises what :func:`load_view` does."""
+    return getattr(_load_generated(f"{name}_writer"), f"{name.upper()}_WRITER")
+
+
+def _load_generated(name: str) -> Any:
+    if not are_generated():
+        raise NotGeneratedError(
+            "the codecs were generated without target arrow, which writes records and is the engine arrow: "
+            "run codecgen generate with --targets construct,arrow, or read with the engine construct",
+            name=_PACKAGE,
+        )
+    return import_module(f"{_PACKAGE}.{name}")
 
 
 def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYTES) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_codecs import Compression
+from kafka_log.segment.kernels import load_writer
 from kafka_log.segment.versions import NEWEST, VERSIONS
 from kafka_log.write.output_files import open_output
 
@@ -59,7 +60,8 @@ def encode(
     what compression takes.
 
     Raises :class:`~codecgen.runtime.arrow.input_columns.RowRefused` (a CodecError) with ``row`` and ``column`` for a row that no
-    batch can hold; ValueError for columns and arguments that are not known; ImportError without pyarrow and numpy.
+    batch can hold; ValueError for columns and arguments that are not known; ImportError without pyarrow and numpy, or if
+    the codecs were generated without target arrow.
     """
     return _encode(_batches(data), magic, codec, level, batch_bytes, constants)
 
@@ -95,12 +97,12 @@ def _encode_versions(
     batch_bytes: int,
 ) -> Iterator[memoryview]:
     from codecgen.runtime.arrow.encoder import Encoder
-    from kafka_codecs.arrow.records_writer import RECORDS_WRITER
 
+    writer = load_writer("records")
     row = 0
     for version, group in groupby(_by_magic(batches, magic), key=lambda pair: pair[0]):
         encoder = Encoder(
-            RECORDS_WRITER, version, constants=constants, batch_bytes=batch_bytes, level=level
+            writer, version, constants=constants, batch_bytes=batch_bytes, level=level
         )
         yield from encoder.encode((batch for _, batch in group), row)
         row = encoder.rows
