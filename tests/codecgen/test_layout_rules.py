@@ -19,6 +19,7 @@ from codecgen.cli import main
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rejected, load_kernels, load_numpy_reader
 from codecgen.runtime.errors import BuildError, RuleBroken
 from tests.codecgen.generated import package_of
+from tests.codecgen.schemas import checked
 
 SCHEMA = """\
 choice: entry
@@ -244,3 +245,25 @@ def test_a_rule_of_some_versions(tmp_path: Path) -> None:
     assert package.GROWN.build({"version": 0, "a": 2, "b": 1}) == bytes([0, 2, 1])
     with pytest.raises(BuildError, match="breaks the rule in_order"):
         package.GROWN.build({"version": 1, "a": 2, "b": 1})
+
+
+def test_an_example_gives_numbers_above_i64_less_a_u64() -> None:
+    checked(
+        {
+            "codecgen.yaml": "language: 1\npackage: far\ntitle: Far\n",
+            "case.yaml": """
+layout: stop
+fields: {delta: u8}
+---
+layout: journey
+fields:
+  base: u64
+  stops: {array: stop, count: u8}
+build:
+  stops:
+    delta: {from: number, less: base, otherwise: 0}
+examples:
+  - {name: far, build: true, values: {stops: [{number: 9223372036854775808}]}}
+""",
+        }
+    )

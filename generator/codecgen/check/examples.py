@@ -31,7 +31,7 @@ from codecgen.schema.types import (
 )
 from codecgen.spans import hint
 
-_I64 = (-(1 << 63), (1 << 63) - 1)
+_64_BITS = (-(1 << 63), (1 << 64) - 1)
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -105,7 +105,7 @@ class _Example:
         for key, value in values.items():
             there = [fp for plan in plans for fp in plan.fields if fp.name == key]
             if not there and any(fill.given == key for fill in fills):
-                self.whole(value, _I64, "i64", f"{path}{key}")
+                self.whole(value, _64_BITS, "64 bits", f"{path}{key}")
             elif not there:
                 layout = plans[0].layout
                 spans = {f.name: f.span for f in layout.fields}
