@@ -335,4 +335,8 @@ def _follows(row: Row, before: Row, head: Row, said: frozenset[str]) -> bool:
         return False
     if row["magic"] and 0 in (row["offset"], before["offset"]) and head["offset"] != 0:
         return False
+    first = head["offset"] if row["magic"] else 0
+    inner, inner_before = (_wrapped(one["offset"] - first, 64) for one in (row, before))
+    if row is not before and inner <= inner_before:
+        return False  # offsets ascend in a wrapper
     return "base_offset" not in said or row["base_offset"] == head["offset"]

@@ -410,9 +410,9 @@ def exact(array):
 
 for count in (1, 2, 7, 8, 9, 33, 200):
     rows = [
-        row | {"base_offset": 100, "magic": 2, "codec": 0, "producer_id": 1, "producer_epoch": 2, "sequence": -1,
+        row | {"base_offset": 100, "magic": 2, "codec": 0, "producer_id": 1, "producer_epoch": 2, "sequence": 5 + i,
                "leader_epoch": 3, "is_transactional": True, "is_control": False, "delete_horizon": None}
-        for row in SOME[:count]
+        for i, row in enumerate(SOME[:count])
     ]
     whole = table(rows, EVERY)
     arrays = [exact(column.combine_chunks()) for column in whole.columns]

@@ -92,8 +92,8 @@ def test_a_disabled_compiler_leaves_it_to_numpy() -> None:
 def test_a_view_without_readers_is_left_to_the_reference_codecs() -> None:
     program = """
 from dataclasses import replace
-from kafka_codecs.arrow.records import RECORDS
-Scanner.view = replace(RECORDS, numpy=None)
+from kafka_codecs.arrow import records
+records.RECORDS = replace(records.RECORDS, numpy=None)
 assert Scanner(path).kernels is None
 try:
     Scanner(path, engine="arrow")

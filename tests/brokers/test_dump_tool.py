@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kafka_log.cli import main
-from kafka_log.segment.model import TIMESTAMP_TYPES
+from kafka_log.report.batch_text import timestamp_type
 from tests.paths import SAMPLES
 
 from .maven import DUMP_TOOL, DUMP_TOOL_API, classpath
@@ -127,7 +127,7 @@ def record_line(row: dict[str, Any]) -> str:
     """Our row in their words, without what a marker says."""
     key, value = data(row["key"]), data(row["value"])
     sizes = (-1 if part is None else len(part) for part in (key, value))
-    line = f"| offset: {row['offset']} {TIMESTAMP_TYPES[row['timestamp_type']]}: {ms(row['timestamp'])}"
+    line = f"| offset: {row['offset']} {timestamp_type(row['timestamp_type'])}: {ms(row['timestamp'])}"
     line += " keySize: {} valueSize: {}".format(*sizes)
     if row["magic"] >= 2:
         line += f" sequence: {row['sequence']}"

@@ -87,6 +87,7 @@ VIEWS = Selection(
         "tests/log/tables/test_columns_of_views.py",
         "tests/log/tables/test_rows_of_every_record.py",
         "tests/arrow/test_view_values.py",
+        "tests/arrow/test_batches.py",
         "tests/log/disk/test_index_views.py",
         "tests/arrow/test_view_writes.py",
         "tests/arrow/test_encode.py",

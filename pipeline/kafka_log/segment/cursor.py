@@ -104,6 +104,8 @@ class Cursor:
 
 def _room(run: Run, chunk: Chunk, stop: int) -> bool:
     """Make room for a batch that is larger than the chunk, if all of it is there."""
+    if not chunk.size:
+        return False
     from kafka_log.segment import framing  # the codecs: not for a first record
 
     if chunk.size < framing.HEADER_START:
