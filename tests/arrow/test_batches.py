@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from codecgen.runtime.errors import CodecError
+from kafka_codecs import MESSAGE_V1, Compression
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_log import SegmentReader
 from kafka_log.segment.columnar import BatchScanner
@@ -106,6 +107,20 @@ def test_what_has_no_frame_is_left_to_the_reference(tmp_path: Path) -> None:
         list(BatchScanner(path, engine="arrow"))
     rows = [r for b in BatchScanner(path, engine="arrow", on_damage="keep") for r in unpacked(b)]
     assert sum(r["size"] for r in rows) == len(good)
+
+
+@pytest.mark.parametrize(("timestamp", "bound"), [(-1, None), (0, 0), (7, 7)])
+def test_the_bound_of_a_wrapper_without_a_timestamp(
+    tmp_path: Path, timestamp: int, bound: int | None
+) -> None:
+    path = tmp_path / "wrapper.log"
+    inner = {"offset": 0, "magic": 1, "attributes": {}, "timestamp": 7, "key": None, "value": b"v"}
+    attributes = {"compression": Compression.GZIP}
+    outer = {"offset": 0, "magic": 1, "attributes": attributes, "timestamp": timestamp, "key": None}
+    path.write_bytes(MESSAGE_V1.build(outer | {"messages": [inner]}))
+    for engine in ("arrow", "construct"):
+        scanner = BatchScanner(path, ["timestamp_bound"], engine=engine)
+        assert [r for b in scanner for r in unpacked(b)] == [{"timestamp_bound": bound}]
 
 
 def test_an_empty_file_has_no_batches(tmp_path: Path) -> None:

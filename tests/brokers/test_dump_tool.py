@@ -127,7 +127,9 @@ def record_line(row: dict[str, Any]) -> str:
     """Our row in their words, without what a marker says."""
     key, value = data(row["key"]), data(row["value"])
     sizes = (-1 if part is None else len(part) for part in (key, value))
-    line = f"| offset: {row['offset']} {timestamp_type(row['timestamp_type'])}: {ms(row['timestamp'])}"
+    line = (
+        f"| offset: {row['offset']} {timestamp_type(row['timestamp_type'])}: {ms(row['timestamp'])}"
+    )
     line += " keySize: {} valueSize: {}".format(*sizes)
     if row["magic"] >= 2:
         line += f" sequence: {row['sequence']}"
