@@ -35,6 +35,7 @@ COMMANDS = [
     ["coordinator", "group-a", LOGS],
     ["reindex", LOGS, *TOPIC, "--out", "reindexed"],
     ["salvage", LOGS, *TOPIC, "--out", "salvaged"],
+    ["salvage", LOGS, *TOPIC, "--flatten", "--out", "flattened"],
     ["convert", LOGS, *TOPIC, "--codec", "zstd", "--out", "converted"],
     ["export", LOGS, *TOPIC, "--format", "jsonl", "--out", "exported"],
     ["export", LOGS, "--view", "offsets", "--format", "jsonl", "--out", "offsets"],
@@ -43,7 +44,6 @@ COMMANDS = [
 REFUSED = [
     ["dump", LOGS, *TOPIC, "--engine", "arrow"],
     ["stat", LOGS, "--engine", "arrow"],
-    ["salvage", LOGS, *TOPIC, "--flatten", "--out", "flattened"],
 ]
 """Commands that need what target arrow writes."""
 RUN = """
