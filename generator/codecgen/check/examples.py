@@ -98,8 +98,14 @@ class _Example:
         path: str,
         fills: tuple[Fill, ...] = (),
     ) -> None:
-        """The values of a layout; of several plans one that has the field will do. ``fills`` say what builders take in the
-        place of fields."""
+        """Check the values of a layout.
+
+        Args:
+            values: Values by the names of fields, or by the names that ``fills`` has.
+            plans: Versions of the layout that the values may be of. A field has to be in one of them.
+            path: Where the values lie in the example; the start of the paths in findings.
+            fills: What builders take in the place of fields.
+        """
         by = plans[0].layout.version_is
         plans = [p for p in plans if by in values and values[by] == p.version] or plans
         for key, value in values.items():
@@ -210,6 +216,7 @@ class _Example:
         path: str,
         fills: tuple[Fill, ...] = (),
     ) -> None:
+        """Check the value of a field, or an element of an array, that is a layout itself."""
         if not isinstance(value, Mapping):
             self.wrong(value, "a mapping of fields", path)
             return

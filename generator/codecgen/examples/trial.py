@@ -157,7 +157,11 @@ class _Meant:
     def layout(
         self, plan: LayoutPlan, given: object, path: str = "", fills: tuple[Fill, ...] = ()
     ) -> dict[str, object]:
-        """The values of a layout. ``fills`` say what builders take in the place of its fields."""
+        """Return the values of a layout as its builder takes them. ``fills`` say what builders take in the place of its fields.
+
+        Raises:
+            Mismatch: If a value is none that its field can have, or has a name that is no field.
+        """
         if not isinstance(given, Mapping):
             raise Mismatch(
                 f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path

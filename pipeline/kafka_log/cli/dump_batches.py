@@ -71,7 +71,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
         for partition in partitions:
             if partition.error is not None:
                 told.unreadable(partition.error)
-            wanted = _wanted(selection.of(partition.segments))
+            wanted = _wanted(selection.resolve_offsets(partition.segments))
             for segment in partition.segments:
                 if wanted is not None and not _may_have(partition, segment, wanted):
                     continue

@@ -263,8 +263,14 @@ def chosen(
 def no_such(
     what: str, missing: Iterable[Any], there: Iterable[Any], states: Collection[State] = ()
 ) -> NotThere:
-    """The error for names or numbers that are not there: which there are, and those that are like them. ``states`` are those of segments
-    that have them and are left out."""
+    """Return the error for topics or partitions that are not there. It lists those that are there, and names similar ones.
+
+    Args:
+        what: The kind of thing: topic or partition.
+        missing: Names or numbers that are not there.
+        there: Names or numbers that are there.
+        states: States of segments that have the missing ones but are left out; the error says which option takes them in.
+    """
     names, wanted = sorted(there), sorted(missing)
     listed = ", ".join(map(_shown, names[:20])) + (", ..." if len(names) > 20 else "")
     texts = [name for name in names if isinstance(name, str)]

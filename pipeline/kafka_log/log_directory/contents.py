@@ -167,7 +167,12 @@ class Contents(Opened):
 def _chosen(
     partitions: Sequence[Partition], selection: Selection, left_out: Sequence[Segment]
 ) -> list[Partition]:
-    """The partitions that a selection takes of those that are there. Raises NotThere; ValueError for what has been chosen before."""
+    """Return the partitions with the topics and numbers of a selection.
+
+    Raises:
+        NotThere: If a topic or a number is not there.
+        ValueError: If the selection says something that LogDirectory has to be given: include or replicas.
+    """
     from kafka_log.tables.selection import Selection
 
     for name in ("include", "replicas"):

@@ -35,7 +35,7 @@ def before_starts(partitions: Sequence[Partition], selection: Selection) -> str:
         f"{utf8(p.topic)}-{p.partition} before {start}"
         for p in with_tiers(partitions)
         if (start := starts.of(p)) is not None
-        and ((low := selection.of(p.segments).offsets[0]) is None or low < start)
+        and ((low := selection.resolve_offsets(p.segments).offsets[0]) is None or low < start)
     )
 
 

@@ -195,7 +195,7 @@ def _runs(
 ) -> Runs:
     runs: Runs = {}
     has_sequences = partition.topic not in COORDINATOR_TOPICS
-    wanted_rows = wanted.of(partition.segments).batches()
+    wanted_rows = wanted.resolve_offsets(partition.segments).batches()
     for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted_rows, advance):
         rows = batch.filter(pc.greater_equal(batch.column("producer_id"), 0))
         columns = (rows.column(name).to_pylist() for name in _COLUMNS)

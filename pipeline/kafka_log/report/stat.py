@@ -73,7 +73,7 @@ class Stat:
         number = {topic: i for i, topic in enumerate(self.topics)}
         self.topic_numbers = [number[utf8(place.partition.topic)] for place in self.places]
         self.sums = Sums(self.by, self.topic_numbers, asked.deep)
-        of_partition = {id(p): asked.selection.of(p.segments) for p in partitions}
+        of_partition = {id(p): asked.selection.resolve_offsets(p.segments) for p in partitions}
         self.wanted = [of_partition[id(place.partition)] for place in self.places]
         for partition in partitions:
             if partition.error is not None:

@@ -88,7 +88,7 @@ def largest_table(
     owners = [
         _Owner(partition, segment, i, topics[partition.topic], wanted)
         for i, partition in enumerate(partitions)
-        for wanted in [asked.selection.of(partition.segments)]
+        for wanted in [asked.selection.resolve_offsets(partition.segments)]
         for segment in partition.segments
     ]
     parts = (_records if asked.deep else _batches)(owners, asked)

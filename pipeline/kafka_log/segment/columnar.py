@@ -150,7 +150,7 @@ class Scanner:
         self.columns = chosen + choose(self.view, hidden)
         self.decoded = schema_of(self.columns)
         self.kernels = (
-            _kernels(self.view.name, engine) if self.limits.depth >= _NEEDED_DEPTH else None
+            _load_decoder(self.view.name, engine) if self.limits.depth >= _NEEDED_DEPTH else None
         )
         by = "construct" if self.kernels is None else engine
         self.odd = OddOffsets(self.reader, by) if tells else None
@@ -470,8 +470,15 @@ def _known(name: str, value: str | None, known: Sequence[str | None]) -> None:
         raise ValueError(f"{name} is {value!r}; known: {listed}")
 
 
-def _kernels(name: str, engine: Engine) -> ModuleType | None:
-    """What reads runs of batches: the kernels, or readers that need no compiler. None: the reference codecs read all."""
+def _load_decoder(name: str, engine: Engine) -> ModuleType | None:
+    """Return the module that decodes runs of batches: compiled kernels, or the NumPy readers without a compiler.
+
+    Returns:
+        None if the reference codecs read all: the engine is construct, or auto and the module cannot be imported.
+
+    Raises:
+        ImportError: If the engine is arrow and the module cannot be imported.
+    """
     if engine == "construct":
         return None
     try:

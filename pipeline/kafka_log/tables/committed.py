@@ -88,7 +88,10 @@ class PartitionRows:
             stable = None
             if counts_from_end(self._asked.offsets) and self._committed and not self._whole:
                 stable = self._transactions_of(partition).last_stable_offset
-            self._counted, self._selection = partition, self._asked.of(partition.segments, stable)
+            self._counted, self._selection = (
+                partition,
+                self._asked.resolve_offsets(partition.segments, stable),
+            )
 
     def _find(self, partition: Log) -> RowSelection:
         found = self._transactions_of(partition)

@@ -202,7 +202,7 @@ def scan_batches(
     wanted = changed(selection, policy, options)
     wanted.but(offsets=None).batches()  # refuses what headers do not say
     found = _find(path, wanted)
-    of = {id(partition): wanted.of(partition.segments) for partition in found}
+    of = {id(partition): wanted.resolve_offsets(partition.segments) for partition in found}
 
     def open_segment(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         return BatchScanner(

@@ -123,8 +123,8 @@ class Selection:
         """Whether damage is an error."""
         return self.damage == "raise"
 
-    def of(self, segments: Sequence[Segment], stable: int | None = None) -> Selection:
-        """Return the selection with offsets that count from the end of a partition, which has these segments, as plain ones.
+    def resolve_offsets(self, segments: Sequence[Segment], stable: int | None = None) -> Selection:
+        """Return the selection for one partition: negative offsets, which count from its end, become absolute.
 
         The end follows the last record that is read of any of the segments; it is looked up by the index and by headers. A consumer of committed
         records reads up to the last stable offset: it is the end if it is given as ``stable``, and lower. Raises OSError.

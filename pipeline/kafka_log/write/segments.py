@@ -390,6 +390,11 @@ class _Run:
 def _runs(
     found: Contents, taken: Any, rewritten: Any, emptied: Any, name: int | None
 ) -> Iterator[_Run]:
+    """Yield the taken batches of a segment in runs that are written in one way, in the order of the file.
+
+    A run ends where the way changes, where bytes between copied batches are left out, and where a new segment has to begin: offsets
+    or bytes would exceed what a segment may have. Batches that are encoded anew are runs of their own.
+    """
     headers = found.headers
     base: int | None = None
     begins = True
