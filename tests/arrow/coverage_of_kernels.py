@@ -84,7 +84,7 @@ def measure() -> dict[str, Lines]:
     paths = [KERNELS / f"{view}_kernels.py" for view in VIEWS]
     measured = coverage.Coverage(data_file=None, include=[str(path) for path in paths])
     measured.start()
-    from tests.arrow.test_generated import mutants
+    from tests.support.mutated_bytes import mutants
 
     files = [path for path in sorted(VECTORS.rglob("*.log")) if path.stat().st_size < LARGEST]
     assert len(files) > 100

@@ -8,20 +8,8 @@ import pytest
 
 from kafka_log import SegmentReader
 from tests.arrow.rows import ALL, read_by_reference, reference, scanned
-from tests.paths import SAMPLES, VECTORS
-
-POLICIES = ("strict", "kafka", "salvage")
-FILES = sorted(VECTORS.rglob("*.log")) + sorted(SAMPLES.rglob("*.log"))
-WELL_FORMED = [
-    path
-    for path in FILES
-    if path.is_relative_to(VECTORS / "matrix") or path.is_relative_to(SAMPLES)
-]
-
-
-def name(path: Path) -> str:
-    root = VECTORS if path.is_relative_to(VECTORS) else SAMPLES
-    return path.relative_to(root.parent).as_posix()
+from tests.paths import VECTORS
+from tests.support.vector_files import FILES, POLICIES, WELL_FORMED, name
 
 
 def test_there_are_files() -> None:

@@ -14,7 +14,7 @@ from kafka_log import SegmentReader
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Batch, End
 from tests.arrow.rows import CODECS, unpacked
-from tests.arrow.test_agreement import FILES, POLICIES, name
+from tests.support.vector_files import FILES, POLICIES, name
 
 ALL = [column.name for column in BATCHES.columns]
 

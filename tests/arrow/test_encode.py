@@ -23,21 +23,9 @@ from kafka_log.write.encoding import CODECS, encode, write_segment
 from tests.arrow.segments import entries
 from tests.arrow.tables import DEFAULT, I64, ON_REQUEST, decoded, rows_of, segment, table, written
 from tests.paths import ROOT
+from tests.support.encoded_values import EVERY, PLAIN, SOME
 
-EVERY = (*DEFAULT, *ON_REQUEST)
 OF_PRODUCERS = {"producer_id", "producer_epoch", "sequence", "is_transactional", "is_control"}
-SOME = [
-    {
-        "offset": 100 + i,
-        "timestamp": 1_700_000_000_000 + 7 * (i % 3),
-        "timestamp_type": 0,
-        "key": (None, b"k", b"", b"key" * 50)[i % 4],
-        "value": (b"v" * i, None)[i % 7 == 3],
-        "headers": [{"key": "h\u00e4", "value": (b"x", None)[j % 2]} for j in range(i % 3)],
-    }
-    for i in range(200)
-]
-PLAIN = [row | {"headers": []} for row in SOME]
 
 
 @given(data=st.data(), magic=st.integers(0, 2), batch_bytes=st.sampled_from((1, 40, 300, 1 << 20)))
@@ -371,7 +359,7 @@ def test_pieces_are_whole_entries_of_bounded_size() -> None:
 GUARDED = """
 import ctypes, mmap
 import pyarrow as pa
-from tests.arrow.test_encode import EVERY, SOME
+from tests.support.encoded_values import EVERY, SOME
 from tests.arrow.tables import decoded, table, written
 
 PAGE = mmap.PAGESIZE

@@ -8,9 +8,9 @@ import pytest
 
 from kafka_codecs import LOG_ENTRY, Compression
 from tests.arrow.tables import DEFAULT, ON_REQUEST, decoded, table, written
-from tests.codecs.test_other_clients import CODECS, READERS, UnsupportedCodecError, read
-from tests.codecs.test_reference_bytes import FILES, entries
 from tests.paths import VECTORS
+from tests.support.client_batches import CODECS, READERS, UnsupportedCodecError, read
+from tests.support.reference_entries import FILES, entries
 
 EVERY = (*DEFAULT, *ON_REQUEST)
 TIME = 1_700_000_000_000

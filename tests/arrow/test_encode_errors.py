@@ -20,7 +20,7 @@ from kafka_codecs import RECORD_BATCH, Compression
 from kafka_codecs.arrow.records_writer import RECORDS_WRITER
 from kafka_log import encode, write_segment
 from tests.arrow.tables import DEFAULT, decoded, table, written
-from tests.arrow.test_encode import PLAIN, SOME
+from tests.support.encoded_values import PLAIN, SOME
 
 ROWS = PLAIN[:20]
 

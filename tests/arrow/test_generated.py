@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +11,9 @@ import pytest
 from hypothesis import given
 
 from tests.arrow.rows import reference, scanned
-from tests.arrow.segments import entries, mutated, mutated_inside, segments, sources
-from tests.paths import ROOT, VECTORS
+from tests.arrow.segments import segments
+from tests.paths import ROOT
+from tests.support.mutated_bytes import mutants
 
 POLICIES = ("strict", "kafka", "salvage")
 
@@ -27,22 +27,6 @@ def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactor
     read = scanned(path, "strict")
     assert read == expected
     assert read.fallbacks == 0
-
-
-def mutants(number: int, seed: int) -> list[bytes]:
-    r = random.Random(seed)
-    good = sources(VECTORS, 6000)
-    plain = [data for data in good if all(is_plain(data[a:b]) for a, b in entries(data))]
-    plain = [data for data in plain if list(entries(data))]
-    assert len(plain) > 10
-    return [
-        mutated_inside(r, plain) if i % 2 else mutated(r.choice(good), r) for i in range(number)
-    ]
-
-
-def is_plain(entry: bytes) -> bool:
-    """Whether an entry is not compressed."""
-    return entry[22 if entry[16] == 2 else 17] & 7 == 0
 
 
 @pytest.mark.share(4)

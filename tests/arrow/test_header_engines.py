@@ -15,11 +15,12 @@ from kafka_codecs.arrow.batches import BATCHES
 from kafka_log import SegmentReader, scan_batches
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Tail
+from kafka_log.segment.positioned_reads import SECTOR
 from tests.arrow.rows import unpacked
 from tests.arrow.segments import mutated, sources
-from tests.log.segment.test_unreadable import ENDS, SECTOR, SECTORS, WHOLE, bad, untouched
 from tests.paths import SAMPLES, VECTORS
 from tests.shares import later_seeds
+from tests.support.unreadable_files import ENDS, SECTORS, WHOLE, bad, untouched
 
 MALFORMED = sorted((VECTORS / "malformed").glob("*.log"))
 COLUMNS = [column.name for column in BATCHES.columns]

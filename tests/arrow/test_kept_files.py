@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 
 from codecgen.runtime.arrow.kept_code import KeptFiles
 from codecgen.runtime.arrow.primitives import compiling
-from tests.arrow.test_kept_code import CALL, Tree, tree
+from tests.support.kernel_cache import (
+    CALL,
+    Tree,
+    tree,
+)
 
 __all__ = ["tree"]
 

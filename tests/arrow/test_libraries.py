@@ -35,7 +35,7 @@ from codecgen.runtime.arrow.decompressor import (
 from codecgen.runtime.arrow.primitives import compiling, memory, native
 from codecgen.runtime.arrow.primitives.native import Library
 from codecgen.runtime.compression import CODECS, compress
-from tests.arrow.test_lz4 import TEXTS, mutated
+from tests.support.compression_inputs import TEXTS, mutated
 
 SLACK = memory.SLACK
 NUMBER = 3

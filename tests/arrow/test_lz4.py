@@ -12,6 +12,7 @@ import pytest
 from codecgen.runtime.arrow import lz4 as kernel
 from codecgen.runtime.arrow.primitives import compiling, memory
 from codecgen.runtime.compression import compress, decompress
+from tests.support.compression_inputs import TEXTS, mutated
 
 SLACK = memory.SLACK
 
@@ -29,21 +30,6 @@ def plain(run: bytes, room: int, kind: int = kernel.CHECKED) -> bytes | None:
     after = frame(source.ctypes.data, source.ctypes.data + len(run), start, start + room, kind)
     assert (out[:SLACK] == 0xEE).all()
     return None if after == 0 else out[SLACK : SLACK + after - start].tobytes()
-
-
-def texts() -> list[bytes]:
-    r = random.Random(1)
-    words = [r.randbytes(r.randint(1, 40)) for _ in range(60)]
-    out = [b"", b"a", b"ab" * 6, bytes(13), bytes(100_000), r.randbytes(70_000)]
-    for size in (5, 11, 12, 13, 14, 30, 64, 100, 1000, 65535, 65536, 65537, 200_000):
-        out.append(b"".join(r.choices(words, k=size))[:size])
-        out.append(bytes(r.choices(b"abc", k=size)))
-    for period in range(1, 40):
-        out.append(r.randbytes(period) * (3000 // period))
-    return out
-
-
-TEXTS = texts()
 
 
 @pytest.mark.share(3)
@@ -79,24 +65,6 @@ def test_blocks_that_hold_nothing_are_left_alone() -> None:
     assert plain(run, 9) == b"some text"
     for at in (7, len(run) - 4):
         assert plain(run[:at] + b"\1\0\0\0\0" + run[at:], 9) is None
-
-
-def mutated(r: random.Random, run: bytes) -> bytes:
-    data = bytearray(run)
-    for _ in range(r.randint(1, 3)):
-        if not data:
-            break
-        at = r.randrange(len(data))
-        how = r.randrange(4)
-        if how == 0:
-            data[at] = r.randrange(256)
-        elif how == 1:
-            data[at] ^= 1 << r.randrange(8)
-        elif how == 2:
-            data[at] = r.choice((0, 0x0F, 0xF0, 0xFF))
-        else:
-            del data[at : at + r.randint(1, 4)]
-    return bytes(data)
 
 
 @pytest.mark.slow

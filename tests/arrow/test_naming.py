@@ -19,11 +19,12 @@ from codecgen.targets.arrow.function_printer import Names, Printer
 from codecgen.targets.arrow.numba_decode.kernels import kernels_of
 from codecgen.targets.arrow.numba_encode.kernels import encoders_of
 from codecgen.targets.arrow.primitive_imports import NAMES
-from tests.arrow.test_encode_layouts import FORMAT as WRITTEN
-from tests.arrow.test_other_layouts import FORMAT as SAMPLES
-from tests.arrow.test_other_layouts import MANIFEST as PLAIN_MANIFEST
-from tests.arrow.test_other_layouts import emitted
 from tests.paths import ROOT
+from tests.support.foreign_format import FORMAT as WRITTEN
+from tests.support.generated_sources import written
+from tests.support.other_layouts import FORMAT as SAMPLES
+from tests.support.other_layouts import MANIFEST as PLAIN_MANIFEST
+from tests.support.other_layouts import emitted
 
 MANIFEST = "language: 1\npackage: hostile_codecs\ntitle: Names that collide\n"
 FORMAT = """\
@@ -162,14 +163,6 @@ for entry, group in ((first, 0), (second, 1)):
     assert [entry.crc_at, entry.top, entry.top_before] == [-5 - group] + [102 + 3 * group] * 2
     assert [item.x for item in entry["elements"]] == [100 + 3 * group + i for i in range(3)]
 """
-
-
-def written(folder: Path, files: dict[str, str]) -> dict[str, str]:
-    texts = emitted(files)
-    for path, text in texts.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-    return texts
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ import pytest
 from codecgen.runtime.arrow.decoder import Rejected
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.rows import Place
-from tests.arrow.test_other_layouts import MANIFEST, decoded, emitted
 from tests.paths import ROOT
+from tests.support.other_layouts import MANIFEST, decoded, emitted
 
 PACKAGE = "null_lists_codecs"
 CASE = ROOT / "tests" / "laws" / "cases" / "null_arrays_in_rows.yaml"

@@ -17,8 +17,8 @@ from codecgen.plan import make_plan
 from codecgen.runtime.arrow.decoder import Rejected
 from codecgen.schema import loader
 from codecgen.targets import arrow
-from tests.arrow.test_other_layouts import MANIFEST, decoded, emitted
 from tests.codecgen.schemas import unread_by_kernels
+from tests.support.other_layouts import MANIFEST, decoded, emitted
 
 FORMAT = """\
 enums:

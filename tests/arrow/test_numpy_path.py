@@ -35,9 +35,9 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from tests.arrow.rows import ALL, Read, reference, scanned, unpacked
 from tests.arrow.segments import segments
-from tests.arrow.test_agreement import FILES, POLICIES, WELL_FORMED, name
-from tests.arrow.test_generated import mutants
 from tests.paths import VECTORS
+from tests.support.mutated_bytes import mutants
+from tests.support.vector_files import FILES, POLICIES, WELL_FORMED, name
 
 
 def by_numpy(path: Path, policy: str, **more: Any) -> Read:

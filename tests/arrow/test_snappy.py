@@ -12,7 +12,7 @@ from codecgen.runtime.arrow import snappy as kernel
 from codecgen.runtime.arrow.decompressor import KERNELS_OF_CODECS
 from codecgen.runtime.arrow.primitives import compiling, memory
 from codecgen.runtime.compression import compress, decompress
-from tests.arrow.test_lz4 import TEXTS, mutated
+from tests.support.compression_inputs import TEXTS, mutated
 
 SLACK = memory.SLACK
 

@@ -16,15 +16,12 @@ from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.columnar import BatchScanner
 from tests.arrow.rows import reference, scanned, unpacked
-from tests.log.segment.test_vectors import DIFFERENCES, expected, well_formed
 from tests.paths import VECTORS
+from tests.support.vector_segments import expected
+from tests.support.view_files import FILES
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 KINDS = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}
-FILES = sorted(
-    (file for file in well_formed() if file not in DIFFERENCES),
-    key=lambda file: (VECTORS / file).stat().st_size,
-)
 
 
 def base64_of(value: bytes | None) -> str | None:

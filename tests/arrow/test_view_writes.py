@@ -10,8 +10,8 @@ import pytest
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from tests.arrow.segments import entries
 from tests.arrow.tables import DEFAULT, ON_REQUEST, decoded, table, written
-from tests.arrow.test_view_values import FILES
 from tests.paths import VECTORS
+from tests.support.view_files import FILES
 
 EVERY = (*DEFAULT, *ON_REQUEST)
 SMALL = 20_000

@@ -17,8 +17,8 @@ from codecgen.plan.write_ops import Absent, Bits, Constant, Limits, Number, Writ
 from codecgen.plan.write_program import WriteProgram, write_program
 from codecgen.schema import loader
 from codecgen.targets import arrow
-from tests.arrow.test_naming import written
 from tests.paths import ROOT
+from tests.support.generated_sources import written
 
 MANIFEST = "language: 1\npackage: odd_codecs\ntitle: Odd\n"
 FORMAT = """\

@@ -16,11 +16,11 @@ from kafka_log.write.log_format import LogFormat
 from kafka_log.write.staging import write_task
 from tests.paths import SAMPLES
 from tests.support.written import CODECS, TIME, records
+from tests.support.written_logs import taken_in
 
 from .filler import Filler
 from .load import load_into_broker
 from .records import Rec, noise
-from .test_written_logs import taken_in
 
 pytestmark = pytest.mark.broker
 

@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from codecgen.cli import main
-from tests.codecgen.test_parse import GOOD, Tool, tool
+from tests.support.codecgen_tool import (
+    GOOD,
+    Tool,
+    tool,
+)
 
 __all__ = ["tool"]
 

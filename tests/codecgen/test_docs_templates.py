@@ -16,9 +16,9 @@ from codecgen.targets import docs
 from codecgen.targets.docs.markdown_site import template_names
 from codecgen.targets.rendering import Renderer, RenderError, RenderLimits
 from tests.codecgen.schemas import our_model
-from tests.codecgen.test_docs_text import MARKS, NASTY, see, words_of
 from tests.paths import SCHEMAS
 from tests.support.cpu_time import limit_cpu_time
+from tests.support.hostile_texts import MARKS, NASTY, see, words_of
 
 
 @cache

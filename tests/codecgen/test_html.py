@@ -31,8 +31,9 @@ from codecgen.targets.docs.text import code, link, outside, said
 from codecgen.targets.escaping import printable
 from tests.codecgen.doc_pages import MAIL
 from tests.codecgen.schemas import our_model
-from tests.codecgen.test_docs_text import EVIL, NASTY, hostile, words_of
 from tests.paths import SCHEMAS
+from tests.support.hostile_texts import EVIL, NASTY, hostile, words_of
+from tests.support.html_pages import emitted
 
 VOID = {"meta", "link", "input", "br"}
 
@@ -77,15 +78,6 @@ def see(text: str) -> Seen:
 @cache
 def our_plan() -> Plan:
     return make_plan(our_model())
-
-
-@cache
-def emitted(directory: Path) -> dict[str, str]:
-    model, _ = load(read_files(directory))
-    assert model is not None
-    found = docs.emit_html(make_plan(model))
-    assert not found.diagnostics
-    return dict(found.files)
 
 
 BOTH = pytest.mark.parametrize(

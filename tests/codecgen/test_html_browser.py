@@ -16,9 +16,9 @@ from codecgen.plan import make_plan
 from codecgen.schema.loader import load
 from codecgen.targets import docs
 from tests.codecgen.browser import Browser
-from tests.codecgen.test_docs_text import EVIL, hostile
-from tests.codecgen.test_html import emitted
 from tests.paths import SCHEMAS
+from tests.support.hostile_texts import EVIL, hostile
+from tests.support.html_pages import emitted
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import pytest
 from codecgen import starter
 from codecgen.cli import main
 from codecgen.schema.model import Model
-from tests.codecgen.test_uses import sound
+from tests.support.loaded_models import sound
 
 FILES = ["README.md", "schemas/codecgen.yaml", "schemas/message.yaml"]
 

@@ -34,9 +34,9 @@ from codecgen.targets.template.build import build
 from kafka_codecs import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
 from tests.codecgen.doc_pages import MAIL
 from tests.codecgen.schemas import model_of, our_model
-from tests.codecgen.test_docs_text import hostile
-from tests.codecgen.test_language_page import BLOCKS, model_of_block
 from tests.paths import ROOT, SAMPLES, SCHEMAS
+from tests.support.hostile_texts import hostile
+from tests.support.language_blocks import BLOCKS, model_of_block
 
 COMPILE = ROOT / "tests" / "data" / "kaitai" / "compile.js"
 LOGS = sorted(SAMPLES.rglob("*.log"))

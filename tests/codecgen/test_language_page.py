@@ -20,20 +20,7 @@ from codecgen.schema.model import FREEDOMS, Model
 from codecgen.schema.texts import TEXT_FREEDOMS
 from codecgen.targets.registry import TARGETS
 from tests.codecgen import language_page
-from tests.codecgen.schemas import checked
-
-MANIFEST = "# codecgen.yaml\n"
-BLOCKS = [
-    (line, text)
-    for line, text in language_page.blocks()
-    if not text.startswith("# codecgen.yaml") and "weather." not in text
-]
-
-
-def model_of_block(text: str) -> Model:
-    manifests = [block for _, block in language_page.blocks() if block.startswith(MANIFEST)]
-    assert len(manifests) == 1
-    return checked({"codecgen.yaml": manifests[0], "block.yaml": text})
+from tests.support.language_blocks import BLOCKS, model_of_block
 
 
 @pytest.mark.share(3)

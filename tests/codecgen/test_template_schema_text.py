@@ -13,8 +13,8 @@ from codecgen.plan import make_plan
 from codecgen.schema.loader import load
 from codecgen.targets.escaping import comment_text, json_text
 from codecgen.targets.template import emit
-from tests.codecgen.test_docs_text import EVIL, hostile, see
-from tests.codecgen.test_templates import refused, text
+from tests.support.hostile_texts import EVIL, hostile, see
+from tests.support.template_targets import refused, text
 
 
 @pytest.mark.share(8)

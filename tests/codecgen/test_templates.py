@@ -7,16 +7,14 @@ import re
 import shutil
 import subprocess
 import typing
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from codecgen.cli import COULD_NOT_RUN, FINDINGS, GOOD, main
 from codecgen.output import OutputError, write_tree
-from codecgen.plan import Plan, as_of, make_plan
+from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load
-from codecgen.targets.target_output import Emitted
 from codecgen.targets.template import emit
 from codecgen.targets.template.build import build
 from codecgen.targets.template.schema_text import Words
@@ -24,32 +22,8 @@ from codecgen.targets.template.view import REFERENCE, Root
 from tests.codecgen import templates_page
 from tests.codecgen.goldens import MANIFEST
 from tests.codecgen.schemas import checked, our_model
-from tests.codecgen.test_docs_text import hostile
-
-
-@cache
-def our_plan() -> Plan:
-    return make_plan(our_model())
-
-
-def ours(templates: dict[str, str]) -> Emitted:
-    return emit(our_plan(), templates)
-
-
-def text(template: str, name: str = "out.c.j2") -> str:
-    """What a template gives for our schemas."""
-    emitted = ours({name: template})
-    assert not emitted.diagnostics
-    (found,) = emitted.files.values()
-    return found
-
-
-def refused(templates: dict[str, str]) -> tuple[str, str, int, str]:
-    emitted = ours(templates)
-    assert not emitted.files
-    (found,) = emitted.diagnostics
-    return found.code, found.span.file, found.span.line, found.message
-
+from tests.support.hostile_texts import hostile
+from tests.support.template_targets import our_plan, ours, refused
 
 # ---------------------------------------------------------------- the page
 

@@ -14,16 +14,15 @@ import pytest
 
 from codecgen import directories
 from codecgen.cli import main
-from codecgen.diagnostics import render
 from codecgen.explain import explain
 from codecgen.plan import as_of, make_plan
 from codecgen.runtime.errors import CodecError
 from codecgen.schema import loader
-from codecgen.schema.model import Model
 from codecgen.schema.types import ChoiceType
 from codecgen.targets import template
 from codecgen.targets.registry import TARGETS, TEMPLATED
 from tests.paths import ROOT
+from tests.support.loaded_models import sound
 
 WEATHER = ROOT / "tests" / "codecgen" / "used" / "weather"
 OWN = """\
@@ -82,13 +81,6 @@ def directory(root: Path, name: str, uses: str, text: str, more: str = "") -> Pa
     return path
 
 
-def sound(path: Path) -> Model:
-    model, found, _ = directories.load(path)
-    assert model is not None
-    assert render(found, directories.texts_of(model)) == ""
-    return model
-
-
 def findings(path: Path) -> list[str]:
     return [d.message for d in directories.load(path)[1]]
 
@@ -139,7 +131,7 @@ def test_the_other_package_is_needed(logbook: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("view", ["skies", "theirs"])
 def test_columns_of_used_layouts(logbook: Path, tmp_path: Path, view: str) -> None:
     pytest.importorskip("pyarrow")
-    from tests.arrow.test_other_layouts import decoded
+    from tests.support.other_layouts import decoded
 
     data = bytes.fromhex("0006 00 01 0100 0200")
     rows: list[dict[str, int | None]] = [{"x": 1}]

@@ -16,24 +16,9 @@ import pytest
 import kafka_log
 from tests.codecs.tree import Tree
 from tests.paths import ROOT
+from tests.support.readme_blocks import blocks, section
 
-README = (ROOT / "README.md").read_text("utf-8")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]*)?\)")
-
-
-def section(title: str) -> str:
-    start = README.index(f"\n## {title}")
-    end = README.find("\n## ", start + 1)
-    return README[start : end if end > 0 else None]
-
-
-def blocks(text: str) -> list[tuple[str, str]]:
-    """(language, code) of every code block, without the indentation of a list."""
-    found = re.findall(r"^( *)```(\w+)\n(.*?)^ *```$", text, re.M | re.S)
-    return [
-        (language, "".join(line[len(pad) :] for line in code.splitlines(keepends=True)))
-        for pad, language, code in found
-    ]
 
 
 def apply(diff: str, path: Path) -> None:

@@ -21,10 +21,10 @@ import pytest
 
 from codecgen.plan import as_of, make_plan
 from codecgen.plan.as_of import release_key
-from codecgen.schema.loader import load, read_files
 from codecgen.schema.model import Model
 from codecgen.schema.types import BitsType, Since
-from tests.codecgen.test_docs_message_format import (
+from tests.paths import SCHEMAS
+from tests.support.message_format_pages import (
     RELEASES,
     Difference,
     compare,
@@ -32,7 +32,7 @@ from tests.codecgen.test_docs_message_format import (
     page,
     plan_of,
 )
-from tests.paths import SCHEMAS
+from tests.support.schema_models import model
 
 FIRST: dict[str, tuple[str, tuple[int, ...]]] = {
     "message": ("0.8.0", ()),
@@ -89,13 +89,6 @@ misprint (test_until_when_the_page_had_varint)."""
 
 WRITTEN_UNTIL = {0: "0.10.0", 1: "0.11.0"}
 """Format 0 was written by 0.8.0 to 0.9, format 1 by 0.10.0 to 0.10.2."""
-
-
-@cache
-def model() -> Model:
-    found, diagnostics = load(read_files(SCHEMAS))
-    assert found is not None and not diagnostics
-    return found
 
 
 def parts(found: Model) -> dict[str, Since | None]:

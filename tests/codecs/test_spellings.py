@@ -9,7 +9,7 @@ import pytest
 
 from codecgen.schema.model import Field
 from codecgen.schema.types import ScalarType
-from tests.codecs.test_releases import model
+from tests.support.schema_models import model
 
 CONSTANTS = {
     "acl_operation": "ALL READ WRITE CREATE DELETE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE CREATE_TOKENS DESCRIBE_TOKENS TWO_PHASE_COMMIT",

@@ -6,7 +6,6 @@ the classes write of messages that were made up.
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from typing import Any
@@ -25,12 +24,7 @@ from tests.brokers.message_shapes import (
     prefix,
     shape,
 )
-from tests.paths import ROOT
-
-LINES = (ROOT / "tests" / "data" / "topic_messages.jsonl").read_text("utf-8").splitlines()
-MESSAGES: dict[str, dict[str, Any]] = {m["message"]: m for m in map(json.loads, LINES)}
-VERSIONS = [(name, int(v)) for name, message in MESSAGES.items() for v in message["versions"]]
-FOLDERS = ("coordinator/", "metadata/", "remote/")
+from tests.support.topic_messages import FOLDERS, MESSAGES, VERSIONS
 
 
 def test_every_layout_is_one_of_kafka_or_in_one() -> None:

@@ -20,7 +20,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, StructType, TagsType
 from kafka_codecs import METADATA_RECORD, REMOTE_LOG_METADATA_RECORD
 from tests.brokers.message_shapes import plan
-from tests.codecs.test_topic_messages import FOLDERS
+from tests.support.topic_messages import FOLDERS
 
 TEXT = "@@@"
 FRAMES = ("metadata_record", "remote_log_metadata_record")

@@ -26,9 +26,9 @@ from codecgen.targets.construct.homes import symbol
 from kafka_codecs import LOG_ENTRY, META_PROPERTIES
 from tests.brokers.message_shapes import codec, layout_of, prefix
 from tests.codecgen.schemas import our_model
-from tests.codecs.test_topic_messages import MESSAGES, VERSIONS
 from tests.laws.stub_types import Stubs
 from tests.paths import ROOT, SAMPLES, VECTORS
+from tests.support.topic_messages import MESSAGES, VERSIONS
 
 GENERATED = ROOT / "generated"
 LARGE = 1 << 17

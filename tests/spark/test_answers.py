@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from pyspark_kafka_log.answers import TRANSACTION_COLUMNS, transactions
 from tests.paths import SAMPLES
+from tests.support.spark_queries import load
 
 from .logs import vector
-from .test_source import load
 
 pytestmark = pytest.mark.spark
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from codecgen.runtime.errors import ChecksumError, CodecError, LimitError, ValueRefused
 from codecgen.runtime.located_bytes import Limits
 from tests.paths import VECTORS
+from tests.support.arrow_limits import LARGEST
 
 from .logs import TIME, batch, build, flipped, numbered, vector, write
 
@@ -356,9 +357,6 @@ def test_an_unknown_column_is_an_error_before_any_file_is_read() -> None:
 
 
 # ---------------------------------------------------------------- timestamps
-
-
-LARGEST = ((1 << 63) - 1) // 1000
 
 
 @pytest.fixture

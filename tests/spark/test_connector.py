@@ -19,9 +19,9 @@ import pyspark_kafka_log
 from pyspark_kafka_log.connector import jars
 from pyspark_kafka_log.connector.jars import SERVICE, SOURCE, ConnectorError, jar, sources
 from tests.paths import ROOT, SAMPLES
+from tests.support.spark_queries import load
 
 from .logs import flipped
-from .test_source import load
 
 pytestmark = pytest.mark.spark
 

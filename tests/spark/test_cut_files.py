@@ -24,12 +24,12 @@ from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.source import KafkaLogReader, Task
-from tests.spark.test_stream_laws import grow, stream, told
 from tests.support.growing_logs import Growing
+from tests.support.paused_queries import Query, paused, until_paused
+from tests.support.spark_queries import load
+from tests.support.stream_laws import grow, stream, told
 
 from .logs import numbered, write
-from .test_source import load
-from .test_workers import Query, paused, until_paused
 
 pytestmark = pytest.mark.spark
 ENGINES: tuple[Engine, ...] = ("arrow", "construct")

@@ -21,10 +21,10 @@ from pyspark_kafka_log.filters import Filter, pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import OPEN_COST_BYTES, packed, plan, task_bytes
 from tests.support.lying_headers import with_header
+from tests.support.spark_plans import broker as broker
+from tests.support.spark_plans import offsets, slices
 
 from .logs import batch, build, numbered, write
-from .test_plan import broker as broker
-from .test_plan import offsets, slices
 
 
 @given(

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 import kafka_log
 from pyspark_kafka_log.export import TaskError, export
-from tests.spark.test_write import format_of
 from tests.support.small_disks import small_disk
+from tests.support.spark_formats import format_of
 from tests.support.written import files, records
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

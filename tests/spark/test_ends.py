@@ -12,9 +12,9 @@ from kafka_log import DirectoryError
 from pyspark_kafka_log import OptionError, ending_offsets
 from pyspark_kafka_log.query_logs import QueryLogs
 from tests.paths import SAMPLES
+from tests.support.query_logs import rows
 
 from .logs import batch, build, flipped, numbered, write
-from .test_query_logs import rows
 
 LOGS = SAMPLES / "kafka-4.x"
 

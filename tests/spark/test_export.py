@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_log import discover, scan
+from kafka_log import discover
 from kafka_log.cli import parser
 from kafka_log.tables.parquet import Compression
 from kafka_log.tables.selection import Selection
@@ -19,9 +19,10 @@ from kafka_log.write.output_lock import staged_path
 from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export, target_of
 from pyspark_kafka_log.export.command import export_by_spark
 from tests.paths import ROOT
+from tests.support.spark_exports import expected, plain
 
 from .logs import TIME, batch, build, flipped, numbered, write
-from .tables import COLUMNS, KINDS, Table, here
+from .tables import KINDS, Table, here
 
 SAMPLES = ROOT / "samples" / "kafka-4.x"
 
@@ -32,18 +33,6 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
     if request.param != "parquet":
         pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[request.param])
     return Table(request.param, tmp_path)
-
-
-def expected(logs: Path) -> list[dict[str, Any]]:
-    """What a scan gives, in the order of a table."""
-    rows = scan(logs, COLUMNS).read_all().to_pylist()
-    rows = [row | {"topic": str(row["topic"])} for row in rows]
-    return sorted(rows, key=lambda row: (row["topic"], row["partition"], row["offset"]))
-
-
-def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows whose times are numbers, whatever their unit and zone."""
-    return [row | {"timestamp": round(row["timestamp"].timestamp() * 1000)} for row in rows]
 
 
 @pytest.mark.share(3)

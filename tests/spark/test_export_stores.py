@@ -25,10 +25,10 @@ from pyspark_kafka_log.export.places import Place, options_of_delta
 from pyspark_kafka_log.export.writing import Job, Told
 from tests.paths import SAMPLES
 from tests.support import s3
+from tests.support.spark_exports import expected, plain
 
 from .logs import flipped, numbered, write
 from .tables import Table, here
-from .test_export import expected, plain
 
 LOGS = SAMPLES / "kafka-4.x"
 

@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_log import read_table
+from tests.support.spark_metrics import metrics
+from tests.support.spark_queries import load
 
 from .logs import TIME, batch, build, numbered, write
-from .test_losses import metrics
-from .test_source import load
 
 MAX, MIN = (1 << 63) - 1, -1 << 63
 COLUMNS = ("topic", "partition", "offset", "timestamp")

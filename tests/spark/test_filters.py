@@ -24,9 +24,9 @@ from pyspark_kafka_log.filters import Filter, Pushed, narrowed, pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from tests.paths import SAMPLES
+from tests.support.spark_queries import column, load
 
 from .logs import TIME, batch, build, flipped, numbered, write
-from .test_source import column, load
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,

@@ -17,10 +17,10 @@ from pyspark.sql import SparkSession
 
 import kafka_log
 from pyspark_kafka_log.export import export
+from tests.support.killed_workers import LANES, ROWS, SLOWLY, keys
 from tests.support.written import files, records
 
 from .processes import below, command, driver, holders, parents, until
-from .test_killed_workers import LANES, ROWS, SLOWLY, keys
 
 pytestmark = [
     pytest.mark.spark,

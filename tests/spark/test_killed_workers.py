@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 import kafka_log
 from pyspark_kafka_log.export import ExportError, export
+from tests.support.killed_workers import LANES, ROWS, SLOWLY, keys
 from tests.support.written import files, records
 
 from .processes import below, driver, holders, parents, until
@@ -30,15 +31,7 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for them in /proc"),
 ]
 
-LANES = ("kafka-log", "kafka-log-python")
 KILLED = "the Python worker ended in the middle of its work: it was killed|Python worker exited unexpectedly"
-ROWS = 6000
-SLOWLY = (
-    "SELECT CAST(id AS STRING) key, concat(repeat('x', 10000),"
-    " substring(reflect('java.util.concurrent.locks.LockSupport', 'parkNanos', 500000L), 1, 0)) value"
-    f" FROM range(0, {ROWS}, 1, 2)"
-)
-"""Rows that take two seconds and more, and megabytes, so that files are written meanwhile."""
 
 RUN = f'''
     import json, sys
@@ -108,11 +101,6 @@ def left(target: Path) -> list[str]:
         for path in sorted(target.rglob("*"))
         if ".writing" in path.name or (path.is_dir() and "_kafka_log_export" in path.parent.name)
     ]
-
-
-def keys(path: Path) -> list[int]:
-    """The keys of what was written, in their order."""
-    return sorted(int(key) for key in kafka_log.read_table(path, ["key"])["key"].to_pylist())
 
 
 def asked(spark: subprocess.Popen[str], *line: object) -> None:

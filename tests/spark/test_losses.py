@@ -18,9 +18,10 @@ from pyspark_kafka_log.losses import SAID, Losses
 from pyspark_kafka_log.options import default_columns, parse
 from pyspark_kafka_log.source import KafkaLogReader
 from tests.paths import SAMPLES
+from tests.support.spark_damage import DAMAGES, ENGINES, checksum, damaged, segment, too_late
+from tests.support.spark_metrics import metrics
 
 from .logs import TIME, batch, build, flipped, numbered, write
-from .test_corrupt_files import DAMAGES, ENGINES, checksum, damaged, segment, too_late
 
 
 def three(directory: Path) -> tuple[int, int]:
@@ -283,18 +284,6 @@ def test_never_fewer_of_what_brokers_wrote(tmp_path: Path, broker: str) -> None:
         if path.stat().st_size and not path.parent.name.startswith("__"):
             told += never_fewer_than_are_not_there(path, draw, 8)
     assert told
-
-
-def metrics(frame: Any) -> dict[str, int]:
-    """Those of the scan that a query has run."""
-    execution = frame._jdf.queryExecution()
-    frame._jdf.queryExecution().toRdd().count()
-    plan = execution.executedPlan()
-    while not plan.children().isEmpty():
-        plan = plan.children().head()
-    found = plan.metrics()
-    names = [*Losses().metrics]
-    return {name: found.apply(name).value() for name in names}
 
 
 @pytest.mark.spark

@@ -16,8 +16,8 @@ from pyspark_kafka_log.filters import Filter, pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from tests.arrow.rows import unpacked
-from tests.log.tables.test_lying_headers import VECTORS, batch_of, file_of
 from tests.shares import examples
+from tests.support.header_files import VECTORS, batch_of, file_of
 from tests.support.lying_headers import (
     START,
     Row,
@@ -26,8 +26,7 @@ from tests.support.lying_headers import (
     lying_segments,
     rows_and_lies,
 )
-
-from .test_source import column, load
+from tests.support.spark_queries import column, load
 
 
 def planned(path: Path, query: Filter, engine: Any, split_bytes: int) -> list[Row]:

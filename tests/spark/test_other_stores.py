@@ -22,14 +22,14 @@ from kafka_log import LogDirectory, discover, place_of, read_table, scan
 from kafka_log.cli import main
 from kafka_log.segment.remote_files import RemoteFile
 from tests.brokers.process import free_port
-from tests.log.segment.test_remote import without_places
 from tests.paths import SAMPLES
 from tests.support import store_servers
+from tests.support.remote_verbs import without_places
+from tests.support.spark_stores import load, rows
+from tests.support.spark_streams import offsets, started
 from tests.support.store_servers import KEY, Server, put
 
 from .logs import batch, build, numbered, write
-from .test_stores import load, rows
-from .test_stream import offsets, started
 
 pytestmark = pytest.mark.slow
 

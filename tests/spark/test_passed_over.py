@@ -10,7 +10,7 @@ import pytest
 
 from pyspark_kafka_log.logs import find_logs
 from pyspark_kafka_log.options import parse
-from tests.log.segment.test_reader import batch
+from tests.support.batches import batch
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kinds of files of POSIX")

@@ -13,7 +13,6 @@ import pytest
 from kafka_log import DirectoryError, Policy, discover
 from kafka_log.disk.transactions import Transaction, transactions
 from kafka_log.segment.row_selection import Aborted
-from kafka_log.tables.splits import Scan, Split, read_split
 from pyspark_kafka_log.cuts import boundaries
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.logs import expand
@@ -22,31 +21,14 @@ from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.source import KafkaLogReader
 from tests.paths import SAMPLES
 from tests.support.growing_logs import Growing
+from tests.support.spark_plans import broker as broker
+from tests.support.spark_plans import offsets, slices
 
 from .logs import TIME, batch, build, flipped, numbered, vector, write
 
 
-def slices(**options: Any) -> list[Split]:
-    return [part for task in plan(parse(options)) for part in task]
-
-
 def names(**options: Any) -> list[str]:
     return [part.segment.path.parent.name for part in slices(**options)]
-
-
-def offsets(parts: list[Split]) -> list[int]:
-    scan = Scan(columns=("offset",))
-    return [o for part in parts for b in read_split(part, scan) for o in b.column(0).to_pylist()]
-
-
-@pytest.fixture
-def broker(directory: Path) -> Path:
-    """Two topics; one partition has three segments with ten records each."""
-    for base in (0, 10, 20):
-        write(directory, "a", 0, base, build(batch(base, [b"v"] * 4), batch(base + 4, [b"v"] * 6)))
-    write(directory, "a", 1, 0, numbered(2, 1))
-    write(directory, "b.c", 0, 0, numbered(2, 1))
-    return directory
 
 
 # ---------------------------------------------------------------- paths

@@ -4,41 +4,23 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.tables.splits import Scan, read_splits
-from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.query_logs import QueryLogs
 from tests.paths import SAMPLES
 from tests.shares import later_seeds
-from tests.spark.test_stream_laws import expected
 from tests.support.growing_logs import Growing
+from tests.support.query_logs import path as path
+from tests.support.query_logs import rows
+from tests.support.stream_laws import expected
 
 from .logs import batch, build, numbered, write
 
 QUICK, MANY = 10, 200
-
-Row = tuple[str, int, str]
-
-
-def rows(seen: QueryLogs, path: Path | str, *filters: Any, **options: str) -> list[Row]:
-    """The rows of a scan, planned with what others have found, as it goes from one to the next."""
-    scan = Scan(("topic", "partition", "offset", "value"), engine="construct")
-    given = {"path": str(path), "engine": "construct", **options}
-    out: list[Row] = []
-    for task in plan(parse(given), pushed(filters), 2, seen):
-        for found in read_splits(task, scan):
-            columns = (column.to_pylist() for column in found.columns)
-            for topic, partition, offset, value in zip(*columns, strict=True):
-                out.append(
-                    (f"{topic}-{partition}", offset, (value or b"").decode("utf-8", "replace"))
-                )
-    return sorted(out)
 
 
 def passed_on(seen: QueryLogs) -> QueryLogs:
@@ -92,12 +74,6 @@ def one_log(root: Path, seeds: range) -> None:
             grow(logs, r, directory)
         grown += expected(logs, isolation) != wanted
     assert grown > len(seeds) // 2
-
-
-@pytest.fixture
-def path(directory: Path) -> Path:
-    write(directory, "t", 1, 0, numbered(2, 1))
-    return write(directory, "t", 0, 0, numbered(2, 3))
 
 
 def offsets(seen: QueryLogs, path: Path | str, **options: str) -> list[int]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.codecs.test_readme import blocks, section
 from tests.paths import SAMPLES
+from tests.support.readme_blocks import blocks, section
 
 pytestmark = pytest.mark.spark
 

@@ -26,9 +26,9 @@ from pyspark_kafka_log.report_tables import BATCH_COLUMNS, schema_of
 from pyspark_kafka_log.reports import ReportReader
 from pyspark_kafka_log.stream.options import parse_stream
 from tests.paths import SAMPLES
+from tests.support.spark_queries import load
 
 from .logs import batch, build, write
-from .test_source import load
 
 pytestmark = pytest.mark.spark
 

@@ -15,35 +15,12 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
-    TimestampType,
 )
 
 from kafka_log.tables.splits import COLUMNS, schema
 from pyspark_kafka_log.options import KAFKA_COLUMNS, OptionError
 from pyspark_kafka_log.schema import TYPES, SchemaError, projection, spark_schema
-
-# Spark 4.3, KafkaRecordToRowConverter: names, order, types; all nullable.
-KAFKA = StructType(
-    [
-        StructField("key", BinaryType(), True),
-        StructField("value", BinaryType(), True),
-        StructField("topic", StringType(), True),
-        StructField("partition", IntegerType(), True),
-        StructField("offset", LongType(), True),
-        StructField("timestamp", TimestampType(), True),
-        StructField("timestampType", IntegerType(), True),
-    ]
-)
-HEADERS = StructField(
-    "headers",
-    ArrayType(
-        StructType(
-            [StructField("key", StringType(), True), StructField("value", BinaryType(), True)]
-        ),
-        True,
-    ),
-    True,
-)
+from tests.support.spark_schemas import HEADERS, KAFKA
 
 
 def test_the_schema_of_sparks_own_kafka_source() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from kafka_log import SegmentReader, discover
@@ -18,26 +18,15 @@ from kafka_log.tables.splits import COLUMNS, DEFAULT_COLUMNS
 from pyspark_kafka_log.connector.worker import told
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.source import DefaultSource, KafkaLogReader
-from tests.log.disk.test_tiers import IDS, TIER
 from tests.paths import SAMPLES, VECTORS
+from tests.support.arrow_limits import LARGEST
+from tests.support.spark_queries import column, load
+from tests.support.spark_schemas import HEADERS, KAFKA
+from tests.support.tiers import IDS, TIER
 
 from .logs import TIME, batch, build, flipped, milliseconds, numbered, vector, write
-from .test_arrow import LARGEST
-from .test_schema import HEADERS, KAFKA
 
 pytestmark = pytest.mark.spark
-
-
-def load(spark: SparkSession, path: Path | list[str], **options: Any) -> DataFrame:
-    source = spark.read.format(str(spark.conf.get("spark.tests.format")))
-    for name, value in options.items():
-        source = source.option(name, value)
-    return source.load(path if isinstance(path, list) else str(path))
-
-
-def column(frame: DataFrame, name: str) -> list[Any]:
-    found: list[Any] = frame.toArrow().column(name).to_pylist()
-    return found
 
 
 # ---------------------------------------------------------------- schema

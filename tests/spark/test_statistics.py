@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.support.spark_queries import load
+
 from .logs import batch, build, numbered, write
-from .test_source import load
 
 pytestmark = pytest.mark.spark
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.spark_stores import load, rows
+
 pytest.importorskip("s3fs")
 pytest.importorskip("moto")
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from pyspark_kafka_log.logs import find_logs
 from pyspark_kafka_log.options import OptionError, parse
@@ -24,18 +26,6 @@ from tests.support import s3
 
 LOGS = SAMPLES / "kafka-4.x"
 BUCKET = "s3a://logs/broker-1"
-
-
-def load(spark: SparkSession, path: str, **options: str) -> DataFrame:
-    """With ``__`` in the place of dots in the names of options."""
-    given = {name.replace("__", "."): value for name, value in options.items()}
-    return spark.read.format(str(spark.conf.get("spark.tests.format"))).options(**given).load(path)
-
-
-def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
-    return sorted(
-        map(tuple, frame.select("topic", "partition", "offset", "key", "value").collect())
-    )
 
 
 @pytest.fixture(scope="module")

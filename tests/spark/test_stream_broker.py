@@ -19,8 +19,8 @@ from tests.brokers.answers import ISOLATIONS, Place, consumed, plain, summed
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.filler import Filler, Producer
 from tests.brokers.records import small
-from tests.spark.test_stream import started
-from tests.spark.test_stream_laws import stream
+from tests.support.spark_streams import started
+from tests.support.stream_laws import stream
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 

@@ -23,7 +23,7 @@ from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
 from tests.paths import SAMPLES
 from tests.spark.logs import TIME, batch, build, numbered, write
-from tests.spark.test_stream_laws import rows, stream
+from tests.support.stream_laws import rows, stream
 
 PARTITIONS = st.dictionaries(
     st.tuples(st.sampled_from("ab"), st.integers(0, 5)),

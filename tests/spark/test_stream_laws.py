@@ -3,7 +3,6 @@ consumer has them."""
 
 from __future__ import annotations
 
-import json
 import random
 import warnings
 from collections import Counter
@@ -13,15 +12,12 @@ from typing import Any
 import pytest
 
 from kafka_log.tables import batch_places, progress
-from kafka_log.tables.splits import Scan, read_splits
-from pyspark_kafka_log.stream.options import parse_stream
-from pyspark_kafka_log.stream.polling import DataLossError, LogStream
+from pyspark_kafka_log.stream.polling import DataLossError
 from tests.shares import later_seeds
 from tests.support.growing_logs import Growing
+from tests.support.stream_laws import Row, expected, grow, rows, stream, told
 
 QUICK, MANY = 8, 150
-
-Row = tuple[str, int, str]
 
 
 @pytest.fixture(params=["walked", "indexed"])
@@ -30,50 +26,6 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     if request.param == "indexed":
         for module in (batch_places, progress):
             monkeypatch.setattr(module, "SMALL", 0)
-
-
-def stream(path: Path | str, **options: Any) -> LogStream:
-    given = {"path": str(path), "startingOffsets": "earliest", "engine": "construct", **options}
-    return LogStream(parse_stream({name: str(value) for name, value in given.items()}), 2)
-
-
-def rows(of: LogStream, start: Any, end: Any) -> list[Row]:
-    scan = Scan(
-        ("topic", "partition", "offset", "value"),
-        of._reading.selection.policy,
-        of._reading.selection.damage,
-        engine="construct",
-    )
-    out: list[Row] = []
-    for task in of.tasks(start, end):
-        for batch in read_splits(task, scan):
-            columns = (column.to_pylist() for column in batch.columns)
-            for topic, partition, offset, value in zip(*columns, strict=True):
-                out.append((f"{topic}-{partition}", offset, value.decode()))
-    return out
-
-
-def told(offsets: Any) -> Any:
-    """Offsets after a checkpoint."""
-    return json.loads(json.dumps(offsets))
-
-
-def grow(logs: list[Growing], r: random.Random, root: Path, *, transactions: bool) -> None:
-    for _ in range(r.randrange(6)):
-        log = r.choice(logs)
-        r.choices([log.append, log.roll, log.tear], [12, 2, 2])[0]()
-    if r.random() < 0.1 and len(logs) < 4:
-        logs.append(Growing(root / f"t-{len(logs)}", r, transactions=transactions))
-
-
-def expected(logs: list[Growing], isolation: str) -> list[Row]:
-    return sorted(
-        (log.name, offset, value)
-        for log in logs
-        for offset, value in (
-            log.committed() if isolation == "read_committed" else log.uncommitted()
-        )
-    )
 
 
 def holds(root: Path, seed: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyspark_kafka_log.stream.polling import DataLossError, LogStream
-from tests.spark.test_stream_laws import rows, stream
+from tests.support.stream_laws import rows, stream
 
 from .logs import batch, build, write
 

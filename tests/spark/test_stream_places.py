@@ -25,13 +25,13 @@ from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
-from tests.log.disk.test_tiers import IDS, TIER, local, remote
 from tests.spark.logs import batch, build, numbered, write
-from tests.spark.test_stream import offsets as written
-from tests.spark.test_stream import ran
-from tests.spark.test_stream_laws import Row, expected, grow, rows, stream, told
 from tests.support.growing_logs import Growing
+from tests.support.spark_streams import offsets as written
+from tests.support.spark_streams import ran
 from tests.support.stores import counted
+from tests.support.stream_laws import Row, expected, grow, rows, stream, told
+from tests.support.tiers import IDS, TIER, local, remote
 
 # ---------------------------------------------------------------- tiers
 

@@ -13,11 +13,10 @@ from codecgen.runtime.sensitive import REDACTED
 from kafka_log.tables.own_topics import VIEWS
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.schema import types_of
-from tests.log.tables.test_topic_views import EMPTY
 from tests.paths import SAMPLES
+from tests.support.empty_views import EMPTY
 from tests.support.made_topics import log, metadata
-
-from .test_source import load
+from tests.support.spark_queries import load
 
 NEW = SAMPLES / "kafka-4.x"
 THERE = [view for view, topic in VIEWS.items() if any(NEW.glob(f"{topic}-*"))]

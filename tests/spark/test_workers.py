@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from pyspark_kafka_log.connector.worker import first_rows
+from tests.support.paused_queries import Query, paused, until_paused
+from tests.support.spark_queries import column, load
 
 from .logs import flipped, numbered, write
 from .processes import WORKER, below, command, parents, until
-from .test_source import column, load
-from .threads import stacks
 
 pytestmark = [
     pytest.mark.spark,
@@ -45,49 +44,6 @@ def workers() -> set[int]:
     tree = parents()
     answer = {pid for pid in below(os.getpid()) if WORKER in command(pid)}
     return {pid for pid in answer if tree.get(pid) in answer}
-
-
-def paused(frame: DataFrame, folder: Path) -> DataFrame:
-    """The frame, whose reading stops at its first rows until there is a file ``go``."""
-    here, go = str(folder / "here"), str(folder / "go")
-
-    def rest(batches: Iterator[Any]) -> Iterator[Any]:
-        import pathlib
-        import time
-
-        for batch in batches:
-            pathlib.Path(here).touch()
-            while not pathlib.Path(go).exists():
-                time.sleep(0.02)
-            yield batch
-
-    return frame.mapInArrow(rest, frame.schema)
-
-
-class Query(threading.Thread):
-    """A query that runs beside the test."""
-
-    def __init__(self, frame: DataFrame) -> None:
-        super().__init__(daemon=True)
-        self.frame = frame
-        self.rows = -1
-        self.error = ""
-
-    def run(self) -> None:
-        try:
-            self.rows = len(self.frame.select("offset").collect())
-        except Exception as error:
-            self.error = str(error)
-
-
-def until_paused(query: Query, folder: Path) -> None:
-    """Wait until a query has reached its first rows. The kernels that it may have to compile take half a minute, and more on a busy machine."""
-    until(
-        lambda: (folder / "here").exists() or not query.is_alive(),
-        180,
-        said=lambda: stacks(query.frame.sparkSession),
-    )
-    assert query.is_alive(), query.error
 
 
 def in_the_middle(spark: SparkSession, large: Path) -> Query:

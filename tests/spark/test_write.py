@@ -11,15 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import kafka_log
 from tests.paths import SAMPLES
+from tests.support.spark_formats import FORMAT, format_of
 from tests.support.written import CODECS, files, records, rows
-
-FORMAT = "spark.tests.format"
-
-
-def format_of(spark: SparkSession) -> str:
-    name = spark.conf.get(FORMAT)
-    assert name is not None
-    return name
 
 
 def save(df: DataFrame, path: Path, mode: str = "append", **options: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafka_log
-from tests.spark.test_write import format_of
+from tests.support.spark_formats import format_of
 from tests.support.written import files, rows
 
 

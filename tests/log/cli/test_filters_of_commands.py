@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafka_log.cli import COMMANDS, main, parser
-from tests.log.segment.test_reader import batch
 from tests.paths import ROOT, SAMPLES
+from tests.support.batches import batch
 
 FILTERS = {
     "topic": "orders",

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from kafka_log.cli import COMMANDS, main
-from tests.log.segment.test_reader import batch
 from tests.paths import SAMPLES
+from tests.support.batches import batch
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/fd").is_dir(), reason="asks /proc what is read"

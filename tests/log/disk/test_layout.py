@@ -16,8 +16,8 @@ from kafka_log import DirectoryError, LogDirectory, discover, place_of, read_tab
 from kafka_log.cli import main
 from kafka_log.disk import layout
 from kafka_log.disk.directory import survey
-from tests.log.segment.test_reader import batch
 from tests.paths import SAMPLES
+from tests.support.batches import batch
 from tests.support.permissions import bound_by_modes
 
 FIRST = f"{0:020d}.log"

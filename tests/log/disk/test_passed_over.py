@@ -20,8 +20,8 @@ from kafka_log.cli import main
 from kafka_log.disk.directory import DirectoryError, survey
 from kafka_log.disk.names import parse_any
 from kafka_log.segment.regular_files import kind_of, open_regular
-from tests.log.segment.test_reader import batch
 from tests.paths import SAMPLES
+from tests.support.batches import batch
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kinds of files of POSIX")
 

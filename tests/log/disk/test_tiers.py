@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.shares import examples
+from tests.support.tiers import TIER, local, remote, write
 
 pytest.importorskip("pyspark")
 
@@ -22,7 +23,6 @@ from kafka_log import (
     discover,
     read_table,
     scan_batches,
-    write_segment,
 )
 from kafka_log.cli import main
 from kafka_log.disk.names import LOG_START
@@ -30,27 +30,6 @@ from kafka_log.disk.tiers import with_tiers
 from kafka_log.tables.splits import Scan, read_splits
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
-
-IDS = [f"WTscIl6vTOe-sFdJ50q{n}_w" for n in range(8)]
-TIER = "kafka-tiered-storage"
-
-
-def write(path: Path, first: int, end: int, epoch: int = 0, batch: int = 200) -> None:
-    """A segment with the offsets from one up to another; a value says its epoch too."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    numbers = range(first, end)
-    values = [b"%d of %d" % (n, epoch) for n in numbers]
-    table = pa.table({"offset": numbers, "timestamp": numbers, "value": values})
-    write_segment(path, table, batch_bytes=batch, leader_epoch=epoch)
-
-
-def local(root: Path, first: int, end: int, **options: int) -> None:
-    write(root / "t-0" / f"{first:020d}.log", first, end, **options)
-
-
-def remote(root: Path, number: int, first: int, end: int, **options: int) -> None:
-    directory = root / TIER / f"t-0-{IDS[-1]}"
-    write(directory / f"{first:020d}-{IDS[number]}.log", first, end, **options)
 
 
 def offsets(table: pa.Table) -> list[int]:

@@ -15,8 +15,8 @@ from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.disk import directory
 from kafka_log.segment.positioned_reads import UnreadableError
-from tests.log.segment.test_reader import batch
 from tests.paths import SAMPLES
+from tests.support.batches import batch
 from tests.support.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
 
 LATER = TIME + 3_600_000

@@ -11,7 +11,7 @@ from crc32c import crc32c
 
 from kafka_log import SegmentReader
 from kafka_log.cli import main
-from tests.log.segment.test_reader import batch, message
+from tests.support.batches import batch, message
 
 ENGINES = ("construct", "arrow")
 OUTPUTS = (["--output", "text"], ["--output", "jsonl"], ["--columns", "last_offset"])

@@ -18,12 +18,11 @@ from codecgen.values import dump, named, reading
 from codecgen.values.inputs import Input
 from kafka_log import SegmentReader
 from kafka_log.cli import main
-from kafka_log.report.byte_fields import Stream
 from kafka_log.report.hexdump import NoSuchPlace, Part, batches
 from kafka_log.report.hexdump_lines import lines
 from tests.paths import SAMPLES, SCHEMAS
+from tests.support.hexdumps import ALL, covered
 
-ALL = 1 << 20
 SEGMENTS = sorted(SAMPLES.glob("kafka-*/*/*.log"))
 SEGMENT = SAMPLES / "kafka-2.8" / "codecs-3" / f"{0:020d}.log"
 PLAIN = SAMPLES / "kafka-2.8" / "codecs-0" / f"{0:020d}.log"
@@ -35,15 +34,6 @@ def found(path: Path, **options: Any) -> list[Part]:
 
 def all_of(path: Path, **options: Any) -> list[Part]:
     return found(path, count=ALL, records=ALL, **options)
-
-
-def covered(stream: Stream) -> None:
-    """Every byte is there, in order, once."""
-    at = 0
-    for piece in stream.pieces:
-        assert piece.start == at
-        assert piece.end > at
-        at = piece.end
 
 
 @cache

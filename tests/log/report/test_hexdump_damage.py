@@ -15,8 +15,8 @@ from kafka_log import SegmentReader
 from kafka_log.cli import main
 from kafka_log.report.hexdump import batches
 from kafka_log.report.hexdump_lines import lines
-from tests.log.report.test_hexdump import ALL, covered
 from tests.paths import SAMPLES, VECTORS
+from tests.support.hexdumps import ALL, covered
 
 PLACES = ["codecs-0", "codecs-3", "v0-1", "v1-3", "mixed-1", "compacted-0"]
 WHOLE = [next((SAMPLES / "kafka-2.8" / name).glob("*.log")).read_bytes() for name in PLACES]

@@ -18,8 +18,8 @@ from kafka_log.cli import main
 from kafka_log.report.hexdump import NoSuchPlace, Part
 from kafka_log.report.hexdump_files import TEXTS, kind_of, other_file
 from kafka_log.report.hexdump_lines import lines
-from tests.log.report.test_hexdump import ALL, covered
 from tests.paths import SAMPLES
+from tests.support.hexdumps import ALL, covered
 
 OTHERS = [
     path

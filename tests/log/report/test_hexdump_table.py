@@ -15,8 +15,8 @@ import pytest
 
 from kafka_log.cli import main
 from kafka_log.report.hexdump_table import FIELDS
-from tests.log.segment.test_reader import batch, message
 from tests.paths import SAMPLES
+from tests.support.batches import batch, message
 
 BROKER = SAMPLES / "kafka-4.x"
 NAMES = FIELDS.names

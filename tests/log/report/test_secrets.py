@@ -24,6 +24,7 @@ from kafka_log.tables.own_topics import VIEWS, own_topic
 from kafka_log.tables.splits import Scan, Split, read_split
 from tests.paths import SAMPLES
 from tests.support.made_topics import entry, log, metadata
+from tests.support.secrets import PASSWORDS
 
 SECRETS = {
     "salt": b"0salt-of-ana-is-here",
@@ -251,25 +252,6 @@ def test_which_fields_are_secrets() -> None:
         key for key, found in _secrets().items() if found == always
     }
 
-
-PASSWORDS = (
-    "delegation.token.master.key",
-    "delegation.token.secret.key",
-    "password.encoder.old.secret",
-    "password.encoder.secret",
-    "sasl.jaas.config",
-    "sasl.oauthbearer.assertion.private.key.passphrase",
-    "sasl.oauthbearer.client.credentials.client.secret",
-    "ssl.key.password",
-    "ssl.keystore.certificate.chain",
-    "ssl.keystore.key",
-    "ssl.keystore.password",
-    "ssl.truststore.certificates",
-    "ssl.truststore.password",
-    "zookeeper.ssl.keystore.password",
-    "zookeeper.ssl.truststore.password",
-)
-"""Settings of brokers of the type PASSWORD, in Kafka 2.8 to 4.4. A test with brokers asks the newest for its list."""
 
 OTHERS = (
     "retention.ms", "cleanup.policy", "sasl.oauthbearer.token.endpoint.url", "delegation.token.max.lifetime.ms", "ssl.keystore.location",

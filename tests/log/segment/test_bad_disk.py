@@ -15,9 +15,9 @@ import pytest
 
 from kafka_log import SegmentReader, read_table, scan, scan_batches
 from kafka_log.cli import main
-from tests.log.segment.test_reader import batch
-from tests.log.segment.test_unreadable import ENGINES, until_error
 from tests.support import bad_disk
+from tests.support.batches import batch
+from tests.support.unreadable_files import ENGINES, until_error
 
 PAGE = 4096
 SIZES = [50, 700, 30_000, 9000] * 12

@@ -12,29 +12,11 @@ from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError, ParseError, TrailingError
 from codecgen.runtime.located_bytes import Limits
-from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
 from kafka_log.segment.reader import damage
 from tests.paths import VECTORS
 from tests.shares import examples
-
-
-def batch(offset: int, codec: str = "none", records: int = 3, size: int = 10) -> bytes:
-    return RECORD_BATCH.build(
-        {
-            "base_offset": offset,
-            "attributes": {"compression": codec},
-            "base_timestamp": 1000 + offset,
-            "records": [
-                {"offset_delta": i, "key": b"k%d" % i, "value": bytes([i % 251]) * size}
-                for i in range(records)
-            ],
-        }
-    )
-
-
-def message(offset: int) -> bytes:
-    return LOG_ENTRY.build({"magic": offset % 2, "offset": offset, "key": b"k", "value": b"v" * 9})
+from tests.support.batches import batch, message
 
 
 def segment() -> list[bytes]:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
+
+from tests.support.remote_verbs import LOGS, VERBS, without_places
 
 pytest.importorskip("fsspec")
 
@@ -20,13 +21,7 @@ from kafka_log.cli import main
 from kafka_log.segment.places import local_path, place_of
 from kafka_log.segment.remote_errors import told
 from kafka_log.segment.remote_paths import RemotePath, _info
-from tests.paths import SAMPLES
 from tests.support.stores import Counted, counted, put
-
-LOGS = SAMPLES / "kafka-4.x"
-VERBS = ("ls", "stat", "producers", "groups", "txn", "keys", "metadata", "check")
-WHERE = ("directory", "path", "directories", "file", "modified")
-"""Columns that say where something lies, or when it was put there."""
 
 
 @pytest.fixture(params=["memory", "local", "counted"])
@@ -55,10 +50,6 @@ def test_the_paths_are_urls(url: str) -> None:
     there = read_table(url, ["segment"])["segment"].unique().to_pylist()
     here = read_table(LOGS, ["segment"])["segment"].unique().to_pylist()
     assert [path.removeprefix(url) for path in there] == [p.removeprefix(str(LOGS)) for p in here]
-
-
-def without_places(table: pa.Table) -> pa.Table:
-    return table.drop([name for name in WHERE if name in table.column_names])
 
 
 @pytest.mark.share(12)

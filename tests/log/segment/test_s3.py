@@ -23,9 +23,9 @@ from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.committed import Known, PartitionRows
 from kafka_log.tables.selection import Selection
-from tests.log.segment.test_remote import LOGS, VERBS, without_places
 from tests.support import s3
 from tests.support.growing_logs import Growing
+from tests.support.remote_verbs import LOGS, VERBS, without_places
 
 pytestmark = pytest.mark.slow
 

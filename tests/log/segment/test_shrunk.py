@@ -14,7 +14,7 @@ from kafka_log.cli import common, main
 from kafka_log.disk import directory
 from kafka_log.log_directory import opened
 from kafka_log.segment.positioned_reads import UnreadableError
-from tests.log.segment.test_reader import batch
+from tests.support.batches import batch
 
 BATCHES = 3
 """Of three records each, in each segment."""

@@ -19,8 +19,8 @@ from kafka_log.disk.transactions import transactions
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.resynchronisation import WORK_PER_BYTE
 from kafka_log.tables.splits import record_batches
-from tests.log.segment.test_reader import batch, message
 from tests.shares import examples
+from tests.support.batches import batch, message
 
 PARTS = [batch(0), message(5), batch(10, "gzip"), message(16), batch(20, "lz4", size=400)]
 OFFSETS = [[0, 1, 2], [5], [10, 11, 12], [16], [20, 21, 22]]

@@ -13,27 +13,11 @@ from kafka_log.cli import main
 from kafka_log.report.json_dump import objects
 from kafka_log.segment.reader import damage
 from tests.paths import VECTORS
-
-MANIFEST = [json.loads(line) for line in (VECTORS / "MANIFEST.jsonl").read_text().splitlines()]
-SEGMENTS = {m["file"]: m["mode"] for m in MANIFEST if m["mode"] and m["file"].endswith(".log")}
+from tests.support.vector_segments import DIFFERENCES, MANIFEST, SEGMENTS, expected, well_formed
 
 ERROR_TEXT = "error"
 """Stands for the class, text and cause of an error. The reference's are those of its Java code; ours name the field
 and the byte. That there is an error, where (``at``), and what was read before it must agree."""
-
-DIFFERENCES = {
-    "features/v2-empty-compressed-attr.log": (
-        "A batch whose count is 0 and whose codec is gzip, with no compressed bytes: the reference opens the stream "
-        "before it looks at the count, and fails on the missing gzip header. We look at the count first, and give "
-        "the same records: none."
-    ),
-}
-"""Where we differ, and why. Everything else agrees in every value."""
-
-
-def expected(file: str) -> list[dict[str, Any]]:
-    path = (VECTORS / file).with_suffix(".expected.jsonl")
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def comparable(item: dict[str, Any]) -> dict[str, Any]:
@@ -88,28 +72,6 @@ def test_the_command_prints_the_same_objects(capsys: pytest.CaptureFixture[str])
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert code == 0
     assert printed == expected(file)
-
-
-def well_formed() -> list[str]:
-    folders = ("matrix", "features", "control", "compacted")
-    rejected = {
-        "control/bad-keys.log",
-        "control/end-txn-bad-values.log",
-        "control/leader-change-layout-1.log",
-    }
-    crafted = {
-        "features/v2-none-invalid-utf8-header-key.log",
-        "features/v2-record-attributes-nonzero.log",
-        "features/v2-unknown-batch-attribute-bits.log",
-        "features/v0-gzip-inner-v1.log",
-        "features/v0-gzip-inner-relative.log",
-        "features/v1-gzip-inner-v0.log",
-        "features/v2-none-timestamp-overflow.log",
-        "features/v2-nonmonotonic-offset-deltas.log",
-        "control/gzip-control.log",
-    }
-    skip = rejected | crafted
-    return sorted(f for f in SEGMENTS if f.split("/")[0] in folders and f not in skip)
 
 
 @pytest.mark.parametrize("file", well_formed())

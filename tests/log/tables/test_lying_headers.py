@@ -26,19 +26,17 @@ from kafka_log.tables.selection import Selection
 from kafka_log.tables.splits import Scan, Split, read_split
 from tests.arrow.rows import unpacked
 from tests.shares import examples
+from tests.support.header_files import VECTORS, batch_of, file_of
 from tests.support.lying_headers import (
     START,
     Row,
     assert_halves,
     cuts,
-    good_vectors,
     lying_segments,
     rows_and_lies,
-    with_header,
 )
 
 COLUMNS = ("offset", "timestamp")
-VECTORS = good_vectors()
 NAMES: tuple[Literal["offsets", "timestamps"], ...] = ("offsets", "timestamps")
 
 
@@ -55,13 +53,6 @@ def scanned(path: Path, engine: str, **ranges: Any) -> list[Row]:
     scanner = Scanner(path, COLUMNS, selection=selection, engine=name)
     scanner.kernels = records_numpy
     return rows_of(scanner)
-
-
-def file_of(folder: str, data: bytes) -> Path:
-    path = Path(folder) / "t-0" / f"{0:020}.log"
-    path.parent.mkdir()
-    path.write_bytes(data)
-    return path
 
 
 def check_halves(data: st.DataObject, worth: int) -> None:
@@ -128,17 +119,6 @@ def dumped_batches(path: Path, offsets: str) -> list[int]:
         assert main(["dump", str(path), *argv]) == 0
     said.seek(0)
     return [json.loads(line)["position"] for line in said]
-
-
-def batch_of(base_offset: int, **fields: int) -> bytes:
-    """Three records, a second from each other."""
-    records = [
-        {"timestamp_delta": 1000 * i, "offset_delta": i, "key": b"k", "value": b"v", "headers": []}
-        for i in range(3)
-    ]
-    head = {"base_timestamp": START, "max_timestamp": START + 2000, "last_offset_delta": 2}
-    whole = RECORD_BATCH.build({"base_offset": base_offset, "records": records, **head})
-    return with_header(whole, **fields)
 
 
 @pytest.mark.parametrize("engine", ["construct", "arrow", "numpy"])

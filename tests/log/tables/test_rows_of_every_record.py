@@ -24,8 +24,8 @@ from kafka_log.tables.own_topics import OWN_TOPICS, VIEWS, own_topic
 from kafka_log.tables.topic_views import topic_view
 from tests.arrow.plain_kernels import plain_kernels
 from tests.laws.payload_memory import decoded, summed
-from tests.log.tables.test_topic_samples import COORDINATED, FRAMED
 from tests.paths import ROOT
+from tests.support.topic_samples import COORDINATED, FRAMED
 
 MESSAGES: dict[str, dict[str, Any]] = {
     message["message"]: message

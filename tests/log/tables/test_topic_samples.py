@@ -6,35 +6,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from codecgen.runtime.construct import Layout
 from kafka_codecs import (
     CONSUMER_OFFSETS_KEY,
     CONSUMER_OFFSETS_VALUE,
     CONSUMER_PROTOCOL_ASSIGNMENT,
     CONSUMER_PROTOCOL_SUBSCRIPTION,
-    METADATA_RECORD,
-    REMOTE_LOG_METADATA_RECORD,
-    SHARE_GROUP_STATE_KEY,
-    SHARE_GROUP_STATE_VALUE,
-    TRANSACTION_STATE_KEY,
-    TRANSACTION_STATE_VALUE,
 )
 from kafka_log import Record, SegmentReader
 from tests.paths import SAMPLES
+from tests.support.topic_samples import COORDINATED, FRAMED, again
 
-COORDINATED: dict[str, tuple[Any, Any]] = {
-    "__consumer_offsets": (CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE),
-    "__transaction_state": (TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE),
-    "__share_group_state": (SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE),
-}
-FRAMED: dict[str, Any] = {
-    "__cluster_metadata": METADATA_RECORD,
-    "__remote_log_metadata": REMOTE_LOG_METADATA_RECORD,
-}
 FILES = [
     path
     for path in sorted(SAMPLES.glob("*/__*/*"))
@@ -50,14 +34,6 @@ def records(path: Path) -> Iterator[Record]:
     """The records of a segment or a snapshot that are no control records."""
     for batch in SegmentReader(path, policy="strict"):
         yield from (record for record in batch.records if record.control is None)
-
-
-def again(layout: Layout, data: bytes | None) -> Any:
-    """The value of bytes that builds the same bytes."""
-    assert data is not None
-    value = layout.parse(data)
-    assert layout.build(value) == data
-    return value
 
 
 @pytest.mark.parametrize("path", FILES, ids=[f"{p.parent.parent.name}-{p.parent.name}-{p.name}" for p in FILES])  # fmt: skip

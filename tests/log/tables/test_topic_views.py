@@ -21,14 +21,10 @@ from kafka_codecs import (
 from kafka_log import Record, SegmentReader
 from kafka_log.tables.own_topics import OWN_TOPICS, VIEWS, own_topic
 from tests.paths import SAMPLES
+from tests.support.empty_views import EMPTY
 
 NEW = SAMPLES / "kafka-4.x"
 TIME = 1_700_000_000_000
-EMPTY = {
-    *("group_topics", "task_assignments", "regular_expressions", "topologies"),
-    *("quotas", "acls", "scram_credentials", "delegation_tokens"),
-}
-"""Views of topics that the samples have, but no record for them."""
 
 
 def rows(

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from kafka_codecs import RECORD_BATCH
 from kafka_log import LogDirectory, SegmentReader, discover, read_table
 from kafka_log.cli import main
-from tests.log.segment.test_reader import batch, message
-from tests.log.write.test_salvage_verb import put
 from tests.paths import SAMPLES
 from tests.shares import examples
+from tests.support.batches import batch, message
 from tests.support.salvage_rows import GAPS, files, problems, rows, said
+from tests.support.segment_files import put
 
 SMALL = SAMPLES / "kafka-4.x" / "segments.small-1"
 BATCHES = [b for s in discover(SMALL)[0].segments for b in SegmentReader(s.path)]

@@ -11,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.log.write.test_output_lock import COMMANDS
-from tests.log.write.test_write_errors import content, judge, run, source
+from tests.support.output_commands import COMMANDS
+from tests.support.write_errors import (
+    content,
+    judge,
+    run,
+    source,
+)
 
 __all__ = ["source"]
 

@@ -28,20 +28,9 @@ from kafka_log.write.output_lock import (
     locked_output,
     staged_path,
 )
-from tests.log.segment.test_reader import batch
-from tests.log.write.test_salvage_verb import put
-
-COMMANDS = {
-    "parquet": ["export", "--format", "parquet"],
-    "arrow": ["export", "--format", "arrow"],
-    "jsonl": ["export", "--format", "jsonl"],
-    "csv": ["export", "--format", "csv"],
-    "salvage": ["salvage"],
-    "cut": ["cut", "--offsets", "0:"],
-    "reindex": ["reindex"],
-    "convert": ["convert", "--codec", "zstd"],
-}
-"""Each command that writes files, in each format."""
+from tests.support.batches import batch
+from tests.support.output_commands import COMMANDS
+from tests.support.segment_files import put
 
 HOLD = """
 import sys

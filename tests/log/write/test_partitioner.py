@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log.write.partitioner import Sticky, by_key, murmur2
+from tests.support.murmur2 import plain
 
 KAFKAS = {  # org.apache.kafka.common.utils.UtilsTest
     b"21": -973932308,
@@ -17,22 +18,6 @@ KAFKAS = {  # org.apache.kafka.common.utils.UtilsTest
     b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
     b"abc": 479470107,
 }
-
-
-def plain(data: bytes) -> int:
-    """Kafka's Utils.murmur2, a byte at a time."""
-    mask = 0xFFFFFFFF
-    m = 0x5BD1E995
-    h = (0x9747B28C ^ len(data)) & mask
-    end = len(data) & ~3
-    for i in range(0, end, 4):
-        k = int.from_bytes(data[i : i + 4], "little") * m & mask
-        k = (k ^ k >> 24) * m & mask
-        h = (h * m & mask) ^ k
-    if data[end:]:
-        h = (h ^ int.from_bytes(data[end:], "little")) * m & mask
-    h = (h ^ h >> 13) * m & mask
-    return h ^ h >> 15
 
 
 def test_the_numbers_of_kafkas_tests() -> None:

@@ -13,12 +13,12 @@ from kafka_log import LogDirectory, discover
 from kafka_log.cli import main
 from kafka_log.disk.directory import Segment
 from kafka_log.write.indexes import EntryRule
-from tests.log.segment.test_reader import batch
-from tests.log.write.test_salvage_verb import put
 from tests.paths import SAMPLES
+from tests.support.batches import batch
 from tests.support.histories import history
 from tests.support.lying_headers import START, with_header
 from tests.support.salvage_rows import files, said
+from tests.support.segment_files import put
 
 SMALL = 300
 """The index.interval.bytes of the samples that have more than one segment."""

@@ -17,24 +17,17 @@ from kafka_log import LogDirectory, SegmentReader, discover
 from kafka_log.cli import main
 from kafka_log.disk.directory import DirectoryError
 from kafka_log.write.beside import OutError
-from tests.log.segment.test_reader import batch, message
-from tests.log.segment.test_salvage_laws import MADE, VECTOR_FILES, hurt
-from tests.log.segment.test_unreadable import bad
 from tests.paths import SAMPLES, VECTORS
 from tests.shares import examples
+from tests.support.batches import batch, message
+from tests.support.damaged_files import MADE, VECTOR_FILES, hurt
 from tests.support.histories import History, history
 from tests.support.salvage_rows import GAPS, files, problems, rows, said, sound_rows
+from tests.support.segment_files import put
+from tests.support.unreadable_files import bad
 
 KEPT = (".log", "leader-epoch-checkpoint", "partition.metadata")
 BROKERS = ["kafka-2.8", "kafka-4.x"]
-
-
-def put(directory: Path, *segments: tuple[int, bytes]) -> Path:
-    """A partition's directory with segments."""
-    directory.mkdir(parents=True, exist_ok=True)
-    for base, data in segments:
-        (directory / f"{base:020d}.log").write_bytes(data)
-    return directory
 
 
 @pytest.mark.share(2)

@@ -10,9 +10,9 @@ import pytest
 
 from kafka_log import LogDirectory
 from kafka_log.cli import main
-from tests.log.segment.test_reader import batch, message
-from tests.log.write.test_salvage_verb import put
+from tests.support.batches import batch, message
 from tests.support.salvage_rows import rows
+from tests.support.segment_files import put
 
 WHOLE = batch(0) + batch(10)
 LOOKS = {

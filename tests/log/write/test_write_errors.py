@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import random
 import re
 import resource
 from collections.abc import Callable, Iterator
@@ -15,29 +14,13 @@ import pyarrow as pa
 import pytest
 
 from kafka_log import DirectoryError, LogDirectory, write_log
-from kafka_log.cli import main
 from kafka_log.write import output_files
-from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged
-from tests.log.write.test_output_lock import COMMANDS
+from kafka_log.write.output_lock import OUTPUT_LOCK
+from tests.support.output_commands import COMMANDS
+from tests.support.write_errors import content, judge, run
+from tests.support.write_errors import source as source
 
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two partitions, of which no codec makes less than 100 KiB."""
-    root = tmp_path_factory.mktemp("source") / "logs"
-    noise = random.Random(1)
-    for topic in ("a", "b"):
-        rows = pa.table({"value": [noise.randbytes(1000) for _ in range(60)]})
-        write_log(root, rows, topic=topic, batch_bytes=20_000, segment_bytes=40_000)
-    return root
-
-
-def content(out: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()
-    }
 
 
 class Failing:
@@ -79,31 +62,6 @@ def failing_close(nth: int) -> Iterator[Failing]:
 
 
 Fault = Callable[[int], AbstractContextManager[Failing]]
-ERROR = re.compile(r"kafka-log: \[Errno (\d+)\] [\w /]+: '([^']+)'\n(?:kafka-log: (.*)\n)")
-LEFT = re.compile(
-    r"(\d) of 2 (files are whole, with [\d,]+ rows|partitions in \S+ are whole(, the same command goes on)?)"
-)
-
-
-def run(name: str, source: Path, out: Path) -> int:
-    command, *more = COMMANDS[name]
-    return main([command, str(source), "--out", str(out), *more])
-
-
-def judge(said: str, out: Path, code: int) -> None:
-    """Check what was told of a failure against what lies there."""
-    found = ERROR.search(said)
-    assert found is not None, said
-    assert int(found[1]) == code
-    named = Path(found[2])
-    assert named == out or out in named.parents or named == out.parent
-    assert not any(map(is_staged, named.parts))
-    left = LEFT.match(found[3])
-    assert left is not None, said
-    there = [p for p in out.iterdir() if re.fullmatch(r"[ab]-0(\.\w+)?", p.name)]
-    assert int(left[1]) == len(there)
-    assert "Traceback" not in said and "closed file" not in said
-    assert not [p for p in out.rglob("*") if is_staged(p.name) or p.name == OUTPUT_LOCK]
 
 
 def fails(name: str, source: Path, out: Path, failing: Fault, nth: int) -> bool:

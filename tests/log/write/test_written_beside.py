@@ -16,11 +16,11 @@ import pytest
 from kafka_log import DirectoryError, LogDirectory, discover
 from kafka_log.cli import main
 from kafka_log.write.beside import OutError, manifest_name
-from tests.log.segment.test_reader import batch
-from tests.log.write.test_salvage_verb import put
 from tests.paths import SAMPLES
+from tests.support.batches import batch
 from tests.support.permissions import bound_by_modes
 from tests.support.salvage_rows import files, rows, said
+from tests.support.segment_files import put
 
 BROKER = SAMPLES / "kafka-4.x"
 COMMANDS = {

@@ -1,0 +1,23 @@
+"""Batches and messages with a few records, as bytes."""
+
+from __future__ import annotations
+
+from kafka_codecs import LOG_ENTRY, RECORD_BATCH
+
+
+def batch(offset: int, codec: str = "none", records: int = 3, size: int = 10) -> bytes:
+    return RECORD_BATCH.build(
+        {
+            "base_offset": offset,
+            "attributes": {"compression": codec},
+            "base_timestamp": 1000 + offset,
+            "records": [
+                {"offset_delta": i, "key": b"k%d" % i, "value": bytes([i % 251]) * size}
+                for i in range(records)
+            ],
+        }
+    )
+
+
+def message(offset: int) -> bytes:
+    return LOG_ENTRY.build({"magic": offset % 2, "offset": offset, "key": b"k", "value": b"v" * 9})
