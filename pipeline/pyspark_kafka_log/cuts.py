@@ -148,7 +148,7 @@ def boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) ->
     offsets = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
     index = None
     if by_index and segment.is_named:
-        from kafka_log.disk.index_files import (
+        from kafka_log.logs.index_files import (
             IndexedBatches,
         )  # layouts of indexes: not for small files
 

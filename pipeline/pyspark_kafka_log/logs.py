@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafka_log import Partition, Segment
-from kafka_log.disk.directory import Survey, survey, warn_of_all_left_out
-from kafka_log.disk.files import line_of, of_topics
-from kafka_log.disk.names import CLUSTER_METADATA, META, State
-from kafka_log.disk.replicas import one_of_each
-from kafka_log.disk.tiers import Ends, with_tiers
+from kafka_log.logs.directory import Survey, survey, warn_of_all_left_out
+from kafka_log.logs.files import line_of, of_topics
+from kafka_log.logs.names import CLUSTER_METADATA, META, State
+from kafka_log.logs.replicas import one_of_each
+from kafka_log.logs.tiers import Ends, with_tiers
 from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of
 from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from kafka_log.tables.own_topics import (

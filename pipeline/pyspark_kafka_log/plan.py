@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from kafka_log import Segment
-from kafka_log.disk.log_start import LogStarts
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.committed import Known, PartitionRows

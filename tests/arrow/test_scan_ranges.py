@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from codecgen.runtime.errors import ChecksumError
 from kafka_codecs import RECORD_BATCH
 from kafka_log import Policy, Segment, SegmentReader, discover, read_table
-from kafka_log.disk.index_files import OFFSETS, TIMES, entries, first_position
+from kafka_log.logs.index_files import OFFSETS, TIMES, entries, first_position
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_selection import RowSelection
 from tests.arrow.logs import (
@@ -325,7 +325,7 @@ def test_an_index_file_that_is_too_large_is_not_read(
     segment = next(iter(segments(logs[2:])))
     last = get_offsets(segment.path)[-1]
     assert first_position(segment, segment.base_offset + last[0], None) == last[1]
-    monkeypatch.setattr("kafka_log.disk.index_files.MAX_BYTES", 8)
+    monkeypatch.setattr("kafka_log.logs.index_files.MAX_BYTES", 8)
     assert first_position(segment, segment.base_offset + last[0], None) == 0
 
 

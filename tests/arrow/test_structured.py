@@ -37,7 +37,7 @@ from kafka_codecs import (
     TIME_INDEX_ENTRY,
     TRANSACTION_INDEX_ENTRY_V0,
 )
-from kafka_log.disk.index_files import OFFSETS, TIMES
+from kafka_log.logs.index_files import OFFSETS, TIMES
 from tests.paths import SAMPLES
 
 INDEXES = {

@@ -16,7 +16,7 @@ from kafka_log import Record, SegmentReader
 from kafka_log.tables.own_topics import VIEWS, own_topic
 from tests.brokers import internal_topics
 from tests.brokers.messages import Request, answers
-from tests.log.disk.test_files_that_are_read import is_read
+from tests.log.logs.test_files_that_are_read import is_read
 from tests.log.tables.test_topic_samples import COORDINATED, FRAMED, again
 
 pytestmark = pytest.mark.broker

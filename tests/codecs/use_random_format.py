@@ -36,7 +36,7 @@ from kafka_log import (
     write_segment,
 )
 from kafka_log.cli import main as kafka_log
-from kafka_log.disk.transactions import Transaction, transactions
+from kafka_log.logs.transactions import Transaction, transactions
 from kafka_log.report.json_dump import objects
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.columnar import BatchScanner, Scanner

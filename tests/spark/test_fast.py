@@ -16,7 +16,7 @@ from .logs import batch, build, write
 pa = pytest.importorskip("pyarrow")
 
 from kafka_log import Policy, discover  # noqa: E402
-from kafka_log.disk.transactions import transactions  # noqa: E402
+from kafka_log.logs.transactions import transactions  # noqa: E402
 from kafka_log.segment import kernels  # noqa: E402
 from kafka_log.segment.row_selection import Aborted, RowSelection  # noqa: E402
 from kafka_log.tables.splits import (  # noqa: E402

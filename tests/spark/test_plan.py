@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_log import DirectoryError, Policy, discover
-from kafka_log.disk.transactions import Transaction, transactions
+from kafka_log.logs.transactions import Transaction, transactions
 from kafka_log.segment.row_selection import Aborted
 from kafka_log.tables.splits import Scan, Split, read_split
 from pyspark_kafka_log.cuts import boundaries

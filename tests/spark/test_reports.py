@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import kafka_log
 from kafka_log import LogDirectory
-from kafka_log.disk import directory as listing
+from kafka_log.logs import directory as listing
 from kafka_log.tables.own_topics import VIEWS
 from pyspark_kafka_log.options import KNOWN, OptionError, default_columns, parse
 from pyspark_kafka_log.options.reports import REPORTS

@@ -18,7 +18,7 @@ from kafka_log.tables.splits import COLUMNS, DEFAULT_COLUMNS
 from pyspark_kafka_log.connector.worker import told
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.source import DefaultSource, KafkaLogReader
-from tests.log.disk.test_tiers import IDS, TIER
+from tests.log.logs.test_tiers import IDS, TIER
 from tests.paths import SAMPLES, VECTORS
 
 from .logs import TIME, batch, build, flipped, milliseconds, numbered, vector, write

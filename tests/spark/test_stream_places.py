@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_log import discover, read_table
-from kafka_log.disk import directory
+from kafka_log.logs import directory
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.splits import LOOKS, Scan, Split, read_splits
 from pyspark_kafka_log.moved_files import there_still
@@ -25,7 +25,7 @@ from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
-from tests.log.disk.test_tiers import IDS, TIER, local, remote
+from tests.log.logs.test_tiers import IDS, TIER, local, remote
 from tests.spark.logs import batch, build, numbered, write
 from tests.spark.test_stream import offsets as written
 from tests.spark.test_stream import ran

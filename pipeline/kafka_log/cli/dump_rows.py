@@ -13,8 +13,8 @@ from kafka_log.cli.common import progress_of, say_deleted, screen_width
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.cli.told import Told, on_stderr
-from kafka_log.disk.directory import Partition, utf8
-from kafka_log.disk.tiers import with_tiers
+from kafka_log.logs.directory import Partition, utf8
+from kafka_log.logs.tiers import with_tiers
 from kafka_log.report.decoding import Decode, Decoder
 from kafka_log.report.dump_rows import COLUMNS, DumpRows, without_no_time
 from kafka_log.report.lines import shown

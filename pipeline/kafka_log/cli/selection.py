@@ -11,8 +11,8 @@ from typing import Any, TypeVar, get_args
 
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument, offset_range, plain_offset_range, time_range
-from kafka_log.disk.names import STATES, states_of
-from kafka_log.disk.replicas import Replicas
+from kafka_log.logs.names import STATES, states_of
+from kafka_log.logs.replicas import Replicas
 from kafka_log.segment.row_selection import Header
 from kafka_log.segment.times import TIMES
 from kafka_log.tables.selection import ISOLATIONS, MAX_PARTITION, Selection
@@ -110,9 +110,9 @@ def say_unmatched(options: argparse.Namespace, *more: str) -> None:
 
 def _say_offsets(options: argparse.Namespace) -> None:
     """One line on stderr that says which offsets the logs have that are read."""
-    from kafka_log.disk.directory import chosen, survey
-    from kafka_log.disk.log_start import LogStarts
-    from kafka_log.disk.replicas import log_end, one_of_each
+    from kafka_log.logs.directory import chosen, survey
+    from kafka_log.logs.log_start import LogStarts
+    from kafka_log.logs.replicas import log_end, one_of_each
 
     there = survey(options.paths, options.include, unreadable_raises=False).found
     replicas = getattr(options, "replicas", None)

@@ -16,7 +16,7 @@ from kafka_log.cli.common import (
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import PLACES, add_selection, say_unmatched
-from kafka_log.disk.replicas import two_copies
+from kafka_log.logs.replicas import two_copies
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_log.disk.directory import (
+from kafka_log.logs.directory import (
     DirectoryError,
     Include,
     Partition,
@@ -21,9 +21,9 @@ from kafka_log.disk.directory import (
     survey,
     warn_of_all_left_out,
 )
-from kafka_log.disk.files import PassedOver, of_topics
-from kafka_log.disk.replicas import Replicas, one_of_each
-from kafka_log.disk.tiers import with_tiers
+from kafka_log.logs.files import PassedOver, of_topics
+from kafka_log.logs.replicas import Replicas, one_of_each
+from kafka_log.logs.tiers import with_tiers
 from kafka_log.segment.places import is_url, place_of
 from kafka_log.segment.times import Time, moment, present
 from kafka_log.tables.arguments import (
@@ -166,7 +166,7 @@ def tell(found: Iterable[Partition], on_damage: OnDamage | None) -> None:
 
 def _with_own_topics(topics: Iterable[str] | None) -> list[str] | None:
     """Topics, and those of Kafka's own from which answers about any topic come; None: all."""
-    from kafka_log.disk.names import CLUSTER_METADATA
+    from kafka_log.logs.names import CLUSTER_METADATA
     from kafka_log.tables.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 
     own = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import choose, schema_of
 from kafka_codecs.columns.batches import BATCHES
-from kafka_log.disk.directory import Partition, utf8
+from kafka_log.logs.directory import Partition, utf8
 from kafka_log.report.batch_text import timestamp_type
 from kafka_log.report.dump_rows import TOLD, is_told
 from kafka_log.report.lines import Cell, Layout, line_blocks

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.coordinators import DEFAULT_PARTITIONS, partition_of
-from kafka_log.disk.directory import DirectoryError, NotThere, Partition, utf8
-from kafka_log.disk.names import CLUSTER_METADATA
+from kafka_log.logs.coordinators import DEFAULT_PARTITIONS, partition_of
+from kafka_log.logs.directory import DirectoryError, NotThere, Partition, utf8
+from kafka_log.logs.names import CLUSTER_METADATA
 from kafka_log.segment.model import Policy
 from kafka_log.tables.own_topics import (
     CONSUMER_OFFSETS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 
-from kafka_log.disk.directory import Partition, utf8
-from kafka_log.disk.log_start import LogStarts
-from kafka_log.disk.tiers import copied_from, with_tiers
+from kafka_log.logs.directory import Partition, utf8
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.tiers import copied_from, with_tiers
 from kafka_log.tables.selection import Selection
 
 PLACES_SAID = 5

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import Partition, no_such, utf8
-from kafka_log.disk.replicas import LogEnd, furthest, log_end
-from kafka_log.disk.topic_ids import topic_id
+from kafka_log.logs.directory import Partition, no_such, utf8
+from kafka_log.logs.replicas import LogEnd, furthest, log_end
+from kafka_log.logs.topic_ids import topic_id
 from kafka_log.report.plain_rows import plain_rows
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.model import Policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafka_log.disk.transactions import Observed
+from kafka_log.logs.transactions import Observed
 from kafka_log.report.transaction_states import Coordinators, IdState
 
 MAX_TIMEOUT_MS = 15 * 60 * 1000

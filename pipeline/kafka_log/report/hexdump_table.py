@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import utf8
+from kafka_log.logs.directory import utf8
 from kafka_log.report.byte_fields import Stream
 from kafka_log.report.hexdump import Part
 

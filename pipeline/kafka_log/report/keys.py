@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import Partition, utf8
+from kafka_log.logs.directory import Partition, utf8
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.selection import Selection
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, by_state, utf8
+from kafka_log.logs.directory import Partition, by_state, utf8
 
 PARTITIONS = pa.schema(
     [

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import DirectoryError, NotThere, Partition, no_such
-from kafka_log.disk.names import CLUSTER_METADATA
-from kafka_log.disk.replicas import log_end
+from kafka_log.logs.directory import DirectoryError, NotThere, Partition, no_such
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.replicas import log_end
 from kafka_log.report.metadata_log import (
     Event,
     MetadataLog,

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
+from kafka_log.logs.directory import Partition, Segment, State, by_state, utf8
 from kafka_log.report.counted import warn_of_counted
 from kafka_log.report.header_pass import Piece
 from kafka_log.report.stat_asked import Asked, OnProblem, problems_of_end

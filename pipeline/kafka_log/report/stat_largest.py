@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.disk.vanished import read_options
+from kafka_log.logs.directory import Partition, Segment, utf8
+from kafka_log.logs.vanished import read_options
 from kafka_log.report.stat_asked import Asked, problems_of_end
 from kafka_log.report.stat_columns import TIME, By
 from kafka_log.report.stat_sums import codec_name

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.disk.markers import MarkerBodies, Markers
-from kafka_log.disk.transactions import Header, Observed, State, Step, open_before, step, walk
-from kafka_log.disk.vanished import read_history
+from kafka_log.logs.directory import Partition, Segment, utf8
+from kafka_log.logs.markers import MarkerBodies, Markers
+from kafka_log.logs.transactions import Header, Observed, State, Step, open_before, step, walk
+from kafka_log.logs.vanished import read_history
 from kafka_log.report.hanging import Clock, verdict
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.report.transaction_states import Coordinators

@@ -10,7 +10,7 @@ from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.selection import Selection
 
 if TYPE_CHECKING:
-    from kafka_log.disk.log_start import Log
+    from kafka_log.logs.log_start import Log
     from kafka_log.segment.kernels import Engine
 
 
@@ -27,8 +27,8 @@ def offset_at(
     ``selection`` says what damage is and what becomes of it. Headers are read from where the time index says, and the records of one
     batch. Raises CodecError for damage that is met on the way, where that is an error.
     """
-    from kafka_log.disk.index_files import start_of  # layouts of indexes: not for other scans
-    from kafka_log.disk.vanished import read_options
+    from kafka_log.logs.index_files import start_of  # layouts of indexes: not for other scans
+    from kafka_log.logs.vanished import read_options
 
     wanted = selection or Selection()
     rows = RowSelection(offsets=(first, None), timestamps=(timestamp, None))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
-from kafka_log.disk.directory import MAX_OFFSET, Segment
-from kafka_log.disk.index_files import first_position
-from kafka_log.disk.log_start import Log
+from kafka_log.logs.directory import MAX_OFFSET, Segment
+from kafka_log.logs.index_files import first_position
+from kafka_log.logs.log_start import Log
 from kafka_log.segment import tails
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Tail
@@ -198,7 +198,7 @@ class Ends:
         return found
 
     def _stable(self, log: Log, end: int) -> int:
-        from kafka_log.disk.transactions import transactions  # the codecs: not for other isolations
+        from kafka_log.logs.transactions import transactions  # the codecs: not for other isolations
 
         found = transactions(
             after_snapshot(log.segments),

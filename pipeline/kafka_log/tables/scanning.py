@@ -13,7 +13,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.batches import BATCHES
 from kafka_codecs.columns.records import RECORDS
-from kafka_log.disk.directory import (
+from kafka_log.logs.directory import (
     Partition,
     Segment,
     chosen,
@@ -21,10 +21,10 @@ from kafka_log.disk.directory import (
     survey,
     warn_of_all_left_out,
 )
-from kafka_log.disk.files import line_of, of_topics
-from kafka_log.disk.replicas import one_of_each
-from kafka_log.disk.tiers import with_tiers
-from kafka_log.disk.vanished import read_options
+from kafka_log.logs.files import line_of, of_topics
+from kafka_log.logs.replicas import one_of_each
+from kafka_log.logs.tiers import with_tiers
+from kafka_log.logs.vanished import read_options
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
@@ -138,7 +138,7 @@ def scan(
         here = within(rows.of(partition, segment.state), segment)
         low = here.offsets[0]
         if seeks and (low is not None or begin is not None):
-            from kafka_log.disk.index_files import (
+            from kafka_log.logs.index_files import (
                 start_of,
             )  # layouts of indexes: not for other scans
 

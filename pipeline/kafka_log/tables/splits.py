@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.directory import MAX_OFFSET, Segment
+from kafka_log.logs.directory import MAX_OFFSET, Segment
 from kafka_log.segment.kernels import ENGINES, Engine, use_kernels
 from kafka_log.segment.model import Lost, OnDamage, Policy
 from kafka_log.segment.positioned_reads import UnreadableError

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.directory import Segment
-from kafka_log.disk.transactions import transactions
+from kafka_log.logs.directory import Segment
+from kafka_log.logs.transactions import transactions
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.header_columns import UNBOUNDED

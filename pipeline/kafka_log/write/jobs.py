@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.disk.log_start import LogStarts
-from kafka_log.disk.names import CLUSTER_METADATA
-from kafka_log.disk.snapshots import snapshots
+from kafka_log.logs.directory import Partition, Segment, utf8
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.snapshots import snapshots
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of, refuse_inside
@@ -56,7 +56,7 @@ def run_job(
     leaves: Callable[[Segment], Any] | None = None,
 ) -> pa.Table:
     """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
-    ``options`` and made of the same log, unchanged (:mod:`kafka_log.disk.log_identity`), is kept. ``inputs`` are the paths that are read; ``advance`` is told of
+    ``options`` and made of the same log, unchanged (:mod:`kafka_log.logs.log_identity`), is kept. ``inputs`` are the paths that are read; ``advance`` is told of
     bytes of segments that are done; ``beside`` says which snapshots the work reads too, ``leaves`` what is to be said of each that it leaves out. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
     damage the work does not take, is ``refused``: nothing of it is there, and the others are.
 

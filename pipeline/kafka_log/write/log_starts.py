@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_codecs import OFFSET_CHECKPOINT
-from kafka_log.disk.directory import Partition, discover
-from kafka_log.disk.log_start import LogStarts
-from kafka_log.disk.replicas import log_end
+from kafka_log.logs.directory import Partition, discover
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.replicas import log_end
 
 
 def log_start(starts: LogStarts, partition: Partition) -> int | None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.directory import Partition, Segment, next_bases, utf8
-from kafka_log.disk.producer_snapshots import producers_of
-from kafka_log.disk.transactions import transactions
+from kafka_log.logs.directory import Partition, Segment, next_bases, utf8
+from kafka_log.logs.producer_snapshots import producers_of
+from kafka_log.logs.transactions import transactions
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.row_selection import Aborted

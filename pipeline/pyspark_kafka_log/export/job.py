@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.log_start import LogStarts
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.parquet import Compression
 from kafka_log.tables.progress import Ends as LogEnds

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from kafka_log import Policy
-from kafka_log.disk.names import State, states_of
+from kafka_log.logs.names import State, states_of
 from kafka_log.segment.globs import PatternError, compiled
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password

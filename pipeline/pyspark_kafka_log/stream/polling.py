@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kafka_log.disk.directory import DirectoryError, Segment
-from kafka_log.disk.log_start import LogStarts
-from kafka_log.disk.tiers import copies_first
+from kafka_log.logs.directory import DirectoryError, Segment
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.tiers import copies_first
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.offsets_by_time import offset_at
 from kafka_log.tables.progress import Ends, Key, Position

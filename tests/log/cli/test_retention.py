@@ -12,10 +12,10 @@ import pytest
 from codecgen.runtime.errors import CodecError
 from kafka_log import LogDirectory, discover, read_table
 from kafka_log.cli import main
-from kafka_log.disk import directory as listing
-from kafka_log.disk.files import Found
-from kafka_log.disk.files import files_of as list_files
-from kafka_log.disk.tiers import with_tiers
+from kafka_log.logs import directory as listing
+from kafka_log.logs.files import Found
+from kafka_log.logs.files import files_of as list_files
+from kafka_log.logs.tiers import with_tiers
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.regular_files import open_regular
 from tests.paths import SAMPLES

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kafka_log import LogDirectory, SegmentReader
-from kafka_log.disk.index_files import OFFSETS
+from kafka_log.logs.index_files import OFFSETS
 from kafka_log.report.check.cuts import find_cuts
 from kafka_log.segment.header_arrays import Headers
 from tests.paths import SAMPLES

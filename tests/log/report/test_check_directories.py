@@ -9,7 +9,7 @@ import pytest
 
 from kafka_log import LogDirectory
 from kafka_log.cli import main
-from kafka_log.disk.names import stops_brokers
+from kafka_log.logs.names import stops_brokers
 from tests.paths import SAMPLES
 
 ID = "00112233445566778899aabbccddeeff"

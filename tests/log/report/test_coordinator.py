@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from kafka_codecs import CONSUMER_OFFSETS_KEY, OFFSET_COMMIT_KEY, SHARE_GROUP_STATE_KEY
 from kafka_log import encode
 from kafka_log.cli import main
-from kafka_log.disk.coordinators import java_hash, partition_of
-from kafka_log.disk.directory import NotThere
 from kafka_log.log_directory import LogDirectory
+from kafka_log.logs.coordinators import java_hash, partition_of
+from kafka_log.logs.directory import NotThere
 from tests.paths import SAMPLES
 from tests.support.made_topics import log
 

@@ -16,7 +16,7 @@ import pytest
 from kafka_log import LogDirectory, discover, write_log
 from kafka_log.cli import main
 from kafka_log.cli.ranges import Times
-from kafka_log.disk.log_identity import log_of, segment_of
+from kafka_log.logs.log_identity import log_of, segment_of
 from kafka_log.report.export import MANIFEST, ExportError, export
 from kafka_log.report.unfinished_exports import NOTES
 from kafka_log.write.manifest import Manifest

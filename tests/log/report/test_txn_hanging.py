@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_codecs import TransactionStatus
 from kafka_log import LogDirectory
-from kafka_log.disk.transactions import Observed, State
+from kafka_log.logs.transactions import Observed, State
 from kafka_log.report.hanging import Clock, verdict
 from kafka_log.report.transaction_states import Coordinators, IdState, home_of, is_whole
 from tests.shares import examples

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import TRANSACTION_INDEX
 from kafka_log import LogDirectory, discover, read_table, scan, scan_batches, write_segment
-from kafka_log.disk import kept_transactions
-from kafka_log.disk.directory import Partition
-from kafka_log.disk.transactions import Transactions, transactions
+from kafka_log.logs import kept_transactions
+from kafka_log.logs.directory import Partition
+from kafka_log.logs.transactions import Transactions, transactions
 from kafka_log.segment import held_files, remote_files
 from kafka_log.segment.held_files import HeldBlocks, HeldPath
 from kafka_log.segment.positioned_reads import UnreadableError
@@ -91,7 +91,7 @@ def test_all_of_it_is_read_once_in_blocks(store: type[Counted], large: Path) -> 
 
 
 def test_where_a_log_ends_is_at_its_end(store: type[Counted]) -> None:
-    from kafka_log.disk.replicas import LogEnd, log_end
+    from kafka_log.logs.replicas import LogEnd, log_end
 
     [partition] = discover("counted://b")
     assert log_end(partition.segments) == LogEnd(-1, RECORDS)

@@ -11,8 +11,8 @@ import pytest
 
 from kafka_log import LogDirectory, Lost, Partition, discover, scan, scan_batches
 from kafka_log.cli import common, main
-from kafka_log.disk import directory
 from kafka_log.log_directory import opened
+from kafka_log.logs import directory
 from kafka_log.segment.positioned_reads import UnreadableError
 from tests.log.segment.test_reader import batch
 

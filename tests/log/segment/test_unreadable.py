@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader, discover, read_table, scan, scan_batches
 from kafka_log.cli import main
-from kafka_log.disk.transactions import transactions
+from kafka_log.logs.transactions import transactions
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.positioned_reads import SECTOR, UnreadableError, read_what_there_is
 from kafka_log.segment.reader import damage

@@ -17,7 +17,7 @@ from kafka_codecs import RECORD_BATCH
 from kafka_codecs.arrow import records_numpy
 from kafka_log import discover, read_table, scan_batches
 from kafka_log.cli import main
-from kafka_log.disk.replicas import end_offset
+from kafka_log.logs.replicas import end_offset
 from kafka_log.segment import skipping
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_selection import RowSelection

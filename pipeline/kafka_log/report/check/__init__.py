@@ -17,9 +17,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.disk.broker_files import BrokerFiles, read_broker_files
-from kafka_log.disk.directory import Partition, Segment, State, by_state, next_bases
-from kafka_log.disk.files import segment_bases
+from kafka_log.logs.broker_files import BrokerFiles, read_broker_files
+from kafka_log.logs.directory import Partition, Segment, State, by_state, next_bases
+from kafka_log.logs.files import segment_bases
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
 from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Iterator
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.broker_files import BrokerFiles
-from kafka_log.disk.files import partition_names
-from kafka_log.disk.names import (
+from kafka_log.logs.broker_files import BrokerFiles
+from kafka_log.logs.files import partition_names
+from kafka_log.logs.names import (
     CHECKPOINTS,
     CLEANER,
     HIGH_WATERMARK,

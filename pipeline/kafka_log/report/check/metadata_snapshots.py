@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import MAX_OFFSET, Segment
+from kafka_log.logs.directory import MAX_OFFSET, Segment
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.batches import framed
 from kafka_log.report.check.finding import Finding, Severity

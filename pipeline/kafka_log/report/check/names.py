@@ -11,13 +11,13 @@ from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.properties_file import PropertiesFile
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
-from kafka_log.disk.broker_ids import broker_ids, node_of
-from kafka_log.disk.directory import MAX_OFFSET, parse_name
-from kafka_log.disk.files import PassedOver, is_directory
-from kafka_log.disk.names import BESIDE_PARTITIONS, META, State, stops_brokers
-from kafka_log.disk.remote_names import remote_partition
-from kafka_log.disk.small_files import small_file
-from kafka_log.disk.topic_ids import topic_id
+from kafka_log.logs.broker_ids import broker_ids, node_of
+from kafka_log.logs.directory import MAX_OFFSET, parse_name
+from kafka_log.logs.files import PassedOver, is_directory
+from kafka_log.logs.names import BESIDE_PARTITIONS, META, State, stops_brokers
+from kafka_log.logs.remote_names import remote_partition
+from kafka_log.logs.small_files import small_file
+from kafka_log.logs.topic_ids import topic_id
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.metadata_snapshots import NAME as METADATA_SNAPSHOT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.names import CLEAN_SHUTDOWN, CLUSTER_METADATA
+from kafka_log.logs.names import CLEAN_SHUTDOWN, CLUSTER_METADATA
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.bytes_of_files import only_zeros
 from kafka_log.report.check.finding import Finding

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, utf8
+from kafka_log.logs.directory import Partition, utf8
 from kafka_log.report.diff.epochs import Common, checkpoint, last_common
 from kafka_log.report.diff.meaning import sentences
 from kafka_log.report.diff.rows import place

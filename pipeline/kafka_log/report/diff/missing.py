@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.disk.transactions import transactions
+from kafka_log.logs.transactions import transactions
 from kafka_log.report.diff.repeats import Repeats
 from kafka_log.report.diff.rows import rows_of
 from kafka_log.report.diff.side import Side

@@ -1,0 +1,286 @@
+"""Transactions of one partition, from its batches: when each began, and how it ended."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafka_codecs import ControlRecordType, TimestampType
+from kafka_log.logs.directory import Segment
+from kafka_log.logs.header_rows import Damage, are_columnar, header_rows
+from kafka_log.logs.markers import MarkerBodies, Markers
+from kafka_log.logs.producer_snapshots import producers_of
+from kafka_log.logs.vanished import explain_removal
+from kafka_log.segment.model import Policy
+from kafka_log.segment.positioned_reads import UnreadableError
+
+if TYPE_CHECKING:
+    from kafka_log.segment.kernels import Engine
+
+_WHERE = "is_transactional"
+"""The column of the view batches that says which headers count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A transaction that was aborted. ``last_offset`` is that of its marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """Aborted transactions, in the order of their markers, and the first offset of one that has not ended.
+
+    From ``last_stable_offset`` on a consumer that reads committed records gets nothing; None when all have ended. ``begun`` has
+    the first offsets of those that have not, by their producers.
+    """
+
+    aborted: tuple[Transaction, ...]
+    last_stable_offset: int | None
+    begun: tuple[tuple[int, int], ...] = ()
+
+
+class State(StrEnum):
+    """How far a transaction is in a partition: it is open until its marker is there."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A transaction as a partition shows it.
+
+    ``producer_epoch`` is that of its data, or of the marker where there is no data: markers may have the epoch after it.
+    ``first_offset`` is None for a marker whose data is gone, or never was. ``last_offset`` is that of the marker, or of the
+    last record. Timestamps are in milliseconds, None where the log has none. ``records`` are those that are still there.
+    """
+
+    state: State
+    producer_id: int
+    producer_epoch: int
+    first_offset: int | None
+    last_offset: int | None
+    first_timestamp: int | None = None
+    last_timestamp: int | None = None
+    records: int = 0
+
+
+class Header(NamedTuple):
+    """What counts of a transactional batch: columns of the view batches, timestamps in milliseconds."""
+
+    position: int
+    size: int
+    magic: int
+    codec: int
+    base_offset: int
+    last_offset: int
+    producer_id: int
+    producer_epoch: int
+    is_control: bool
+    record_count: int
+    timestamp_type: int
+    base_timestamp: int | None
+    max_timestamp: int
+
+
+Step = tuple[Header, ControlRecordType | None]
+"""A transactional batch, and what it says when it is a marker."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A transaction that has begun, so far."""
+
+    producer_epoch: int
+    first_offset: int
+    last_offset: int | None
+    first_timestamp: int | None = None
+    last_timestamp: int | None = None
+    records: int = 0
+
+
+def walk(steps: Iterable[Step], begun: Mapping[int, Observed]) -> Iterator[Observed]:
+    """What a transaction is: from the first transactional batch of a producer id to its next marker, whatever the epochs.
+
+    Gives those that end when they do; after the last step those that are open, by their first offsets. ``begun`` are those that
+    are open before the first step, by their producers (see :func:`open_before`).
+    """
+    started = {
+        producer: _Open(old.producer_epoch, old.first_offset, old.last_offset)
+        for producer, old in begun.items()
+        if old.first_offset is not None
+    }
+    for header, kind in steps:
+        if header.producer_id < 0:
+            continue  # brokers keep no state of it
+        if not header.is_control:
+            now = started.get(header.producer_id)
+            if now is None:
+                now = _Open(header.producer_epoch, header.base_offset, None)
+                started[header.producer_id] = now
+            if now.first_timestamp is None and now.first_offset == header.base_offset:
+                now.first_timestamp = _first_timestamp(header)
+            now.producer_epoch = header.producer_epoch
+            now.last_offset = header.last_offset
+            now.last_timestamp = _time(header.max_timestamp)
+            now.records += max(header.record_count, 0)
+        elif kind is not None:
+            yield _ended(header, kind, started.pop(header.producer_id, None))
+    for producer, one in sorted(started.items(), key=lambda item: (item[1].first_offset, item[0])):
+        offsets = one.first_offset, one.last_offset
+        times = one.first_timestamp, one.last_timestamp
+        yield Observed(State.OPEN, producer, one.producer_epoch, *offsets, *times, one.records)
+
+
+def _ended(header: Header, kind: ControlRecordType, one: _Open | None) -> Observed:
+    state = State.ABORTED if kind is ControlRecordType.ABORT else State.COMMITTED
+    last, time = header.base_offset, _time(header.max_timestamp)
+    if one is None:
+        epoch = header.producer_epoch
+        return Observed(state, header.producer_id, epoch, None, last, last_timestamp=time)
+    epoch, first = one.producer_epoch, one.first_offset
+    return Observed(
+        state, header.producer_id, epoch, first, last, one.first_timestamp, time, one.records
+    )
+
+
+def _first_timestamp(header: Header) -> int | None:
+    """That of the first record, as far as a header has it."""
+    from_producer = (
+        header.timestamp_type != TimestampType.LOG_APPEND_TIME and header.base_timestamp is not None
+    )
+    first = header.base_timestamp if from_producer else header.max_timestamp
+    return _time(header.max_timestamp if first is None or first < 0 else first)
+
+
+def _time(milliseconds: int) -> int | None:
+    return milliseconds if milliseconds >= 0 else None
+
+
+def transactions(
+    segments: Iterable[Segment],
+    policy: Policy = Policy.KAFKA,
+    *,
+    damage_raises: bool = True,
+    engine: Engine = "auto",
+) -> Transactions:
+    """The transactions in the segments of one partition, which are given in the order of offsets.
+
+    Only headers and markers are read, and the producer snapshot beside the first segment, which knows the transactions that
+    began before it. Bytes that are no batch are an error, or (``damage_raises`` False) passed over as ``salvage`` does it for
+    records; a transaction whose marker is lost with them counts as not ended. Then ``policy`` says what a batch is: under
+    ``salvage`` one with a wrong checksum is none, and all bytes are read to know it; otherwise no checksum is verified.
+
+    Raises UnreadableError for a segment that retention removes meanwhile.
+    """
+    segments = list(segments)
+    lenient = Damage.DROP if policy is Policy.SALVAGE else Damage.PASS
+    damage = Damage.RAISE if damage_raises else lenient
+    before = open_before(segments[0]) if segments else {}
+    return summed(observed(segments, before, damage, engine))
+
+
+def observed(
+    segments: Sequence[Segment],
+    begun: Mapping[int, Observed],
+    damage: Damage = Damage.RAISE,
+    engine: Engine = "auto",
+    *,
+    start: int = 0,
+    stop: int | None = None,
+) -> Iterator[Observed]:
+    """What :func:`walk` sees in segments, from the byte ``start`` of the first one on, where a batch begins, and up to the offset ``stop``."""
+    steps = _steps(segments, damage, engine, start)
+    if stop is not None:
+        steps = (one for one in steps if one[0].last_offset < stop)
+    return walk(steps, begun)
+
+
+def summed(seen: Iterable[Observed]) -> Transactions:
+    """What counts for consumers of transactions."""
+    aborted: list[Transaction] = []
+    begun: list[tuple[int, int]] = []
+    for found in seen:
+        first, last = found.first_offset, found.last_offset
+        if first is None:
+            continue
+        if found.state is State.OPEN:
+            begun.append((found.producer_id, first))
+        elif found.state is State.ABORTED and last is not None:
+            aborted.append(Transaction(found.producer_id, first, last))
+    stable = min((first for _, first in begun), default=None)
+    return Transactions(tuple(aborted), stable, tuple(sorted(begun)))
+
+
+def open_before(segment: Segment) -> dict[int, Observed]:
+    """The transactions that are open where a log begins, by their producers: what the producer snapshot there says."""
+    if not segment.is_named or segment.base_offset == 0:
+        return {}
+    entries = producers_of(segment.path.with_suffix(".snapshot")) or ()
+    return open_of(entries, segment.base_offset)
+
+
+def open_of(entries: Iterable[Any], offset: int) -> dict[int, Observed]:
+    """The transactions that are open at an offset, by what a producer snapshot says there."""
+    return {
+        e.producer_id: Observed(
+            State.OPEN,
+            e.producer_id,
+            e.producer_epoch,
+            e.current_txn_first_offset,
+            e.last_offset if e.last_offset >= 0 else None,
+        )
+        for e in entries
+        if 0 <= e.current_txn_first_offset < offset
+    }
+
+
+def _steps(
+    segments: Sequence[Segment], damage: Damage, engine: Engine, start: int = 0
+) -> Iterator[Step]:
+    """All batches that are part of a transaction."""
+    known: MarkerBodies = {}
+    columnar = are_columnar(sum(segment.size for segment in segments), engine)
+    for segment in segments:
+        try:
+            markers = Markers(segment, known)
+        except UnreadableError as error:
+            removed = error.errno == errno.ENOENT and explain_removal(segment) is not None
+            if damage is Damage.RAISE or removed:
+                raise
+            continue
+        with markers:
+            for values in header_rows(
+                segment,
+                Header._fields,
+                _WHERE,
+                damage,
+                columnar=columnar,
+                engine=engine,
+                start=start,
+            ):
+                header = Header(*values)
+                try:
+                    found = step(header, markers)
+                except UnreadableError:
+                    if damage is Damage.RAISE:
+                        raise
+                    found = header, None  # nobody knows what it says
+                yield found
+        start = 0
+
+
+def step(header: Header, markers: Markers) -> Step:
+    """A batch for :func:`walk`."""
+    if not header.is_control:
+        return header, None
+    place = header.position, header.size
+    return header, markers.kind(*place, header.magic, header.codec, header.record_count)
