@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.directory import MAX_OFFSET
 from kafka_log.logs.log_start import LogStarts
-from kafka_log.segment.ranges import Range
+from kafka_log.segment.ranges import MAX_OFFSET, Range
 from pyspark_kafka_log.logs import Log
 from pyspark_kafka_log.options import EARLIEST, LATEST, Bound, OptionError, Options
 

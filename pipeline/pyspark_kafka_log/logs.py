@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafka_log import Partition, Segment
-from kafka_log.logs.directory import Survey, survey, warn_of_all_left_out
-from kafka_log.logs.files import line_of, of_topics
+from kafka_log.logs.discovery import Survey, survey, warn_of_all_left_out
 from kafka_log.logs.names import CLUSTER_METADATA, META, State
+from kafka_log.logs.partitions import line_of, of_topics
 from kafka_log.logs.replicas import one_of_each
 from kafka_log.logs.tiers import Ends, with_tiers
 from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.directory import DirectoryError, Segment
 from kafka_log.logs.names import states_of
+from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.segment.places import is_url
 from kafka_log.tables.splits import Located, Split
 from pyspark_kafka_log.logs import find_logs

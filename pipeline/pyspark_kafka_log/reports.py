@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log import Partition
-from kafka_log.logs.directory import Survey
+from kafka_log.logs.discovery import Survey
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.own_topics import TRANSACTION_STATE

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory
-from kafka_log.logs.snapshots import snapshots
+from kafka_log.logs.metadata_snapshots import snapshots
 from tests.brokers import brokers
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.filler import BYTES

@@ -30,7 +30,7 @@ from kafka_log.cli.messages import print_message, warnings_as_messages
 from kafka_log.cli.output import has_bytes
 from kafka_log.cli.ranges import join_dashed_values
 from kafka_log.cli.selection import refusal
-from kafka_log.logs.directory import DirectoryError, NotThere
+from kafka_log.logs.partitions import DirectoryError, NotThere
 from kafka_log.segment.kernels import NotGeneratedError
 
 COMMANDS = (

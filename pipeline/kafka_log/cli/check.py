@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_log.cli.common import PROBLEMS, progress_of
 from kafka_log.cli.selection import CHOICE, say_unmatched
 from kafka_log.cli.tables import add_table_arguments, show, size_of
-from kafka_log.logs.directory import NotThere
+from kafka_log.logs.partitions import NotThere
 from kafka_log.segment.kernels import ENGINES
 from kafka_log.segment.times import TIMES
 

@@ -14,10 +14,11 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.interruption import saying
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import PLACES, add_selection
-from kafka_log.logs.directory import STATES, Partition, Segment, chosen, survey
-from kafka_log.logs.files import PassedOver, line_of, of_topics
+from kafka_log.logs.discovery import survey
+from kafka_log.logs.names import STATES
+from kafka_log.logs.partitions import Partition, PassedOver, Segment, chosen, line_of, of_topics
+from kafka_log.logs.removed_segments import read_options
 from kafka_log.logs.replicas import one_of_each
-from kafka_log.logs.vanished import read_options
 from kafka_log.report.counted import before_starts
 from kafka_log.segment.kernels import (
     ENGINES,

@@ -9,8 +9,8 @@ from kafka_log.cli.common import PROBLEMS, progress_of, say_passed_over
 from kafka_log.cli.damage import say_damage
 from kafka_log.cli.selection import PLACES
 from kafka_log.cli.tables import add_table_arguments, say_left_out_of, show, size_of
-from kafka_log.logs.directory import STATES
-from kafka_log.logs.files import of_topics
+from kafka_log.logs.names import STATES
+from kafka_log.logs.partitions import of_topics
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,7 @@ from kafka_log.cli.common import progress_of, say_deleted, screen_width
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.cli.told import Told, on_stderr
-from kafka_log.logs.directory import Partition, utf8
+from kafka_log.logs.partitions import Partition
 from kafka_log.logs.tiers import with_tiers
 from kafka_log.report.decoding import Decode, Decoder
 from kafka_log.report.dump_rows import COLUMNS, DumpRows, without_no_time
@@ -21,6 +21,7 @@ from kafka_log.report.lines import shown
 from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
 from kafka_log.report.table_output import json_bytes, json_text
 from kafka_log.report.text_rows import TextRows
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.tables.scanning import scan
 

@@ -9,7 +9,7 @@ from kafka_log.cli.damage import reported
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
-from kafka_log.logs.directory import no_such
+from kafka_log.logs.partitions import no_such
 from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:

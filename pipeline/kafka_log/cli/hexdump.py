@@ -100,7 +100,7 @@ def _table(options: argparse.Namespace) -> int:
 
 def _segment_of(directory: Path, offset: int | None) -> Path:
     """The segment of a partition's directory that an offset belongs to, by the names of files. Raises NoSuchPlace."""
-    from kafka_log.logs.directory import discover
+    from kafka_log.logs.discovery import discover
     from kafka_log.report.hexdump import NoSuchPlace
 
     if offset is None:

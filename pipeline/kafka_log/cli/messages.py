@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kafka_log.logs.directory import AllLeftOut
+from kafka_log.logs.discovery import AllLeftOut
 
 PREFIX = "kafka-log: "
 """How each message and each warning of ours begins."""

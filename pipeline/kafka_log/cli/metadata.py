@@ -11,7 +11,7 @@ from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_show_secrets
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
-from kafka_log.logs.directory import no_such
+from kafka_log.logs.partitions import no_such
 
 if TYPE_CHECKING:
     import pyarrow as pa

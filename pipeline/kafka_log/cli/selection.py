@@ -110,8 +110,9 @@ def say_unmatched(options: argparse.Namespace, *more: str) -> None:
 
 def _say_offsets(options: argparse.Namespace) -> None:
     """One line on stderr that says which offsets the logs have that are read."""
-    from kafka_log.logs.directory import chosen, survey
+    from kafka_log.logs.discovery import survey
     from kafka_log.logs.log_start import LogStarts
+    from kafka_log.logs.partitions import chosen
     from kafka_log.logs.replicas import log_end, one_of_each
 
     there = survey(options.paths, options.include, unreadable_raises=False).found

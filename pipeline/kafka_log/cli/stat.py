@@ -13,7 +13,7 @@ from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
-from kafka_log.logs.directory import NotThere
+from kafka_log.logs.partitions import NotThere
 from kafka_log.logs.replicas import two_copies
 from kafka_log.segment.times import TIMES, milliseconds
 

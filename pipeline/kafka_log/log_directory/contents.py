@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import pyarrow as pa
 
 from kafka_log.log_directory.opened import Opened, Place, time_of
-from kafka_log.logs.directory import Partition, Segment, chosen
+from kafka_log.logs.partitions import Partition, Segment, chosen
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path
 from kafka_log.segment.times import Time

@@ -11,17 +11,16 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_log.logs.directory import (
+from kafka_log.logs.discovery import Survey, survey, warn_of_all_left_out
+from kafka_log.logs.names import Include
+from kafka_log.logs.partitions import (
     DirectoryError,
-    Include,
     Partition,
+    PassedOver,
     Segment,
-    Survey,
     chosen,
-    survey,
-    warn_of_all_left_out,
+    of_topics,
 )
-from kafka_log.logs.files import PassedOver, of_topics
 from kafka_log.logs.replicas import Replicas, one_of_each
 from kafka_log.logs.tiers import with_tiers
 from kafka_log.segment.places import is_url, place_of

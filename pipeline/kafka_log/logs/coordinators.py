@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_log.logs.directory import NotThere
+from kafka_log.logs.partitions import NotThere
 
 DEFAULT_PARTITIONS = 50
 """Partitions that brokers give each of these topics, unless told otherwise."""

@@ -7,7 +7,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from kafka_log.logs.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES_OF_HEADERS, use_kernels
 from kafka_log.segment.model import Batch, Policy

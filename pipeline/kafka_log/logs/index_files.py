@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
-from kafka_log.logs.directory import Segment
 from kafka_log.logs.header_rows import are_columnar
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.batch_headers import entries as batches
 from kafka_log.segment.batch_search import first_batch

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from kafka_log.logs.broker_ids import broker_ids, node_of
-from kafka_log.logs.directory import Partition, Segment
+from kafka_log.logs.broker_files import broker_ids, node_of, topic_id
 from kafka_log.logs.log_start import directories_around
-from kafka_log.logs.topic_ids import topic_id
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.places import is_url
 from kafka_log.segment.regular_files import open_regular
 

@@ -11,7 +11,7 @@ from kafka_log.logs.names import LOG_START, State
 from kafka_log.segment.places import is_url
 
 if TYPE_CHECKING:
-    from kafka_log.logs.directory import Segment
+    from kafka_log.logs.partitions import Segment
 
 
 OF_LOG = frozenset({"live", "remote"})

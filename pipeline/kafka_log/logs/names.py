@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, get_args
+from uuid import UUID
 
-from kafka_log.logs.remote_names import remote_partition, remote_segment
+# Ids are 22 letters of base64. The last one stands for two bits: no name ends in a digit then, as those of a broker's own partitions
+# do.
+_ID = r"(?P<id>[A-Za-z0-9_-]{21}[AQgw])"
+_REMOTE_PARTITION = re.compile(rf"(?P<topic>.+)-(?P<partition>[0-9]+)-{_ID}\Z", re.S)
+_REMOTE_SEGMENT = re.compile(rf"(?P<base>[0-9]{{20}})-{_ID}\.log\Z")
+TIER = "kafka-tiered-storage"
+"""The directory that it makes in the one that it is given."""
+
+
+def remote_partition(name: str) -> tuple[str, int] | None:
+    """Topic and partition of a directory's name, None for other names."""
+    found = _REMOTE_PARTITION.match(name)
+    return None if found is None else (found["topic"], int(found["partition"]))
+
+
+def remote_segment(name: str) -> int | None:
+    """The base offset that the name of a segment says, None for other files."""
+    found = _REMOTE_SEGMENT.match(name)
+    return None if found is None else int(found["base"])
+
+
+def ids_of(path: Path) -> tuple[UUID | None, UUID | None]:
+    """The ids of the topic and the segment that the path of a segment says."""
+    return _id(_REMOTE_PARTITION, path.parent.name), _id(_REMOTE_SEGMENT, path.name)
+
+
+def _id(pattern: re.Pattern[str], name: str) -> UUID | None:
+    found = pattern.match(name)
+    return None if found is None else UUID(bytes=base64.urlsafe_b64decode(found["id"] + "=="))
+
 
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]+)\Z", re.S)
 _DATED = re.compile(

@@ -14,12 +14,12 @@ from kafka_codecs import (
     RemoteLogMetadataRecordType,
     RemoteLogSegmentState,
 )
-from kafka_log.logs.remote_names import ids_of
+from kafka_log.logs.names import ids_of
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader, damage
 
 if TYPE_CHECKING:
-    from kafka_log.logs.directory import Partition, Segment
+    from kafka_log.logs.partitions import Partition, Segment
 TOPIC = "__remote_log_metadata"
 
 _OF_SEGMENTS = (

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
-from kafka_log.logs.directory import DirectoryError, Partition, Segment, State
 from kafka_log.logs.log_start import OF_LOG
-from kafka_log.logs.names import parse_name
+from kafka_log.logs.names import State, parse_name
+from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.offsets_of_files import offsets_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import replace
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.directory import Partition, Segment
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.replicas import MAX_END, end_of
 from kafka_log.segment.positioned_reads import UnreadableError
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.coordinators import DEFAULT_PARTITIONS, partition_of
-from kafka_log.logs.directory import DirectoryError, NotThere, Partition, utf8
 from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import DirectoryError, NotThere, Partition
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Policy
 from kafka_log.tables.own_topics import (
     CONSUMER_OFFSETS,

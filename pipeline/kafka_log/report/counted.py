@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 
-from kafka_log.logs.directory import Partition, utf8
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.partitions import Partition
 from kafka_log.logs.tiers import copied_from, with_tiers
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.tables.selection import Selection
 
 PLACES_SAID = 5

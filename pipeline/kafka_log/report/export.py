@@ -12,8 +12,8 @@ from typing import BinaryIO, Literal, Unpack
 
 import pyarrow as pa
 
-from kafka_log.logs.directory import DirectoryError, Partition
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.partitions import DirectoryError, Partition
 from kafka_log.logs.tiers import with_tiers
 from kafka_log.report.lines import line_blocks
 from kafka_log.report.table_output import csv_line, csv_lines

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.logs.directory import Partition
+from kafka_log.logs.partitions import Partition
 from kafka_log.logs.replicas import LAST_OFFSET
 from kafka_log.report.groups import (
     Groups,

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.directory import Partition, no_such, utf8
+from kafka_log.logs.broker_files import topic_id
+from kafka_log.logs.partitions import Partition, no_such
 from kafka_log.logs.replicas import LogEnd, furthest, log_end
-from kafka_log.logs.topic_ids import topic_id
 from kafka_log.report.plain_rows import plain_rows
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range

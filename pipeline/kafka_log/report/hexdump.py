@@ -15,7 +15,7 @@ from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.rows import Place as RowPlace
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.records import RECORDS
-from kafka_log.logs.directory import NotThere
+from kafka_log.logs.partitions import NotThere
 from kafka_log.report.byte_fields import Note, Stream, streams, whole
 from kafka_log.report.printing import iso_time
 from kafka_log.segment import framing

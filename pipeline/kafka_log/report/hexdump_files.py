@@ -10,7 +10,7 @@ from typing import Any
 import kafka_codecs
 from codecgen.runtime.errors import CodecError, TrailingError, Where
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.logs.small_files import TooLargeError, small_file
+from kafka_log.logs.broker_files import TooLargeError, small_file
 from kafka_log.report.byte_fields import Piece, Stream, elements, streams, whole
 from kafka_log.report.byte_words import shown
 from kafka_log.report.hexdump import NoSuchPlace, Part

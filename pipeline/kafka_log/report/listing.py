@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kafka_log.logs.directory import Partition, by_state, utf8
+from kafka_log.logs.partitions import Partition, by_state
+from kafka_log.segment.arrow_text import utf8
 
 PARTITIONS = pa.schema(
     [

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.directory import DirectoryError, NotThere, Partition, no_such
 from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import DirectoryError, NotThere, Partition, no_such
 from kafka_log.logs.replicas import log_end
 from kafka_log.report.metadata_log import (
     Event,

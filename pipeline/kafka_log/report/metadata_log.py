@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.directory import DirectoryError, Partition, Segment
+from kafka_log.logs.metadata_snapshots import Snapshot, flaw, snapshot_of, snapshots
+from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.logs.replicas import LAST_OFFSET, log_end
-from kafka_log.logs.snapshots import Snapshot, flaw, snapshot_of, snapshots
 from kafka_log.report.metadata_rows import Part, merged, rows
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Policy

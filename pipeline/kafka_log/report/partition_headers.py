@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from codecgen.runtime.errors import ParseError
-from kafka_log.logs.directory import Partition, Segment
-from kafka_log.logs.unfinished import unfinished_at
-from kafka_log.logs.vanished import history_options
+from kafka_log.logs.incomplete_tails import unfinished_at
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.removed_segments import history_options
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
@@ -34,7 +34,7 @@ class PartitionHeaders:
     last batch that came (None: there is none), and ``is_cut`` says whether bytes between batches were lost, or a file
     of the partition; at the very end of a partition bytes are not counted: a broker cuts them off.
 
-    Raises UnreadableError for a segment that retention removes meanwhile (see :func:`~kafka_log.logs.vanished.read_history`).
+    Raises UnreadableError for a segment that retention removes meanwhile (see :func:`~kafka_log.logs.removed_segments.read_history`).
     """
 
     def __init__(

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_codecs import ProducerSnapshotEntry
-from kafka_log.logs.directory import Partition, Segment, utf8
-from kafka_log.logs.producer_snapshots import newest
-from kafka_log.logs.vanished import read_history
+from kafka_log.logs.broker_files import newest
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.removed_segments import read_history
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import listed_directory
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.versions import absent

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.logs.directory import Partition, Segment, State, by_state, utf8
+from kafka_log.logs.names import State
+from kafka_log.logs.partitions import Partition, Segment, by_state
 from kafka_log.report.counted import warn_of_counted
 from kafka_log.report.header_pass import Piece
 from kafka_log.report.stat_asked import Asked, OnProblem, problems_of_end
@@ -26,6 +27,7 @@ from kafka_log.report.stat_columns import (
     stat_schema,
 )
 from kafka_log.report.stat_sums import Sums, codec_name
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import End
 from kafka_log.tables.arguments import several
 

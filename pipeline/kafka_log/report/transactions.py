@@ -10,13 +10,23 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from kafka_log.logs.directory import Partition, Segment, utf8
-from kafka_log.logs.markers import MarkerBodies, Markers
-from kafka_log.logs.transactions import Header, Observed, State, Step, open_before, step, walk
-from kafka_log.logs.vanished import read_history
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.removed_segments import read_history
+from kafka_log.logs.transactions import (
+    Header,
+    MarkerBodies,
+    Markers,
+    Observed,
+    State,
+    Step,
+    open_before,
+    step,
+    walk,
+)
 from kafka_log.report.hanging import Clock, verdict
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.report.transaction_states import Coordinators
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.selection import Selection
 

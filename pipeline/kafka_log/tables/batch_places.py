@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.directory import MAX_OFFSET, Segment
+from kafka_log.logs.broker_files import producers_of
 from kafka_log.logs.index_files import first_position
-from kafka_log.logs.producer_snapshots import producers_of
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader, batch_damage, last_offset_at
 from kafka_log.segment.row_values import bounds_of
 from kafka_log.segment.versions import absent

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kafka_log.logs.directory import MAX_OFFSET, Segment, State
 from kafka_log.logs.log_start import OF_LOG, Log, LogStarts
+from kafka_log.logs.names import State
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url
-from kafka_log.segment.ranges import Range, counts_from_end
+from kafka_log.segment.ranges import MAX_OFFSET, Range, counts_from_end
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.selection import Selection, within_offsets
 
@@ -111,7 +112,7 @@ class PartitionRows:
     def _transactions(self, partition: Log) -> Transactions:
         if not self._lists_again:
             return self._transactions_in(partition.segments)
-        from kafka_log.logs.vanished import read_history  # not for other scans
+        from kafka_log.logs.removed_segments import read_history  # not for other scans
 
         def read(segments: Sequence[Segment]) -> Transactions:
             if len(segments) < len(partition.segments):
@@ -122,7 +123,7 @@ class PartitionRows:
         return read_history(partition.segments, read)
 
     def _transactions_in(self, segments: Sequence[Segment]) -> Transactions:
-        from kafka_log.logs.kept_transactions import kept_transactions  # the codecs
+        from kafka_log.logs.transaction_files import kept_transactions  # the codecs
         from kafka_log.logs.transactions import transactions  # not for other scans
 
         segments = _held(segments)

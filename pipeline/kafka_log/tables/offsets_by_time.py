@@ -28,7 +28,7 @@ def offset_at(
     batch. Raises CodecError for damage that is met on the way, where that is an error.
     """
     from kafka_log.logs.index_files import start_of  # layouts of indexes: not for other scans
-    from kafka_log.logs.vanished import read_options
+    from kafka_log.logs.removed_segments import read_options
 
     wanted = selection or Selection()
     rows = RowSelection(offsets=(first, None), timestamps=(timestamp, None))

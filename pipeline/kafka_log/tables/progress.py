@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
-from kafka_log.logs.directory import MAX_OFFSET, Segment
 from kafka_log.logs.index_files import first_position
 from kafka_log.logs.log_start import Log
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment import tails
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Tail
@@ -19,6 +19,7 @@ from kafka_log.segment.positioned_reads import (
     read_what_there_is,
     size_of,
 )
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.tables.batch_places import (
     NO_EPOCH,

@@ -13,18 +13,11 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.batches import BATCHES
 from kafka_codecs.columns.records import RECORDS
-from kafka_log.logs.directory import (
-    Partition,
-    Segment,
-    chosen,
-    next_bases,
-    survey,
-    warn_of_all_left_out,
-)
-from kafka_log.logs.files import line_of, of_topics
+from kafka_log.logs.discovery import survey, warn_of_all_left_out
+from kafka_log.logs.partitions import Partition, Segment, chosen, line_of, next_bases, of_topics
+from kafka_log.logs.removed_segments import read_options
 from kafka_log.logs.replicas import one_of_each
 from kafka_log.logs.tiers import with_tiers
-from kafka_log.logs.vanished import read_options
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy

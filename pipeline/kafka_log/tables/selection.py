@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 
-from kafka_log.logs.directory import Include, Segment, State
-from kafka_log.logs.names import states_of
+from kafka_log.logs.names import Include, State, states_of
+from kafka_log.logs.partitions import Segment
 from kafka_log.logs.replicas import Replicas
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.ranges import (
@@ -79,7 +79,7 @@ class Selection:
     ``isolation`` is as consumers have it, and as with them ``read_uncommitted`` when it is None: with ``read_committed`` the
     records of aborted transactions are left out, and all from the last stable offset on. ``control_records`` adds what brokers write
     for themselves: transaction markers and the like; ``deleted_records`` those before the log start offset of their partition, which DeleteRecords has cut off. ``include`` adds segments in these states, which are not live: names, one text with commas between, or ``all`` (see
-    :data:`kafka_log.logs.directory.State`). ``replicas`` says what becomes of a partition that lies in several directories: ``error``,
+    :data:`kafka_log.logs.names.State`). ``replicas`` says what becomes of a partition that lies in several directories: ``error``,
     ``newest`` (that is read whose log goes furthest), ``keep`` (all are). ``policy`` says what damage is, ``on_damage`` what becomes of it: None is ``keep`` under
     ``salvage``, else ``raise`` (see :class:`kafka_log.segment.columnar.Scanner`).
 

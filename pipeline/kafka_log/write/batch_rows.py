@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kafka_log.logs.directory import Segment
 from kafka_log.logs.header_rows import tuples
-from kafka_log.logs.unfinished import told_apart
+from kafka_log.logs.incomplete_tails import told_apart
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Lost, Policy

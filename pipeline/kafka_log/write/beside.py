@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kafka_log.logs.directory import DirectoryError, Partition, Segment, parse_name
 from kafka_log.logs.log_identity import log_of, resolved, segment_of
-from kafka_log.logs.names import LOG_START
+from kafka_log.logs.names import LOG_START, parse_name
+from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.write.log_starts import checkpoint, kept
 from kafka_log.write.manifest import Manifest
 from kafka_log.write.output_files import OutputFile, open_output, sync

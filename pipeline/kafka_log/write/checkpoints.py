@@ -10,9 +10,8 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
-from kafka_log.logs.small_files import small_file
-from kafka_log.logs.snapshots import flaw, snapshots
-from kafka_log.logs.topic_ids import topic_id
+from kafka_log.logs.broker_files import small_file, topic_id
+from kafka_log.logs.metadata_snapshots import flaw, snapshots
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.write.output_files import write_file
 from kafka_log.write.said import Said

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.logs.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import transactions
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.header_arrays import Headers

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_codecs import PARTITION_METADATA
-from kafka_log.logs.directory import DirectoryError, parse_name
-from kafka_log.logs.files import segment_bases
-from kafka_log.logs.topic_ids import topic_id
+from kafka_log.logs.broker_files import topic_id
+from kafka_log.logs.listing import segment_bases
+from kafka_log.logs.names import parse_name
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.segment.versions import has
 from kafka_log.write.beside import whole_file
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
@@ -52,7 +53,7 @@ def new_job(
     overwrite: bool = False,
     passed: Iterable[str] = (),
 ) -> WriteJob:
-    """A job that writes into a log directory. Raises :class:`~kafka_log.logs.directory.DirectoryError` where that is none, OSError."""
+    """A job that writes into a log directory. Raises :class:`~kafka_log.logs.partitions.DirectoryError` where that is none, OSError."""
     path = Path(target).absolute()
     counts: dict[str, int] = {}
     if path.exists():

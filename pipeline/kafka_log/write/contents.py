@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.logs.directory import Segment
-from kafka_log.logs.unfinished import told_apart
+from kafka_log.logs.incomplete_tails import told_apart
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of

@@ -15,9 +15,10 @@ from codecgen.runtime.errors import CodecError, TrailingError, ValueRefused, Whe
 from kafka_codecs import Compression, TimestampType
 from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
-from kafka_log.logs.directory import Partition, Segment, utf8
+from kafka_log.logs.incomplete_tails import unfinished_at
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.replicas import LAST_OFFSET
-from kafka_log.logs.unfinished import unfinished_at
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block

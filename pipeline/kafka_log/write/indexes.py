@@ -15,9 +15,9 @@ import numpy as np
 
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
-from kafka_log.logs.directory import Segment
-from kafka_log.logs.markers import MarkerBodies, Markers
-from kafka_log.logs.producer_snapshots import producers_of
+from kafka_log.logs.broker_files import producers_of
+from kafka_log.logs.partitions import Segment
+from kafka_log.logs.transactions import MarkerBodies, Markers
 from kafka_log.segment.model import Lost
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import UnreadableError

@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.directory import Partition, Segment, utf8
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.metadata_snapshots import snapshots
 from kafka_log.logs.names import CLUSTER_METADATA
-from kafka_log.logs.snapshots import snapshots
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of, refuse_inside

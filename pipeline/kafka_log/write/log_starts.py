@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_codecs import OFFSET_CHECKPOINT
-from kafka_log.logs.directory import Partition, discover
+from kafka_log.logs.discovery import discover
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.partitions import Partition
 from kafka_log.logs.replicas import log_end
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.logs.directory import Partition, Segment, next_bases, utf8
-from kafka_log.logs.producer_snapshots import producers_of
+from kafka_log.logs.broker_files import producers_of
+from kafka_log.logs.partitions import Partition, Segment, next_bases
 from kafka_log.logs.transactions import transactions
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.row_selection import Aborted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from kafka_log.logs.directory import Segment
+from kafka_log.logs.partitions import Segment
 from pyspark_kafka_log.logs import Log
 
 Key = tuple[str, int]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kafka_log.logs.directory import DirectoryError, Segment
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.logs.tiers import copies_first
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.offsets_by_time import offset_at

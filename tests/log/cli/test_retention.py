@@ -12,9 +12,9 @@ import pytest
 from codecgen.runtime.errors import CodecError
 from kafka_log import LogDirectory, discover, read_table
 from kafka_log.cli import main
-from kafka_log.logs import directory as listing
-from kafka_log.logs.files import Found
-from kafka_log.logs.files import files_of as list_files
+from kafka_log.logs import discovery
+from kafka_log.logs.listing import Found
+from kafka_log.logs.listing import files_of as list_files
 from kafka_log.logs.tiers import with_tiers
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.regular_files import open_regular
@@ -53,7 +53,7 @@ def after_listing(monkeypatch: pytest.MonkeyPatch) -> dict[Path, Change]:
             change(directory)
         return found
 
-    monkeypatch.setattr(listing, "files_of", list_and_change)
+    monkeypatch.setattr(discovery, "files_of", list_and_change)
     return changes
 
 
@@ -69,7 +69,7 @@ def retention(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
             doomed.remove(path)
         return found
 
-    monkeypatch.setattr(listing, "files_of", list_and_rename)
+    monkeypatch.setattr(discovery, "files_of", list_and_rename)
     yield doomed
     assert doomed == []
 

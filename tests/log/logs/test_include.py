@@ -11,7 +11,7 @@ import pytest
 
 from kafka_log import LogDirectory, Selection, read_table
 from kafka_log.cli import main
-from kafka_log.logs.directory import discover
+from kafka_log.logs.discovery import discover
 from kafka_log.logs.names import STATES, states_of
 from tests.paths import SAMPLES
 

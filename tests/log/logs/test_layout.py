@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from kafka_log import DirectoryError, LogDirectory, discover, place_of, read_table, scan_batches
 from kafka_log.cli import main
-from kafka_log.logs import layout
-from kafka_log.logs.directory import survey
+from kafka_log.logs import discovery
+from kafka_log.logs.discovery import survey
 from tests.log.segment.test_reader import batch
 from tests.paths import SAMPLES
 from tests.support.permissions import bound_by_modes
@@ -234,7 +234,7 @@ def test_the_search_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(DirectoryError, match=r"e: it lies more than 4 levels below"):
         discover(tmp_path)
     assert len(discover(tmp_path / "a")) == 1
-    monkeypatch.setattr(layout, "MAX_DIRECTORIES", 2)
+    monkeypatch.setattr(discovery, "MAX_DIRECTORIES", 2)
     with pytest.raises(DirectoryError, match="more than 2 directories lie below it: pass the log"):
         discover(tmp_path)
 
@@ -263,7 +263,7 @@ NAMES = ["data-0", "orders-0", "orders-1", "kafka", "data"]
 def trees(draw: st.DrawFn, level: int = 0) -> list[str]:
     """Files of a tree of directories, some named like partitions: segments, and marks of log directories."""
     files = [name for name in (FIRST, "meta.properties") if not draw(st.integers(0, 3))]
-    if level < layout.MAX_LEVELS:
+    if level < discovery.MAX_LEVELS:
         for name in draw(st.lists(st.sampled_from(NAMES), max_size=2, unique=True)):
             files += [f"{name}/{below}" for below in draw(trees(level + 1))]
     return files

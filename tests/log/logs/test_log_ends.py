@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log.logs.directory import discover
+from kafka_log.logs.discovery import discover
 from kafka_log.logs.replicas import LogEnd, furthest, log_end
 from tests.paths import SAMPLES
 from tests.support.made_topics import commit, log

@@ -12,7 +12,7 @@ import pytest
 from kafka_codecs import REMOTE_LOG_METADATA_RECORD
 from kafka_log import LogDirectory, read_table
 from kafka_log.cli import main
-from kafka_log.logs.directory import survey
+from kafka_log.logs.discovery import survey
 from tests.support.made_topics import entry, log
 
 TOPIC = UUID(int=7 << 64 | 1)

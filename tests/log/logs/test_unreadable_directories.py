@@ -13,7 +13,7 @@ import pytest
 
 from kafka_log import LogDirectory
 from kafka_log.cli import main
-from kafka_log.logs import directory
+from kafka_log.logs import discovery
 from kafka_log.segment.positioned_reads import UnreadableError
 from tests.log.segment.test_reader import batch
 from tests.paths import SAMPLES
@@ -27,14 +27,14 @@ TIER_ID = "WTscIl6vTOe-sFdJ50q0_w"
 def closed(monkeypatch: pytest.MonkeyPatch) -> set[Path]:
     """Directories that the system does not list; permissions do not bind root."""
     found: set[Path] = set()
-    plain = directory.files_of
+    plain = discovery.files_of
 
     def files_of(path: Path) -> Any:
         if path in found:
             raise OSError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
         return plain(path)
 
-    monkeypatch.setattr(directory, "files_of", files_of)
+    monkeypatch.setattr(discovery, "files_of", files_of)
     return found
 
 

@@ -16,7 +16,7 @@ from kafka_log import encode
 from kafka_log.cli import main
 from kafka_log.log_directory import LogDirectory
 from kafka_log.logs.coordinators import java_hash, partition_of
-from kafka_log.logs.directory import NotThere
+from kafka_log.logs.partitions import NotThere
 from tests.paths import SAMPLES
 from tests.support.made_topics import log
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT, Compression
 from kafka_log import LogDirectory
 from kafka_log.cli import main
-from kafka_log.logs.directory import NotThere
+from kafka_log.logs.partitions import NotThere
 from kafka_log.report.diff.epochs import Common, last_common
 from tests.paths import SAMPLES
 from tests.support.replicas import Entry, Log, Made, count, rebatched, write

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_log import SegmentReader
 from kafka_log.log_directory import LogDirectory
-from kafka_log.logs.snapshots import snapshots
+from kafka_log.logs.metadata_snapshots import snapshots
 from kafka_log.report.metadata import KINDS
 from kafka_log.tables.own_topics import own_topic
 from tests.paths import SAMPLES

@@ -13,8 +13,8 @@ from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader
 from kafka_log.cli import main
 from kafka_log.log_directory import LogDirectory
-from kafka_log.logs.directory import DirectoryError
-from kafka_log.logs.snapshots import snapshots
+from kafka_log.logs.metadata_snapshots import snapshots
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.report.metadata import KINDS
 from tests.paths import SAMPLES
 from tests.support.made_topics import entry, log, metadata, uuid

@@ -13,8 +13,8 @@ from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader, read_table
 from kafka_log.cli import main
 from kafka_log.log_directory import LogDirectory
-from kafka_log.logs.directory import DirectoryError, NotThere
-from kafka_log.logs.snapshots import flaw, snapshots
+from kafka_log.logs.metadata_snapshots import flaw, snapshots
+from kafka_log.logs.partitions import DirectoryError, NotThere
 from tests.paths import SAMPLES
 from tests.support.made_topics import entry, log, metadata, uuid
 

@@ -17,7 +17,7 @@ pytest.importorskip("moto")
 
 from kafka_log import LogDirectory, discover, read_table, scan_batches
 from kafka_log.cli import main
-from kafka_log.logs.kept_transactions import LOOK_UP, WALKED
+from kafka_log.logs.transaction_files import LOOK_UP, WALKED
 from kafka_log.logs.transactions import transactions
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError

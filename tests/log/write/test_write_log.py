@@ -11,7 +11,7 @@ import pytest
 
 import kafka_log
 from kafka_log import FormatError, LogDirectory, SinkError
-from kafka_log.logs.topic_ids import topic_id
+from kafka_log.logs.broker_files import topic_id
 from kafka_log.write.checkpoints import LEADER_EPOCHS, leader_epochs
 from tests.log.write.test_partitioner import plain
 from tests.paths import SAMPLES

@@ -18,8 +18,9 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.logs.broker_files import BrokerFiles, read_broker_files
-from kafka_log.logs.directory import Partition, Segment, State, by_state, next_bases
-from kafka_log.logs.files import segment_bases
+from kafka_log.logs.listing import segment_bases
+from kafka_log.logs.names import State
+from kafka_log.logs.partitions import Partition, Segment, by_state, next_bases
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
 from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints

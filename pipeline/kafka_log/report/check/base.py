@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from kafka_log.logs.broker_files import BrokerFiles
-from kafka_log.logs.directory import Partition, Segment, State
+from kafka_log.logs.names import State
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.report.check.cluster import Cluster
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.broker_files import BrokerFiles
-from kafka_log.logs.files import partition_names
+from kafka_log.logs.listing import partition_names
 from kafka_log.logs.names import (
     CHECKPOINTS,
     CLEANER,

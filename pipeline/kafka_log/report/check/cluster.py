@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.broker_ids import broker_ids, node_of
-from kafka_log.logs.directory import DirectoryError, NotThere, Partition, discover
+from kafka_log.logs.broker_files import broker_ids, node_of
+from kafka_log.logs.discovery import discover
 from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import DirectoryError, NotThere, Partition
 from kafka_log.report.metadata_answer import answer, metadata_replicas
 from kafka_log.report.metadata_log import Event
 from kafka_log.report.metadata_state import TOPIC, topics

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kafka_log.logs.directory import Segment
-from kafka_log.logs.files import segment_bases
+from kafka_log.logs.listing import segment_bases
 from kafka_log.logs.names import HIGH_WATERMARK, RECOVERY_POINT
+from kafka_log.logs.partitions import Segment
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.tails import tail_kind

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.logs.directory import Partition, parse_name
+from kafka_log.logs.names import parse_name
+from kafka_log.logs.partitions import Partition
 from kafka_log.report.check.cluster import Clusters
 from kafka_log.report.check.finding import Finding
 from kafka_log.segment.columnar import Scanner

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.logs.directory import Segment
 from kafka_log.logs.names import CLEANER, CLUSTER_METADATA, LOG_START
+from kafka_log.logs.partitions import Segment
 from kafka_log.report.check.base import Check, Context, are
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked

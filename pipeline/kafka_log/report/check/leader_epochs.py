@@ -9,8 +9,8 @@ import numpy as np
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
+from kafka_log.logs.broker_files import small_file
 from kafka_log.logs.names import CLUSTER_METADATA, LOG_START
-from kafka_log.logs.small_files import small_file
 from kafka_log.report.check.base import Context
 from kafka_log.report.check.ends import EndCheck
 from kafka_log.report.check.finding import Finding

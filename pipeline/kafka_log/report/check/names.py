@@ -11,17 +11,22 @@ from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.properties_file import PropertiesFile
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
-from kafka_log.logs.broker_ids import broker_ids, node_of
-from kafka_log.logs.directory import MAX_OFFSET, parse_name
-from kafka_log.logs.files import PassedOver, is_directory
-from kafka_log.logs.names import BESIDE_PARTITIONS, META, State, stops_brokers
-from kafka_log.logs.remote_names import remote_partition
-from kafka_log.logs.small_files import small_file
-from kafka_log.logs.topic_ids import topic_id
+from kafka_log.logs.broker_files import broker_ids, node_of, small_file, topic_id
+from kafka_log.logs.listing import is_directory
+from kafka_log.logs.names import (
+    BESIDE_PARTITIONS,
+    META,
+    State,
+    parse_name,
+    remote_partition,
+    stops_brokers,
+)
+from kafka_log.logs.partitions import PassedOver
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.metadata_snapshots import NAME as METADATA_SNAPSHOT
 from kafka_log.report.printing import short_uuid
+from kafka_log.segment.ranges import MAX_OFFSET
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.broker_ids import broker_ids
+from kafka_log.logs.broker_files import TooLargeError, broker_ids, small_file
 from kafka_log.logs.names import CLUSTER_METADATA, META
-from kafka_log.logs.small_files import TooLargeError, small_file
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 

@@ -6,10 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kafka_log.logs.broker_files import BrokerFiles
-from kafka_log.logs.directory import Partition, Segment
+from kafka_log.logs.broker_files import BrokerFiles, is_running
 from kafka_log.logs.names import CLEAN_SHUTDOWN, CLUSTER_METADATA, META, RECOVERY_POINT
-from kafka_log.logs.running import is_running
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.report.check.base import are
 from kafka_log.report.check.finding import Finding
 

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kafka_log.logs.directory import Partition, parse_name
-from kafka_log.logs.topic_ids import topic_id
+from kafka_log.logs.broker_files import topic_id
+from kafka_log.logs.names import parse_name
+from kafka_log.logs.partitions import Partition
 from kafka_log.report.check.cluster import Cluster, Clusters
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.printing import short_uuid

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import PRODUCER_SNAPSHOT
-from kafka_log.logs.small_files import TooLargeError, small_file
+from kafka_log.logs.broker_files import TooLargeError, small_file
 from kafka_log.report.check.base import Context
 from kafka_log.report.check.ends import EndCheck
 from kafka_log.report.check.finding import Finding

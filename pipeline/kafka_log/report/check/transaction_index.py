@@ -13,10 +13,10 @@ import numpy as np
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import TRANSACTION_INDEX_ENTRY, ControlRecordType
-from kafka_log.logs.directory import Segment
+from kafka_log.logs.broker_files import producers_of
 from kafka_log.logs.index_files import first_position
 from kafka_log.logs.names import CLEANER
-from kafka_log.logs.producer_snapshots import producers_of
+from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import open_of
 from kafka_log.report.check.base import Check, Context, are
 from kafka_log.report.check.finding import Finding, Severity

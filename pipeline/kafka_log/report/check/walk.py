@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from codecgen.runtime.errors import RuleBroken
-from kafka_log.logs.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.report.header_pass import HeaderPass, Piece, pays
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_arrays import WANTED, Headers

@@ -7,12 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.logs.directory import Partition, utf8
+from kafka_log.logs.partitions import Partition
 from kafka_log.report.diff.epochs import Common, checkpoint, last_common
 from kafka_log.report.diff.meaning import sentences
 from kafka_log.report.diff.rows import place
 from kafka_log.report.diff.side import Side
 from kafka_log.report.diff.walk import Counts, Walked
+from kafka_log.segment.arrow_text import utf8
 
 VERDICTS = (
     "parted",

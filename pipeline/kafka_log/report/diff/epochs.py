@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
-from kafka_log.logs.small_files import small_file
+from kafka_log.logs.broker_files import small_file
 from kafka_log.report.check.leader_epochs import NAME
 
 Epochs = Sequence[tuple[int, int]]

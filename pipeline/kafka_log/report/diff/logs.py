@@ -7,12 +7,13 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from kafka_log.logs.directory import STATES, Partition, Segment
+from kafka_log.logs.names import STATES
+from kafka_log.logs.partitions import Partition, Segment
 
 
 def logs_of(partitions: Iterable[Partition]) -> list[Partition]:
     """Each partition once, with the segments that make up its log: the live ones, and before the first of these those in other states,
-    in the order of :data:`~kafka_log.logs.directory.STATES`. So no offsets come twice: what is not live has often been replaced by
+    in the order of :data:`~kafka_log.logs.names.STATES`. So no offsets come twice: what is not live has often been replaced by
     what is."""
     found: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.logs.directory import Partition, Segment
+from kafka_log.logs.incomplete_tails import unfinished_at
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.replicas import LAST_OFFSET
-from kafka_log.logs.unfinished import unfinished_at
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch, Policy

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_codecs import PRODUCER_SNAPSHOT, TRANSACTION_INDEX
 from kafka_log import discover, read_table
-from kafka_log.logs.kept_transactions import kept_transactions
+from kafka_log.logs.transaction_files import kept_transactions
 from kafka_log.logs.transactions import Transaction, Transactions, transactions
 from tests.paths import SAMPLES
 from tests.shares import later_seeds

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
-from kafka_log.logs.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment import framing, tails
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.model import End, Lost, Tail

@@ -1,130 +1,43 @@
-"""Log directories: which segments there are, and what their names say."""
+"""Discovery of the partitions below paths."""
 
 from __future__ import annotations
 
 import os
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from codecgen.runtime.errors import Where
-from kafka_log.logs.files import DirectoryError as DirectoryError
-from kafka_log.logs.files import PassedOver, children, files_of, is_directory, segment_files
-from kafka_log.logs.layout import Layout, find_layout
+from kafka_log.logs.listing import children, files_of, is_directory, segment_files
 from kafka_log.logs.names import (
     BESIDE_PARTITIONS,
     BEYOND,
+    META,
     OTHERS,
+    STATES,
+    TIER,
+    Include,
+    State,
+    name_before_date,
     of_file,
     parse_any,
     states_of,
 )
-from kafka_log.logs.names import STATES as STATES
-from kafka_log.logs.names import Include as Include
-from kafka_log.logs.names import State as State
-from kafka_log.logs.names import parse_name as parse_name
-from kafka_log.logs.remote_names import TIER
-from kafka_log.segment.arrow_text import utf8 as utf8
-from kafka_log.segment.model import Tail
+from kafka_log.logs.partitions import DirectoryError, Partition, PassedOver, Segment
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
-from kafka_log.segment.ranges import EVERYTHING, Range
-from kafka_log.segment.ranges import MAX_OFFSET as MAX_OFFSET
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import kind_of, open_regular
 
 NO_LOGS = "no segments (NNN.log) and no partition directories (topic-N) are in it"
 
 
-class NotThere(ValueError):
-    """A topic or a partition that was asked for is not there."""
-
-
 class AllLeftOut(UserWarning):
     """There are segments, and none of them is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A segment file. ``base_offset`` is what its name says; ``size`` is in bytes. It is ``rolled`` when another one follows
-    in its partition: brokers write to the last one only. ``offsets`` are those that are read of it, where another one has the rest.
-    It is ``tiered`` when segments in tiered storage are read too: brokers remove it as soon as its copy is there."""
-
-    path: Path
-    topic: str
-    partition: int
-    base_offset: int
-    size: int
-    state: State = "live"
-    rolled: bool = False
-    offsets: Range = EVERYTHING
-    tiered: bool = False
-
-    @property
-    def tail(self) -> Tail:
-        """What may lie after its last whole batch."""
-        return Tail.ROLLED if self.rolled else Tail.ACTIVE
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the file's name says where its offsets begin."""
-        return self.path.name == f"{self.base_offset:020d}.log"
-
-    @property
-    def says_offset(self) -> bool:
-        """The same in whatever state: the names of segments that are not live have more in them."""
-        named = "-" if self.state in ("remote", "unfinished") else ".log"
-        return self.path.name.startswith(f"{self.base_offset:020d}{named}")
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """A partition directory with its segments, lowest offsets first. ``state`` is that of the directory. ``error`` says why nothing of it
-    can be read, or which file cannot be a segment of it; ``passed_over`` is what has the name of a segment, and is no file."""
-
-    topic: str
-    partition: int
-    directory: Path
-    segments: tuple[Segment, ...]
-    state: State = "live"
-    error: UnreadableError | None = None
-    passed_over: tuple[PassedOver, ...] = ()
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """Topic and partition."""
-        return self.topic, self.partition
-
-    @property
-    def size(self) -> int:
-        """Bytes of its segments."""
-        return sum(segment.size for segment in self.segments)
-
-
-def next_bases(segments: Sequence[Segment]) -> Iterator[tuple[Segment, int | None]]:
-    """Each segment of a partition with the first offset of the next one in the same state, None where no name says it."""
-    following: dict[State, int] = {}
-    found: list[int | None] = []
-    for segment in reversed(segments):
-        found.append(following.get(segment.state))
-        if segment.says_offset:
-            following[segment.state] = segment.base_offset
-    return zip(segments, reversed(found), strict=True)
-
-
-def by_state(
-    partitions: Iterable[Partition],
-) -> Iterator[tuple[Partition, State, tuple[Segment, ...]]]:
-    """Each partition, and each state of its segments that there is, with the segments in that state."""
-    for partition in partitions:
-        found = {segment.state for segment in partition.segments} | {partition.state}
-        for state in STATES:
-            if state in found:
-                yield partition, state, tuple(s for s in partition.segments if s.state == state)
 
 
 Paths = Iterable[str | os.PathLike[str]] | str | os.PathLike[str]
@@ -236,76 +149,6 @@ def _resolved(directory: Path, roots: dict[Path, Path]) -> Path:
 def _place(partition: Partition) -> tuple[str, int, int, str]:
     state = STATES.index(partition.state)
     return partition.topic, partition.partition, state, str(partition.directory)
-
-
-def chosen(
-    found: Sequence[Partition],
-    topics: str | Iterable[str] | None,
-    partitions: int | Iterable[int] | None,
-    left_out: Iterable[Segment] = (),
-) -> list[Partition]:
-    """Return the partitions of some topics and with some numbers; None: of all.
-
-    Raises:
-        NotThere: If one of them is not there. The error names the states of segments that are ``left_out`` and have it.
-    """
-    out, hidden = list(found), list(left_out)
-    if topics is not None:
-        wanted = {topics} if isinstance(topics, str) else set(topics)
-        out = _those("topic", out, wanted, lambda p: p.topic, hidden)
-        hidden = [segment for segment in hidden if segment.topic in wanted]
-    if partitions is not None:
-        numbers = {partitions} if isinstance(partitions, int) else set(partitions)
-        out = _those("partition", out, numbers, lambda p: p.partition, hidden)
-    return out
-
-
-def no_such(
-    what: str, missing: Iterable[Any], there: Iterable[Any], states: Collection[State] = ()
-) -> NotThere:
-    """Return the error for topics or partitions that are not there. It lists those that are there, and names similar ones.
-
-    Args:
-        what: The kind of thing: topic or partition.
-        missing: Names or numbers that are not there.
-        there: Names or numbers that are there.
-        states: States of segments that have the missing ones but are left out; the error says which option takes them in.
-    """
-    names, wanted = sorted(there), sorted(missing)
-    listed = ", ".join(map(_shown, names[:20])) + (", ..." if len(names) > 20 else "")
-    texts = [name for name in names if isinstance(name, str)]
-    like = [
-        close
-        for name in wanted
-        if isinstance(name, str)
-        for close in get_close_matches(name, texts, 1)
-    ]
-    hint = f"; did you mean {', '.join(map(_shown, like))}?" if like else ""
-    said = ", ".join(map(_shown, wanted))
-    if states:
-        known = ",".join(state for state in STATES if state in states)
-        hint += f"; segments that are left out have it: --include {known} (in Python include={known!r}) takes them in"
-    return NotThere(f"there is no {what} {said}; there are: {listed or 'none'}{hint}")
-
-
-def _shown(name: Any) -> str:
-    text = utf8(name) if isinstance(name, str) else str(name)
-    return text if text.isprintable() else repr(text)
-
-
-def _those(
-    what: str,
-    found: list[Partition],
-    wanted: set[Any],
-    key: Callable[[Partition | Segment], Any],
-    left_out: Sequence[Segment],
-) -> list[Partition]:
-    there = {key(partition) for partition in found}
-    missing = wanted - there
-    if missing:
-        states = {segment.state for segment in left_out if key(segment) in missing}
-        raise no_such(what, missing, there, states)
-    return [partition for partition in found if key(partition) in wanted]
 
 
 def _layout(path: Path, read: Callable[[Path], Partition]) -> Layout:
@@ -451,3 +294,241 @@ def _content(path: Path) -> str | None:
     if len(begin) == _LEADING and all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in begin):
         return "text"
     return next((what for first, what in _KINDS.items() if begin.startswith(first)), None)
+
+
+MAX_LEVELS = 4
+"""Log directories are looked for down to this many levels below a path."""
+
+MAX_DIRECTORIES = 1_000
+"""Directories below a path that are looked into before the search is given up."""
+
+_NAMED = 5
+"""Paths that an error message names."""
+
+
+@dataclass
+class Layout:
+    """What lies below a path.
+
+    Attributes:
+        partitions: Partitions outside of tiered storage.
+        tiers: Partition directories of tiered storage, not listed yet.
+        directories: Log directories.
+        passed_over: What is not read in spite of its name or its contents.
+        unread: Directories that have segments and are not read.
+        is_log: Whether segments or ``meta.properties`` prove that logs lie here.
+    """
+
+    partitions: list[Partition] = field(default_factory=list)
+    tiers: list[Path] = field(default_factory=list)
+    directories: list[Path] = field(default_factory=list)
+    passed_over: list[PassedOver] = field(default_factory=list)
+    unread: list[Path] = field(default_factory=list)
+    is_log: bool = False
+
+    def add(self, other: Layout) -> None:
+        """Take in what lies below another directory."""
+        self.partitions += other.partitions
+        self.tiers += other.tiers
+        self.directories += other.directories
+        self.passed_over += other.passed_over
+        self.unread += other.unread
+        self.is_log |= other.is_log
+
+    def pass_over(self, other: Layout) -> None:
+        """Name what lies below another directory, which is not read."""
+        for directory in other.directories if other.is_log else ():
+            self.skip(directory, "it is a log directory inside of another one", has_segments=True)
+        self.passed_over += other.passed_over
+        self.unread += other.unread
+
+    def skip(self, path: Path, reason: str, *, has_segments: bool = False) -> None:
+        """Note that a directory is not read."""
+        self.passed_over.append(PassedOver(path, reason))
+        if has_segments:
+            self.unread.append(path)
+
+
+def find_layout(path: Path, read: Callable[[Path], Partition]) -> Layout:
+    """Return what lies in and below a directory.
+
+    A directory with partitions that have segments, or with ``meta.properties``, is a log directory. A directory without these is
+    one above log directories if any lie at most :data:`MAX_LEVELS` levels below it: all of them are read.
+
+    Args:
+        path: A directory.
+        read: Lists a partition directory.
+
+    Raises:
+        DirectoryError: If segments lie below ``path`` and none of them is read, or too many directories do.
+        OSError: If ``path`` cannot be listed.
+    """
+    found = _Search(path, read).look(path, 0)
+    is_read = found.tiers or any(p.segments or p.error is not None for p in found.partitions)
+    if found.unread and not is_read:
+        names = ", ".join(map(str, found.unread[:_NAMED]))
+        more = len(found.unread) - _NAMED
+        rest = f" and {more} more directories" if more > 0 else ""
+        why = f" ({_reasons(found.passed_over)})" if found.passed_over else ""
+        reason = f"nothing is read here, but segments lie in {names}{rest}{why}: pass these paths"
+        raise DirectoryError(path, reason)
+    return found
+
+
+def _reasons(passed_over: Sequence[PassedOver]) -> str:
+    return "; ".join(f"{one.path.name}: {one.reason}" for one in passed_over[:_NAMED])
+
+
+class _Search:
+    """The search below one path."""
+
+    def __init__(self, path: Path, read: Callable[[Path], Partition]) -> None:
+        self.path = path
+        self.read = read
+        self.count = 0
+
+    def look(self, directory: Path, level: int) -> Layout:
+        """Return what lies in and below ``directory``, which is ``level`` levels below the path."""
+        out = Layout()
+        is_marked, others = False, []
+        unproved: list[Partition] = []
+        for child in children(directory):
+            named = parse_any(child)
+            if not is_directory(child):
+                is_marked |= child.name == META
+                if named is not None and (kind := kind_of(child)) is not None:
+                    out.passed_over.append(PassedOver(child, kind, named[0]))
+            elif named is None:
+                if child.name not in BESIDE_PARTITIONS and child.name != TIER:
+                    others.append(child)
+            elif named[2] == "remote":
+                out.tiers.append(child)
+            else:
+                made = self.read(child)
+                is_proved = bool(made.segments or made.passed_over)
+                (out.partitions if is_proved else unproved).append(made)
+        if not is_marked:
+            _skip_copies(directory, out, unproved)
+        if level and (out.partitions or unproved or others):
+            self._count()
+        has_segments = any(segment_files(directory))
+        if has_segments:
+            out.partitions.insert(0, self.read(directory))
+        out.is_log = is_marked or bool(out.partitions)
+        if out.is_log:
+            self._pass_over(out, unproved, others, level)
+            is_broker = not has_segments
+        else:
+            self._look_below(out, unproved, others, level)
+            out.is_log |= bool(out.tiers) or any(p.error is not None for p in out.partitions)
+            is_broker = not out.directories and bool(out.partitions or out.tiers)
+        if is_broker:
+            out.directories.insert(0, directory)
+        return out
+
+    def _count(self) -> None:
+        self.count += 1
+        if self.count > MAX_DIRECTORIES:
+            reason = f"more than {MAX_DIRECTORIES:,} directories lie below it: pass the log directories themselves"
+            raise DirectoryError(self.path, reason)
+
+    def _pass_over(
+        self, out: Layout, unproved: Sequence[Partition], others: Sequence[Path], level: int
+    ) -> None:
+        """Add the empty partitions of a log directory, and name the logs in it that no broker would read."""
+        is_empty = not out.partitions
+        for partition in unproved:
+            below = self._below(partition, out, level)
+            if below is None:
+                out.partitions.append(partition)
+            else:
+                out.pass_over(below)
+        for child in others:
+            try:
+                if any(segment_files(child)):
+                    reason = "its name is no partition's, and it has segments"
+                    out.skip(child, reason, has_segments=True)
+                elif any(parse_any(inner) and is_directory(inner) for inner in child.iterdir()):
+                    reason = "its name is no partition's, and it has partitions"
+                    out.skip(child, reason, has_segments=True)
+                elif is_empty and not child.name.startswith("."):
+                    below = self.look(child, level + 1) if level < MAX_LEVELS else Layout()
+                    out.pass_over(below)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                out.skip(child, f"it cannot be read: {error.strerror}")
+
+    def _look_below(
+        self, out: Layout, unproved: Sequence[Partition], others: Sequence[Path], level: int
+    ) -> None:
+        """Add the log directories below a directory that is none itself; if there are none, its empty partitions."""
+        empty: list[Partition] = []
+        for partition in unproved:
+            below = self._below(partition, out, level)
+            if below is not None:
+                out.add(below)
+            else:
+                empty.append(partition)
+        for child, has_segments in _list_visible(others, out):
+            if has_segments:
+                reason = "its name is no partition's, and it has segments"
+                out.skip(child, reason, has_segments=True)
+            elif level == MAX_LEVELS:
+                out.skip(child, f"it lies more than {MAX_LEVELS} levels below {self.path}")
+            else:
+                try:
+                    below = self.look(child, level + 1)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    out.skip(child, f"it cannot be read: {error.strerror}")
+                    continue
+                if below.is_log:
+                    out.add(below)
+                else:
+                    out.pass_over(below)
+        # An empty directory that is named like a partition proves nothing beside log directories.
+        out.partitions += [p for p in empty if not out.directories or p.error is not None]
+
+    def _below(self, partition: Partition, out: Layout, level: int) -> Layout | None:
+        """Return what lies below a directory that has a partition's name and no segments, None if that is no log."""
+        if partition.error is not None or level == MAX_LEVELS:
+            return None
+        try:
+            below = self.look(partition.directory, level + 1)
+        except FileNotFoundError:
+            return None
+        if below.is_log:
+            return below
+        out.pass_over(below)
+        return None
+
+
+def _skip_copies(directory: Path, out: Layout, unproved: list[Partition]) -> None:
+    """Leave out copies of partitions: the day that ends their name is no number of a partition. A directory is one that is named by a date, in
+    a directory that may be a partition's, and one that has the name of a partition beside it before the date."""
+    names = {p.directory.name for p in (*out.partitions, *unproved)}
+    copied = dict.fromkeys(names, "it is named like the partition beside it, and a date")
+    if parse_any(directory) is not None:
+        copied[""] = "its name is a date, and it lies in a directory that is named like a partition"
+    for partitions in (out.partitions, unproved):
+        for partition in [*partitions]:
+            name = name_before_date(partition.directory.name)
+            if name is not None and (reason := copied.get(name)) is not None:
+                partitions.remove(partition)
+                if partition.segments or partition.error is not None:
+                    out.skip(partition.directory, reason, has_segments=True)
+
+
+def _list_visible(directories: Sequence[Path], out: Layout) -> Iterator[tuple[Path, bool]]:
+    """Yield the directories that are not hidden and can be listed, each with whether it has segments."""
+    for directory in directories:
+        if directory.name.startswith("."):
+            continue
+        try:
+            yield directory, any(segment_files(directory))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            out.skip(directory, f"it cannot be read: {error.strerror}")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from kafka_log.logs.directory import Segment
-from kafka_log.logs.files import segment_files
+from kafka_log.logs.listing import segment_files
 from kafka_log.logs.log_start import OF_LOG
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 
 T = TypeVar("T")

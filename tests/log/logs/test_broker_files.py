@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log.logs.small_files import MAX_BYTES, TooLargeError, small_file
+from kafka_log.logs.broker_files import MAX_BYTES, TooLargeError, small_file
 
 
 @pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20])

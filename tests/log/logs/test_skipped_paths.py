@@ -17,8 +17,9 @@ import pytest
 
 from kafka_log import LogDirectory, read_table, scan
 from kafka_log.cli import main
-from kafka_log.logs.directory import DirectoryError, survey
+from kafka_log.logs.discovery import survey
 from kafka_log.logs.names import parse_any
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.segment.regular_files import kind_of, open_regular
 from tests.log.segment.test_reader import batch
 from tests.paths import SAMPLES

@@ -9,8 +9,7 @@ import pytest
 
 from kafka_codecs import CONTROL_RECORD_KEY, PRODUCER_SNAPSHOT, RECORD_BATCH
 from kafka_log import LogDirectory, SegmentReader, discover
-from kafka_log.logs.markers import Markers
-from kafka_log.logs.transactions import transactions
+from kafka_log.logs.transactions import Markers, transactions
 from tests.paths import SAMPLES, VECTORS
 from tests.support.coordinator_logs import TIME, batch, data_of, log, marker_of
 

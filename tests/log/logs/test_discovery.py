@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafka_log import DirectoryError, discover
-from kafka_log.logs.directory import STATES, State, survey
+from kafka_log.logs.discovery import survey
+from kafka_log.logs.names import STATES, State
 
 
 def make(root: Path, *names: str) -> None:

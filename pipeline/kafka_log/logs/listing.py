@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_log.logs.names import State, of_file, parse_name
-from kafka_log.logs.remote_names import TIER
+from kafka_log.logs.names import TIER, State, of_file, parse_name
+from kafka_log.logs.partitions import PassedOver
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import kind_of
 
@@ -18,19 +17,6 @@ File = tuple[int, State, Path, int]
 """Base offset, state, path and size of a file that has batches."""
 
 _ENDING = ".log"
-_SAID = 5
-
-
-class DirectoryError(Exception):
-    """A path that holds no Kafka log. ``path`` is what was asked for."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
 
 
 def children(path: Path) -> list[Path]:
@@ -38,30 +24,6 @@ def children(path: Path) -> list[Path]:
     tier = path / TIER
     below = tier.iterdir() if is_directory(tier) else ()
     return sorted([*path.iterdir(), *below])
-
-
-@dataclass(frozen=True, slots=True)
-class PassedOver:
-    """What is not read though its name, or what lies in it, is of logs. ``topic`` is that of the partition that it lies in, or has the
-    name of; None where nobody knows."""
-
-    path: Path
-    reason: str
-    topic: str | None = None
-
-
-def of_topics(
-    passed_over: Iterable[PassedOver], topics: Collection[str] | None
-) -> list[PassedOver]:
-    """Those that may be of some topics (None: of any)."""
-    return [one for one in passed_over if topics is None or one.topic in (None, *topics)]
-
-
-def line_of(passed_over: Sequence[PassedOver]) -> str:
-    """One line that says what was not read, and what reads it."""
-    places = ", ".join(f"{one.path} ({one.reason})" for one in passed_over[:_SAID])
-    more = f" and {len(passed_over) - _SAID} more" if len(passed_over) > _SAID else ""
-    return f"passed over: {places}{more}; a directory or a file by another name is read where its own path is given"
 
 
 class Found(NamedTuple):

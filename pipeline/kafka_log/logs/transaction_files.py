@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import TRANSACTION_INDEX, TRANSACTION_INDEX_ENTRY, ControlRecordType
-from kafka_log.logs.directory import Segment
+from kafka_log.logs.broker_files import (
+    TooLargeError,
+    offsets_of_snapshots,
+    producers_of,
+    small_file,
+)
 from kafka_log.logs.index_files import first_position
-from kafka_log.logs.markers import Markers
-from kafka_log.logs.producer_snapshots import offsets_of_snapshots, producers_of
-from kafka_log.logs.small_files import TooLargeError, small_file
+from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import (
     Header,
+    Markers,
     Transaction,
     Transactions,
     observed,
