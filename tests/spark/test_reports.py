@@ -210,14 +210,14 @@ def test_a_partition_that_cannot_be_read(
 ) -> None:
     """It is an error, said in a row, or warned of: never passed over. No Java is needed."""
     shutil.copytree(NEW / "features-0", directory / "features-0")
-    plain = discovery.files_of
+    plain = discovery.list_directory
 
     def files_of(path: Path) -> Any:
         if path.name == "features-0":
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
         return plain(path)
 
-    monkeypatch.setattr(discovery, "files_of", files_of)
+    monkeypatch.setattr(discovery, "list_directory", files_of)
 
     def read(**given: str) -> list[dict[str, Any]]:
         options = parse({"path": str(directory), "view": view, **given})

@@ -227,13 +227,13 @@ def test_tiers_are_listed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     local(tmp_path / "broker", 40, 50)
     remote(tmp_path / "a tier", 0, 0, 40)
     seen: list[str] = []
-    files = discovery.files_of
+    files = discovery.list_directory
 
     def noted(path: Path) -> Any:
         seen.append(path.parent.name)
         return files(path)
 
-    monkeypatch.setattr(discovery, "files_of", noted)
+    monkeypatch.setattr(discovery, "list_directory", noted)
     discover([tmp_path / "a tier", tmp_path / "broker"], ["remote"])
     assert seen == [TIER, "broker", TIER]  # the look before asks only whether it is a tier
 

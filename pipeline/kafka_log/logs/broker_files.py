@@ -43,7 +43,7 @@ class TooLargeError(OSError):
         return f"it has more than {self.most} bytes"
 
 
-def small_file(path: Path, most: int = MAX_BYTES) -> bytes:
+def read_small_file(path: Path, most: int = MAX_BYTES) -> bytes:
     """The bytes of a file. Raises OSError; :class:`TooLargeError` when there are more than ``most``."""
     data = bytearray()
     with open_regular(path, -1) as file:
@@ -55,7 +55,7 @@ def small_file(path: Path, most: int = MAX_BYTES) -> bytes:
     return bytes(data)
 
 
-Offsets = Mapping[tuple[str, int], int]
+PartitionOffsets = Mapping[tuple[str, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ class BrokerFiles:
     read are left out; ``errors`` says why."""
 
     directory: Path
-    checkpoints: Mapping[str, Offsets] = field(default_factory=dict)
+    checkpoints: Mapping[str, PartitionOffsets] = field(default_factory=dict)
     errors: Mapping[str, str | CodecError] = field(default_factory=dict)
-    was_stopped: bool = False
+    was_clean_shutdown: bool = False
     """Whether the broker was stopped in an orderly way: then all that it knew is in the files."""
 
     def offset(self, name: str, key: tuple[str, int]) -> int | None:
@@ -76,7 +76,7 @@ class BrokerFiles:
 
 def read_broker_files(directory: Path) -> BrokerFiles:
     """Read the checkpoints of a directory. Never raises: what cannot be read is in ``errors``."""
-    found: dict[str, Offsets] = {}
+    found: dict[str, PartitionOffsets] = {}
     errors: dict[str, str | CodecError] = {}
     for name in CHECKPOINTS:
         path = directory / name
@@ -90,22 +90,22 @@ def read_broker_files(directory: Path) -> BrokerFiles:
     return BrokerFiles(directory, found, errors, stopped)
 
 
-def read_checkpoint(path: Path) -> Offsets:
+def read_checkpoint(path: Path) -> PartitionOffsets:
     """What a checkpoint says. Raises CodecError where it is none, OSError."""
-    parsed = OFFSET_CHECKPOINT.parse(small_file(path), file=os.fspath(path), strict=False)
+    parsed = OFFSET_CHECKPOINT.parse(read_small_file(path), file=os.fspath(path), strict=False)
     return {(e.topic, e.partition): e.offset for e in parsed.entries or ()}
 
 
-def broker_ids(directory: Path) -> MetaProperties | None:
+def read_meta_properties(directory: Path) -> MetaProperties | None:
     """What the file in a log directory says; None where there is none, or it cannot be read."""
     path = directory / META
     try:
-        return META_PROPERTIES.parse(small_file(path), file=os.fspath(path), strict=False)
+        return META_PROPERTIES.parse(read_small_file(path), file=os.fspath(path), strict=False)
     except (OSError, CodecError):
         return None
 
 
-def node_of(said: MetaProperties) -> int | None:
+def get_node_id(said: MetaProperties) -> int | None:
     """The id of the node, which older brokers call that of the broker."""
     return said.broker_id if said.node_id is None else said.node_id
 
@@ -113,7 +113,7 @@ def node_of(said: MetaProperties) -> int | None:
 _MAX_BYTES = 4096
 
 
-def topic_id(directory: Path) -> bytes | None:
+def read_topic_id(directory: Path) -> bytes | None:
     """What ``partition.metadata`` says, in 16 bytes. None where it is not there (as before Kafka 2.8), or cannot be read."""
     path = directory / "partition.metadata"
     try:
@@ -127,21 +127,21 @@ def topic_id(directory: Path) -> bytes | None:
 _NAME = re.compile(r"\d{20}\.snapshot\Z", re.ASCII)
 
 
-def producers_of(path: Path) -> list[ProducerSnapshotEntry] | None:
+def read_producer_snapshot(path: Path) -> list[ProducerSnapshotEntry] | None:
     """The entries of a snapshot. None when it is missing, or is not what it should be: brokers pass over it too."""
     try:
-        return list(PRODUCER_SNAPSHOT.parse(small_file(path), file=os.fspath(path)).entries)
+        return list(PRODUCER_SNAPSHOT.parse(read_small_file(path), file=os.fspath(path)).entries)
     except (OSError, CodecError):
         return None
 
 
-def offsets_of_snapshots(directory: Path) -> list[int]:
+def list_snapshot_offsets(directory: Path) -> list[int]:
     """The offsets of the snapshots of a partition, by their names. Raises OSError."""
     names = (child.name for child in directory.iterdir())
     return [int(name[:20]) for name in names if _NAME.match(name)]
 
 
-def newest(directory: Path) -> list[ProducerSnapshotEntry] | None:
+def read_newest_producer_snapshot(directory: Path) -> list[ProducerSnapshotEntry] | None:
     """The entries of the newest snapshot of a partition that can be read, None without one. Raises OSError."""
     return next(_readable(directory), None)
 
@@ -149,7 +149,7 @@ def newest(directory: Path) -> list[ProducerSnapshotEntry] | None:
 def _readable(directory: Path) -> Iterator[list[ProducerSnapshotEntry]]:
     names = (child.name for child in directory.iterdir())
     for name in sorted(filter(_NAME.match, names), reverse=True):
-        entries = producers_of(directory / name)
+        entries = read_producer_snapshot(directory / name)
         if entries is not None:
             yield entries
 
@@ -158,7 +158,7 @@ _FLOCK = "hhqqi"
 """The struct flock of Linux: type, whence, start, length and process."""
 
 
-def is_running(directory: Path) -> bool | None:
+def is_broker_running(directory: Path) -> bool | None:
     """Return whether a process on this machine holds the lock of a log directory, None if nobody can say. The lock is not touched."""
     if sys.platform != "linux":
         return None

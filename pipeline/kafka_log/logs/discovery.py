@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codecgen.runtime.errors import Where
-from kafka_log.logs.listing import children, files_of, is_directory, segment_files
+from kafka_log.logs.listing import is_directory, list_children, list_directory, list_segment_files
 from kafka_log.logs.names import (
-    BESIDE_PARTITIONS,
-    BEYOND,
+    BROKER_FILE_KINDS,
+    BROKER_FILE_NAMES,
     META,
-    OTHERS,
+    OFFSET_TOO_LARGE,
     STATES,
-    TIER,
+    TIERED_STORAGE_DIRECTORY,
     Include,
     State,
-    name_before_date,
-    of_file,
-    parse_any,
-    states_of,
+    parse_include,
+    parse_partition_name,
+    parse_segment_name,
+    strip_date_suffix,
 )
-from kafka_log.logs.partitions import DirectoryError, Partition, PassedOver, Segment
+from kafka_log.logs.partitions import DirectoryError, Partition, Segment, SkippedPath
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 from kafka_log.segment.ranges import MAX_OFFSET
@@ -36,7 +36,7 @@ from kafka_log.segment.regular_files import kind_of, open_regular
 NO_LOGS = "no segments (NNN.log) and no partition directories (topic-N) are in it"
 
 
-class AllLeftOut(UserWarning):
+class AllSegmentsExcluded(UserWarning):
     """There are segments, and none of them is read."""
 
 
@@ -61,19 +61,19 @@ class Survey(NamedTuple):
     has segments in spite of it, and the log directories among and below the paths."""
 
     found: list[Partition]
-    left_out: list[Segment]
-    passed_over: list[PassedOver]
+    excluded_segments: list[Segment]
+    skipped_paths: list[SkippedPath]
     directories: list[Path]
 
 
 def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = True) -> Survey:
     """What is read, and what is not. Raises as :func:`discover`."""
-    wanted = {"live", *states_of(include)}
+    wanted = {"live", *parse_include(include)}
     places = _listed(paths)
     found: list[Partition] = []
     left_out: list[Segment] = []
     every, layout = _all(places, unreadable_raises)
-    passed_over = layout.passed_over
+    passed_over = layout.skipped_paths
     for partition in every:
         by_name = partition.directory in places
         kept: list[Segment] = []
@@ -83,14 +83,14 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
             (kept if read else left_out).append(s)
         if kept or by_name or partition.state in wanted:
             found.append(replace(partition, segments=tuple(kept)))
-            passed_over += partition.passed_over
+            passed_over += partition.skipped_paths
     # A directory that is named like no partition may be one of the paths.
     known = {*places, *(partition.directory for partition in found)}
     passed_over = [one for one in dict.fromkeys(passed_over) if one.path not in known]
     return Survey(found, left_out, passed_over, list(dict.fromkeys(layout.directories)))
 
 
-def warn_of_all_left_out(
+def warn_if_all_excluded(
     found: Iterable[Partition], left_out: Iterable[Segment], stacklevel: int
 ) -> None:
     """Warn if there are segments, and none is read because of their states: an answer of no rows would say that there are none."""
@@ -99,7 +99,7 @@ def warn_of_all_left_out(
         known = ",".join(state for state in STATES if state in states)
         warnings.warn(
             f"kafka-log: no segment is read: all that are there are left out; include={known!r} takes them in",
-            AllLeftOut,
+            AllSegmentsExcluded,
             stacklevel=stacklevel + 1,
         )
 
@@ -130,9 +130,11 @@ def _all(places: Sequence[Path], unreadable_raises: bool) -> tuple[list[Partitio
         found[key] = partition
     partitions = list(found.values())
     if any(segment.state == "remote" for p in partitions for segment in p.segments):
-        from kafka_log.logs.remote_states import with_unfinished  # layouts that others do not need
+        from kafka_log.logs.remote_states import (
+            mark_unfinished_copies,  # layouts that others do not need
+        )
 
-        partitions = with_unfinished(partitions)
+        partitions = mark_unfinished_copies(partitions)
     return sorted(partitions, key=_place), every
 
 
@@ -159,20 +161,20 @@ def _layout(path: Path, read: Callable[[Path], Partition]) -> Layout:
         kind = kind_of(path)
         reason = f"this is {kind}" if kind else "there is no such file or directory"
         raise DirectoryError(path, reason)
-    named = parse_any(path)
-    if named is not None and any(segment_files(path)):
+    named = parse_partition_name(path)
+    if named is not None and any(list_segment_files(path)):
         is_remote = named[2] == "remote"
         return Layout(tiers=[path]) if is_remote else Layout(partitions=[_partition(path)])
-    found = find_layout(path, read)
+    found = search_directory(path, read)
     if any(p.segments or p.error or p.state == "live" for p in found.partitions):
         return found
-    if any(there.files or there.passed_over for there in map(files_of, found.tiers)):
+    if any(there.files or there.skipped_paths for there in map(list_directory, found.tiers)):
         return found
     if named is not None and not found.is_log:
-        return Layout(partitions=[_partition(path)], passed_over=found.passed_over)
+        return Layout(partitions=[_partition(path)], skipped_paths=found.skipped_paths)
     if _has_no_logs_yet(path):
-        return Layout(passed_over=found.passed_over, directories=found.directories or [path])
-    beside = "; ".join(f"{one.path.name}: {one.reason}" for one in found.passed_over[:_SAID])
+        return Layout(skipped_paths=found.skipped_paths, directories=found.directories or [path])
+    beside = "; ".join(f"{one.path.name}: {one.reason}" for one in found.skipped_paths[:_SAID])
     raise DirectoryError(path, f"{NO_LOGS} ({beside})" if beside else NO_LOGS)
 
 
@@ -182,10 +184,10 @@ _SAID = 5
 def _has_no_logs_yet(path: Path) -> bool:
     """Whether a directory has nothing but what a broker or a tier keeps before its first segment, and after its last. Raises OSError."""
     return all(
-        child.name in BESIDE_PARTITIONS
-        or child.name == TIER
-        or (parse_any(child) and is_directory(child))
-        for child in children(path)
+        child.name in BROKER_FILE_NAMES
+        or child.name == TIERED_STORAGE_DIRECTORY
+        or (parse_partition_name(child) and is_directory(child))
+        for child in list_children(path)
     )
 
 
@@ -208,7 +210,7 @@ def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     ordered = sorted(segments, key=lambda s: (s.base_offset, STATES.index(s.state)))
     last: dict[State, int] = {}
     for s in ordered:
-        if s.says_offset:
+        if s.has_offset_in_name:
             last[s.state] = s.base_offset
     rolled = (_is_rolled(s, last) for s in ordered)
     return tuple(
@@ -221,60 +223,60 @@ def _is_rolled(segment: Segment, last: Mapping[State, int]) -> bool:
     """Whether its broker has done with it. What is deleted, takes the place of others or was copied is whole; a cleaner writes its own."""
     if segment.state in ("deleted", "swap", "remote", "unfinished"):
         return True
-    return segment.says_offset and segment.base_offset < last[segment.state]
+    return segment.has_offset_in_name and segment.base_offset < last[segment.state]
 
 
 def _named(directory: Path) -> tuple[str, int, State]:
-    found = parse_any(directory)
+    found = parse_partition_name(directory)
     if found is not None and not directory.is_symlink():
         return found
     resolved = directory.resolve()
-    return parse_any(resolved) or (resolved.name, 0, "live")
+    return parse_partition_name(resolved) or (resolved.name, 0, "live")
 
 
 def _partition(directory: Path) -> Partition:
     topic, partition, state = _named(directory)
-    found = files_of(directory)
+    found = list_directory(directory)
     segments = _in_order(
         Segment(path, topic, partition, base, size, said if state == "live" else state)
         for base, said, path, size in found.files
     )
-    beyond = found.beyond
-    error = UnreadableError(BEYOND, Where(file=os.fspath(beyond[0]))) if beyond else None
+    beyond = found.too_large
+    error = UnreadableError(OFFSET_TOO_LARGE, Where(file=os.fspath(beyond[0]))) if beyond else None
     # The search for log directories goes on below a directory without segments.
     nested = _with_segments(found.directories) if segments else ()
-    of_topic = tuple(replace(one, topic=topic) for one in (*found.passed_over, *nested))
+    of_topic = tuple(replace(one, topic=topic) for one in (*found.skipped_paths, *nested))
     return Partition(topic, partition, directory, segments, state, error, of_topic)
 
 
-def _with_segments(directories: Iterable[Path]) -> Iterator[PassedOver]:
+def _with_segments(directories: Iterable[Path]) -> Iterator[SkippedPath]:
     """Yield the directories inside of a partition's directory that have segments, or cannot be listed."""
     for directory in directories:
         try:
-            if segment_files(directory):
+            if list_segment_files(directory):
                 reason = "it has segments, and lies in the directory of a partition"
-                yield PassedOver(directory, reason)
+                yield SkippedPath(directory, reason)
         except FileNotFoundError:
             continue
         except OSError as error:
-            yield PassedOver(directory, f"it cannot be read: {error.strerror}")
+            yield SkippedPath(directory, f"it cannot be read: {error.strerror}")
 
 
 def _single(path: Path) -> Partition:
     """A file by itself. Topic and partition come from its directory, if that is named like one."""
-    said = of_file(path.name)
+    said = parse_segment_name(path.name)
     if said is None:
         plain = re.sub(r"\.(deleted|cleaned|swap)\Z", "", path.name)
-        for end, what in OTHERS.items():
+        for end, what in BROKER_FILE_KINDS.items():
             if plain.endswith(end):
                 reason = f"this is {what}, not a segment: docs/log-directory.md says what reads it"
                 raise DirectoryError(path, reason)
         if (kind := _content(path)) is not None:
             raise DirectoryError(path, f"this is {kind}, not a segment")
-    topic, partition, state = parse_any(path.resolve().parent) or (path.stem, 0, "live")
+    topic, partition, state = parse_partition_name(path.resolve().parent) or (path.stem, 0, "live")
     base, of_name = said or (0, state)
     if base > MAX_OFFSET:
-        raise DirectoryError(path, BEYOND)
+        raise DirectoryError(path, OFFSET_TOO_LARGE)
     of_segment = of_name if state == "live" else state
     segment = Segment(path, topic, partition, base, path.stat().st_size, of_segment)
     return Partition(topic, partition, path.parent, _in_order([segment]), state)
@@ -322,7 +324,7 @@ class Layout:
     partitions: list[Partition] = field(default_factory=list)
     tiers: list[Path] = field(default_factory=list)
     directories: list[Path] = field(default_factory=list)
-    passed_over: list[PassedOver] = field(default_factory=list)
+    skipped_paths: list[SkippedPath] = field(default_factory=list)
     unread: list[Path] = field(default_factory=list)
     is_log: bool = False
 
@@ -331,7 +333,7 @@ class Layout:
         self.partitions += other.partitions
         self.tiers += other.tiers
         self.directories += other.directories
-        self.passed_over += other.passed_over
+        self.skipped_paths += other.skipped_paths
         self.unread += other.unread
         self.is_log |= other.is_log
 
@@ -339,17 +341,17 @@ class Layout:
         """Name what lies below another directory, which is not read."""
         for directory in other.directories if other.is_log else ():
             self.skip(directory, "it is a log directory inside of another one", has_segments=True)
-        self.passed_over += other.passed_over
+        self.skipped_paths += other.skipped_paths
         self.unread += other.unread
 
     def skip(self, path: Path, reason: str, *, has_segments: bool = False) -> None:
         """Note that a directory is not read."""
-        self.passed_over.append(PassedOver(path, reason))
+        self.skipped_paths.append(SkippedPath(path, reason))
         if has_segments:
             self.unread.append(path)
 
 
-def find_layout(path: Path, read: Callable[[Path], Partition]) -> Layout:
+def search_directory(path: Path, read: Callable[[Path], Partition]) -> Layout:
     """Return what lies in and below a directory.
 
     A directory with partitions that have segments, or with ``meta.properties``, is a log directory. A directory without these is
@@ -369,13 +371,13 @@ def find_layout(path: Path, read: Callable[[Path], Partition]) -> Layout:
         names = ", ".join(map(str, found.unread[:_NAMED]))
         more = len(found.unread) - _NAMED
         rest = f" and {more} more directories" if more > 0 else ""
-        why = f" ({_reasons(found.passed_over)})" if found.passed_over else ""
+        why = f" ({_reasons(found.skipped_paths)})" if found.skipped_paths else ""
         reason = f"nothing is read here, but segments lie in {names}{rest}{why}: pass these paths"
         raise DirectoryError(path, reason)
     return found
 
 
-def _reasons(passed_over: Sequence[PassedOver]) -> str:
+def _reasons(passed_over: Sequence[SkippedPath]) -> str:
     return "; ".join(f"{one.path.name}: {one.reason}" for one in passed_over[:_NAMED])
 
 
@@ -392,26 +394,26 @@ class _Search:
         out = Layout()
         is_marked, others = False, []
         unproved: list[Partition] = []
-        for child in children(directory):
-            named = parse_any(child)
+        for child in list_children(directory):
+            named = parse_partition_name(child)
             if not is_directory(child):
                 is_marked |= child.name == META
                 if named is not None and (kind := kind_of(child)) is not None:
-                    out.passed_over.append(PassedOver(child, kind, named[0]))
+                    out.skipped_paths.append(SkippedPath(child, kind, named[0]))
             elif named is None:
-                if child.name not in BESIDE_PARTITIONS and child.name != TIER:
+                if child.name not in BROKER_FILE_NAMES and child.name != TIERED_STORAGE_DIRECTORY:
                     others.append(child)
             elif named[2] == "remote":
                 out.tiers.append(child)
             else:
                 made = self.read(child)
-                is_proved = bool(made.segments or made.passed_over)
+                is_proved = bool(made.segments or made.skipped_paths)
                 (out.partitions if is_proved else unproved).append(made)
         if not is_marked:
             _skip_copies(directory, out, unproved)
         if level and (out.partitions or unproved or others):
             self._count()
-        has_segments = any(segment_files(directory))
+        has_segments = any(list_segment_files(directory))
         if has_segments:
             out.partitions.insert(0, self.read(directory))
         out.is_log = is_marked or bool(out.partitions)
@@ -445,10 +447,12 @@ class _Search:
                 out.pass_over(below)
         for child in others:
             try:
-                if any(segment_files(child)):
+                if any(list_segment_files(child)):
                     reason = "its name is no partition's, and it has segments"
                     out.skip(child, reason, has_segments=True)
-                elif any(parse_any(inner) and is_directory(inner) for inner in child.iterdir()):
+                elif any(
+                    parse_partition_name(inner) and is_directory(inner) for inner in child.iterdir()
+                ):
                     reason = "its name is no partition's, and it has partitions"
                     out.skip(child, reason, has_segments=True)
                 elif is_empty and not child.name.startswith("."):
@@ -510,11 +514,11 @@ def _skip_copies(directory: Path, out: Layout, unproved: list[Partition]) -> Non
     a directory that may be a partition's, and one that has the name of a partition beside it before the date."""
     names = {p.directory.name for p in (*out.partitions, *unproved)}
     copied = dict.fromkeys(names, "it is named like the partition beside it, and a date")
-    if parse_any(directory) is not None:
+    if parse_partition_name(directory) is not None:
         copied[""] = "its name is a date, and it lies in a directory that is named like a partition"
     for partitions in (out.partitions, unproved):
         for partition in [*partitions]:
-            name = name_before_date(partition.directory.name)
+            name = strip_date_suffix(partition.directory.name)
             if name is not None and (reason := copied.get(name)) is not None:
                 partitions.remove(partition)
                 if partition.segments or partition.error is not None:
@@ -527,7 +531,7 @@ def _list_visible(directories: Sequence[Path], out: Layout) -> Iterator[tuple[Pa
         if directory.name.startswith("."):
             continue
         try:
-            yield directory, any(segment_files(directory))
+            yield directory, any(list_segment_files(directory))
         except FileNotFoundError:
             continue
         except OSError as error:

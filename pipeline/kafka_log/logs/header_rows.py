@@ -18,34 +18,34 @@ if TYPE_CHECKING:
 
     from kafka_log.segment.kernels import Engine
 
-FEW = 1 << 20
+MIN_KERNEL_BYTES = 1 << 20
 """Bytes of segments up to which the kernels do not pay, even where those of records are loaded: these are others."""
 
 
-class Damage(Enum):
+class DamageHandling(Enum):
     """What becomes of bytes that are no batch. They are searched for the next one where that is not an error."""
 
     RAISE = "raise"
     """They are an error. No checksum is verified."""
-    PASS = "pass"
+    RESYNCHRONIZE = "resynchronize"
     """They are passed over. No checksum is verified."""
-    DROP = "drop"
+    VERIFY = "verify"
     """They are passed over, and so are batches with a wrong checksum: any byte of them may be wrong, and one of a producer's id would
     make a transaction that hides the log."""
 
 
-def are_columnar(size: int, engine: Engine) -> bool:
+def should_use_kernels(size: int, engine: Engine) -> bool:
     """Whether the kernels are to read the headers of so many bytes of segments."""
-    if engine == "auto" and size < FEW:
+    if engine == "auto" and size < MIN_KERNEL_BYTES:
         return False
     return use_kernels(size, engine, KERNEL_MIN_BYTES_OF_HEADERS)
 
 
-def header_rows(
+def read_header_rows(
     segment: Segment,
     columns: Sequence[str],
     where: str,
-    damage: Damage,
+    damage: DamageHandling,
     *,
     columnar: bool,
     engine: Engine = "auto",
@@ -58,10 +58,10 @@ def header_rows(
     """
     if columnar:
         return _by_kernels(segment, columns, where, damage, engine, start)
-    if damage is Damage.RAISE:
+    if damage is DamageHandling.RAISE:
         rows = headers(segment.path, (*columns, where), segment.tail, start)
         return (tuple(values) for *values, wanted in rows if wanted)
-    reads = SegmentReader if damage is Damage.DROP else HeaderReader
+    reads = SegmentReader if damage is DamageHandling.VERIFY else HeaderReader
     return _of_batches(reads(segment.path, start=start, **_salvage(segment)), columns, where)
 
 
@@ -86,17 +86,17 @@ def _by_kernels(
     segment: Segment,
     columns: Sequence[str],
     where: str,
-    damage: Damage,
+    damage: DamageHandling,
     engine: Engine,
     start: int,
 ) -> Iterator[tuple[Any, ...]]:
-    if damage is not Damage.DROP:  # no other damage is walked from the middle
+    if damage is not DamageHandling.VERIFY:  # no other damage is walked from the middle
         from kafka_log.segment.columnar import BatchScanner
 
         scanner = BatchScanner(
             segment.path,
             (*columns, where),
-            Policy.KAFKA if damage is Damage.RAISE else Policy.SALVAGE,
+            Policy.KAFKA if damage is DamageHandling.RAISE else Policy.SALVAGE,
             engine=engine,
             start=start,
             tail=segment.tail,
@@ -117,10 +117,10 @@ def _by_kernels(
 
 
 def _tuples(batch: pa.RecordBatch, columns: Sequence[str], where: str) -> Iterator[tuple[Any, ...]]:
-    return tuples(batch.select([*columns]).filter(batch.column(where)))
+    return iter_row_tuples(batch.select([*columns]).filter(batch.column(where)))
 
 
-def tuples(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+def iter_row_tuples(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     """Rows of Arrow as tuples of plain values."""
     import pyarrow as pa
 

@@ -17,7 +17,7 @@ from kafka_log.segment.reader import SegmentReader
 _FIRST_AND_LAST = ("base_offset", "last_offset")
 
 
-def unfinished_at(segment: Segment, position: int) -> Lost | None:
+def find_incomplete_tail(segment: Segment, position: int) -> Lost | None:
     """The bytes from a place on that were not written to their end, as a reader that takes no damage says: it stops there and names
     them. Where they have the head of a batch it must be one of this segment: other bytes are damage."""
     try:
@@ -34,17 +34,19 @@ def unfinished_at(segment: Segment, position: int) -> Lost | None:
     return Lost(position, position + reader.end.trailing_bytes, reason)
 
 
-def told_apart(segment: Segment, end: End | None) -> tuple[tuple[Lost, ...], Lost | None]:
+def separate_incomplete_tail(
+    segment: Segment, end: End | None
+) -> tuple[tuple[Lost, ...], Lost | None]:
     """What is lost of a file that was read under ``salvage``, and what was not written to its end."""
     if end is None:
         return (), None
     lost = end.lost
     stop = end.iterated_bytes + (0 if end.note else end.trailing_bytes)
     if lost and lost[-1].end == stop and lost[-1].before_offset is None:
-        torn = unfinished_at(segment, lost[-1].start)
+        torn = find_incomplete_tail(segment, lost[-1].start)
         if torn is not None:
             return lost[:-1], replace(torn, after_offset=lost[-1].after_offset)
-    return lost, None if end.note is None else unfinished_at(segment, end.iterated_bytes)
+    return lost, None if end.note is None else find_incomplete_tail(segment, end.iterated_bytes)
 
 
 def _may_begin_here(segment: Segment, position: int) -> bool:
@@ -66,5 +68,5 @@ def _may_begin_here(segment: Segment, position: int) -> bool:
     except CodecError:
         return True
     offset = int(last if first is None else first)
-    least = segment.base_offset if segment.says_offset else 0
+    least = segment.base_offset if segment.has_offset_in_name else 0
     return offset >= least

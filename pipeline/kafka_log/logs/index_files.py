@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
-from kafka_log.logs.header_rows import are_columnar
+from kafka_log.logs.header_rows import should_use_kernels
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.batch_headers import entries as batches
@@ -30,8 +30,8 @@ from kafka_log.segment.kernels import Engine
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.row_selection import RowSelection
 
-OFFSETS = structured(OFFSET_INDEX_ENTRY)
-TIMES = structured(TIME_INDEX_ENTRY)
+OFFSET_ENTRY_DTYPE = structured(OFFSET_INDEX_ENTRY)
+TIME_ENTRY_DTYPE = structured(TIME_INDEX_ENTRY)
 
 MAX_BYTES = 16 << 20
 """Larger index files are not used. Kafka makes them 10 MiB unless told otherwise."""
@@ -42,7 +42,7 @@ CHUNK = 1 << 16
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
 
 
-def entries(path: Path, kind: Any) -> Any:
+def read_index_entries(path: Path, kind: Any) -> Any:
     """The entries of an index file; none when it cannot be read, is too large, or is not in order. Brokers make those of the segment that
     they write to ten MiB long: what follows a run of zeros is not looked at."""
     none = np.empty(0, kind)
@@ -67,14 +67,14 @@ def entries(path: Path, kind: Any) -> Any:
     return found[:count] if rising else none
 
 
-def first_position(
+def find_position_by_index(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
     """A position before which no record has this offset or a later one, or none this timestamp or a later one.
 
     It is the first byte of a batch, or where batches end.
     """
-    if not segment.says_offset:
+    if not segment.has_offset_in_name:
         return 0
     found = 0
     if offset is not None:
@@ -84,7 +84,7 @@ def first_position(
     return found
 
 
-def start_of(
+def find_start_position(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
     """Return the position of the first batch that may hold a record with this offset or a later one and with this timestamp or a later one.
@@ -93,12 +93,12 @@ def start_of(
     the indexes are believed, where each header would be a request. Without such a batch it is the position where the headers end.
     """
     if getattr(segment.path, "is_remote", False):
-        return first_position(segment, offset, timestamp, engine)
+        return find_position_by_index(segment, offset, timestamp, engine)
     return first_batch(
         segment.path,
         RowSelection(offsets=(offset, None), timestamps=(timestamp, None)),
         size=segment.size,
-        engine=engine if are_columnar(segment.size, engine) else "construct",
+        engine=engine if should_use_kernels(segment.size, engine) else "construct",
     ).position
 
 
@@ -107,7 +107,7 @@ class IndexedBatches:
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
-        index = entries(segment.path.with_suffix(".index"), OFFSETS)
+        index = read_index_entries(segment.path.with_suffix(".index"), OFFSET_ENTRY_DTYPE)
         self._positions = index["position"].astype(np.int64)
         self._offsets = index["relative_offset"].astype(np.int64) + segment.base_offset
         self._columns = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
@@ -130,7 +130,7 @@ class IndexedBatches:
 
 def _by_offset(segment: Segment, offset: int, engine: Engine) -> int:
     """The batch that the last entry up to an offset names, if the one before it leads there."""
-    index = entries(segment.path.with_suffix(".index"), OFFSETS)
+    index = read_index_entries(segment.path.with_suffix(".index"), OFFSET_ENTRY_DTYPE)
     relative = offset - segment.base_offset
     i = int(np.searchsorted(index["relative_offset"].astype(np.int64), relative, "right")) - 1
     if i < 0:
@@ -150,7 +150,7 @@ def _by_offset(segment: Segment, offset: int, engine: Engine) -> int:
 
 def _by_time(segment: Segment, timestamp: int, engine: Engine) -> int:
     """The first batch with a timestamp, or a later one, after the batch that the last entry before it names."""
-    index = entries(segment.path.with_suffix(".timeindex"), TIMES)
+    index = read_index_entries(segment.path.with_suffix(".timeindex"), TIME_ENTRY_DTYPE)
     i = int(np.searchsorted(index["timestamp"].astype(np.int64), timestamp, "right")) - 1
     if i < 0:
         return 0

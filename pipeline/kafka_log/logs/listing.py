@@ -8,40 +8,45 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_log.logs.names import TIER, State, of_file, parse_name
-from kafka_log.logs.partitions import PassedOver
+from kafka_log.logs.names import (
+    TIERED_STORAGE_DIRECTORY,
+    State,
+    parse_live_partition_name,
+    parse_segment_name,
+)
+from kafka_log.logs.partitions import SkippedPath
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import kind_of
 
-File = tuple[int, State, Path, int]
+SegmentFile = tuple[int, State, Path, int]
 """Base offset, state, path and size of a file that has batches."""
 
 _ENDING = ".log"
 
 
-def children(path: Path) -> list[Path]:
+def list_children(path: Path) -> list[Path]:
     """What is in a directory, and in the one that LocalTieredStorage makes in it."""
-    tier = path / TIER
+    tier = path / TIERED_STORAGE_DIRECTORY
     below = tier.iterdir() if is_directory(tier) else ()
     return sorted([*path.iterdir(), *below])
 
 
-class Found(NamedTuple):
+class Listing(NamedTuple):
     """What lies in a directory: the files that have batches, lowest offsets first, those whose names say what no offset can be, what
     is passed over, and the directories in it that are not hidden."""
 
-    files: list[File]
-    beyond: list[Path]
-    passed_over: list[PassedOver]
+    files: list[SegmentFile]
+    too_large: list[Path]
+    skipped_paths: list[SkippedPath]
     directories: list[Path]
 
 
-def files_of(directory: Path) -> Found:
+def list_directory(directory: Path) -> Listing:
     """The files of a directory. Brokers delete old ones meanwhile: these are left out. Raises OSError."""
-    found = Found([], [], [], [])
+    found = Listing([], [], [], [])
     with _scanned(directory) as entries:
         for child in entries:
-            said = of_file(child.name)
+            said = parse_segment_name(child.name)
             if said is None and not child.name.endswith(_ENDING):
                 if not child.name.startswith(".") and is_directory(child):
                     found.directories.append(directory / child.name)
@@ -53,7 +58,7 @@ def files_of(directory: Path) -> Found:
                 elif said is None:
                     reason = "its name is no segment's"
                 elif said[0] > MAX_OFFSET:
-                    found.beyond.append(path)
+                    found.too_large.append(path)
                     continue
                 else:
                     found.files.append((*said, path, child.stat().st_size))
@@ -63,9 +68,11 @@ def files_of(directory: Path) -> Found:
             except OSError:  # of what a link leads to
                 reason = kind_of(path)
             if reason is not None:
-                found.passed_over.append(PassedOver(path, reason))
-    passed_over = sorted(found.passed_over, key=lambda one: one.path)
-    return Found(sorted(found.files), sorted(found.beyond), passed_over, sorted(found.directories))
+                found.skipped_paths.append(SkippedPath(path, reason))
+    passed_over = sorted(found.skipped_paths, key=lambda one: one.path)
+    return Listing(
+        sorted(found.files), sorted(found.too_large), passed_over, sorted(found.directories)
+    )
 
 
 def _scanned(directory: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
@@ -73,9 +80,9 @@ def _scanned(directory: Path) -> AbstractContextManager[Iterator[os.DirEntry[str
     return os.scandir(directory) if scandir is None else scandir()
 
 
-def segment_files(directory: Path) -> list[File]:
+def list_segment_files(directory: Path) -> list[SegmentFile]:
     """Those with batches. Raises OSError."""
-    return files_of(directory).files
+    return list_directory(directory).files
 
 
 def is_directory(path: Path | os.DirEntry[str]) -> bool:
@@ -86,13 +93,15 @@ def is_directory(path: Path | os.DirEntry[str]) -> bool:
         return False
 
 
-def segment_bases(directory: Path) -> tuple[int, ...]:
+def list_base_offsets(directory: Path) -> tuple[int, ...]:
     """The base offsets of all segments in a directory, by their names, lowest first. Raises OSError."""
-    found = segment_files(directory)
+    found = list_segment_files(directory)
     return tuple(base for base, state, _, _ in found if state == "live")
 
 
-def partition_names(directory: Path) -> frozenset[tuple[bytes, int]]:
+def list_partition_names(directory: Path) -> frozenset[tuple[bytes, int]]:
     """The partitions with a directory of their own in a broker's log directory: topics as bytes, numbers. Raises OSError."""
-    found = (parse_name(child) for child in directory.iterdir() if is_directory(child))
+    found = (
+        parse_live_partition_name(child) for child in directory.iterdir() if is_directory(child)
+    )
     return frozenset((os.fsencode(name[0]), name[1]) for name in found if name is not None)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from kafka_log.logs.broker_files import broker_ids, node_of, topic_id
-from kafka_log.logs.log_start import directories_around
+from kafka_log.logs.broker_files import get_node_id, read_meta_properties, read_topic_id
+from kafka_log.logs.log_start import candidate_log_directories
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.places import is_url
 from kafka_log.segment.regular_files import open_regular
@@ -18,39 +18,39 @@ _SAMPLE = 4096
 """Bytes that are looked at where a segment begins, in its middle, and at its end: there are checksums and times in them."""
 
 
-def log_of(partition: Partition) -> dict[str, Any]:
+def identify_log(partition: Partition) -> dict[str, Any]:
     """What identifies the log that a directory holds, as plain values.
 
     That is what the broker has written down: the cluster, the node and the disk, as ``meta.properties`` beside the directory has them, and the
     topic's id. It goes along when the whole log directory is moved, copied, or mounted elsewhere. Where a partition lies without that
     file, it is the path: nothing else tells two replicas apart."""
     found: dict[str, Any] = {}
-    if (topic := topic_id(partition.directory)) is not None:
+    if (topic := read_topic_id(partition.directory)) is not None:
         found["topic_id"] = str(UUID(bytes=topic))
-    for directory in directories_around(partition.directory):
+    for directory in candidate_log_directories(partition.directory):
         if ids := _ids(directory):
             return found | ids
-    return found | {"path": resolved(partition.directory)}
+    return found | {"path": resolve_directory(partition.directory)}
 
 
-def resolved(directory: Path) -> str:
+def resolve_directory(directory: Path) -> str:
     """An absolute path without links; a URL as it is."""
     return os.fspath(directory if is_url(directory) else directory.resolve())
 
 
 def _ids(directory: Path) -> dict[str, Any]:
     """What tells a broker's disk from others; nothing where that is not known."""
-    said = broker_ids(directory)
+    said = read_meta_properties(directory)
     if said is None:
         return {}
-    node = node_of(said)
+    node = get_node_id(said)
     if said.directory_id is None and (said.cluster_id is None or node is None):
         return {}
     ids = {"cluster": said.cluster_id, "node": node, "disk": said.directory_id}
     return {name: str(value) for name, value in ids.items() if value is not None}
 
 
-def segment_of(segment: Segment) -> list[Any]:
+def identify_segment(segment: Segment) -> list[Any]:
     """A segment's name and size, and a digest of some of its bytes and of when it was written: damage that is mended has another time. In a
     store that time alone, as each look at bytes is a request. None for what cannot be read."""
     return [segment.path.name, segment.size, _digest(segment)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kafka_log.logs.partitions import Segment
 
 
-OF_LOG = frozenset({"live", "remote"})
+LOG_STATES = frozenset({"live", "remote"})
 """States of the segments that make up a log. Those in other states lie beside it."""
 
 
@@ -45,10 +45,12 @@ class LogStarts:
     def of(self, partition: Log) -> int | None:
         """Return the log start offset of a partition, None if no file says one or it lies at or before the first segment of the log. Segments in
         tiered storage are part of the log if the partition has them."""
-        first = min((s.base_offset for s in partition.segments if s.state in OF_LOG), default=None)
+        first = min(
+            (s.base_offset for s in partition.segments if s.state in LOG_STATES), default=None
+        )
         if first is None or partition.state == "remote":
             return None  # a broker keeps the file beside live directories
-        for directory in directories_around(partition.directory):
+        for directory in candidate_log_directories(partition.directory):
             there = self._offsets(directory)
             if there is not None:
                 start = there.get((partition.topic, partition.partition))
@@ -61,7 +63,7 @@ class LogStarts:
         return self._read[directory]
 
 
-def directories_around(directory: Path) -> list[Path]:
+def candidate_log_directories(directory: Path) -> list[Path]:
     """The directories that may be the broker's, for a partition's directory."""
     if is_url(directory):
         return [directory.parent]

@@ -17,7 +17,7 @@ _HEADER, _FOOTER = 3, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class MetadataSnapshot:
     """A snapshot: all that the records before ``end_offset`` say."""
 
     path: Path
@@ -25,20 +25,22 @@ class Snapshot:
     epoch: int
 
 
-def snapshot_of(path: Path) -> Snapshot | None:
+def parse_snapshot_path(path: Path) -> MetadataSnapshot | None:
     """The snapshot that a file is by its name, None for other files."""
     found = _NAME.match(path.name)
-    return None if found is None else Snapshot(path, int(found["offset"]), int(found["epoch"]))
+    return (
+        None if found is None else MetadataSnapshot(path, int(found["offset"]), int(found["epoch"]))
+    )
 
 
-def snapshots(directory: Path) -> list[Snapshot]:
+def list_snapshots(directory: Path) -> list[MetadataSnapshot]:
     """The snapshots of a directory, the newest first. Raises OSError."""
-    found = (snapshot_of(path) for path in directory.iterdir() if path.is_file())
+    found = (parse_snapshot_path(path) for path in directory.iterdir() if path.is_file())
     there = [snapshot for snapshot in found if snapshot is not None]
     return sorted(there, key=lambda s: (s.end_offset, s.epoch), reverse=True)
 
 
-def flaw(snapshot: Snapshot) -> CodecError | None:
+def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
     """Why a snapshot is not whole: a batch that is damaged or does not follow on the one before, or a header or a footer that is not
     there. None for one that was written to its end. What its records say is not read."""
     place = Where(position=0, file=os.fspath(snapshot.path))
@@ -70,7 +72,7 @@ def flaw(snapshot: Snapshot) -> CodecError | None:
     return None
 
 
-def _has(snapshot: Snapshot, batch: Batch, kind: int) -> bool:
+def _has(snapshot: MetadataSnapshot, batch: Batch, kind: int) -> bool:
     """Whether a batch has a control record of a kind."""
     if not batch.is_control:
         return False

@@ -14,7 +14,7 @@ from uuid import UUID
 _ID = r"(?P<id>[A-Za-z0-9_-]{21}[AQgw])"
 _REMOTE_PARTITION = re.compile(rf"(?P<topic>.+)-(?P<partition>[0-9]+)-{_ID}\Z", re.S)
 _REMOTE_SEGMENT = re.compile(rf"(?P<base>[0-9]{{20}})-{_ID}\.log\Z")
-TIER = "kafka-tiered-storage"
+TIERED_STORAGE_DIRECTORY = "kafka-tiered-storage"
 """The directory that it makes in the one that it is given."""
 
 
@@ -30,7 +30,7 @@ def remote_segment(name: str) -> int | None:
     return None if found is None else int(found["base"])
 
 
-def ids_of(path: Path) -> tuple[UUID | None, UUID | None]:
+def parse_remote_ids(path: Path) -> tuple[UUID | None, UUID | None]:
     """The ids of the topic and the segment that the path of a segment says."""
     return _id(_REMOTE_PARTITION, path.parent.name), _id(_REMOTE_SEGMENT, path.name)
 
@@ -68,7 +68,7 @@ LOCK = ".lock"
 META = "meta.properties"
 CHECKPOINTS = (LOG_START, RECOVERY_POINT, HIGH_WATERMARK, CLEANER)
 
-BESIDE_PARTITIONS = _NO_LOGS | {
+BROKER_FILE_NAMES = _NO_LOGS | {
     LOCK,
     CLEAN_SHUTDOWN,
     META,
@@ -105,7 +105,7 @@ ALL = "all"
 """Every state."""
 
 
-def states_of(include: Include | None) -> tuple[State, ...]:
+def parse_include(include: Include | None) -> tuple[State, ...]:
     """The states that are asked for beside ``live``, each once, in the order of :data:`STATES`. Raises ValueError for a name that is none."""
     names = [include] if isinstance(include, str) else list(include or ())
     wanted: set[State] = set()
@@ -124,9 +124,9 @@ def _states(word: object) -> Iterable[State]:
     return found
 
 
-BEYOND = "its name says more than an offset can be: no broker starts with it"
+OFFSET_TOO_LARGE = "its name says more than an offset can be: no broker starts with it"
 
-OTHERS = {
+BROKER_FILE_KINDS = {
     ".index": "an offset index",
     ".timeindex": "a time index",
     ".txnindex": "a transaction index",
@@ -141,7 +141,7 @@ OTHERS = {
 """Files that brokers keep beside segments, by the ends of their names."""
 
 
-def stops_brokers(name: str) -> bool:
+def prevents_broker_start(name: str) -> bool:
     """Whether a broker that finds a directory with this name in its log directory does not start: it is not in the form of topic-partition,
     nor of topic-partition.id-delete, -stray or -future (Kafka's ``UnifiedLog.parseTopicPartitionName``)."""
     if name in _NO_LOGS:
@@ -155,14 +155,14 @@ def stops_brokers(name: str) -> bool:
     return not topic or is_number is None or int(number) > _LARGEST_PARTITION
 
 
-def parse_name(directory: Path) -> tuple[str, int] | None:
+def parse_live_partition_name(directory: Path) -> tuple[str, int] | None:
     """Topic and partition of a directory's name, None for other names (also those that a broker is about to
     delete, holds as stray, or has not swapped in yet)."""
-    found = parse_any(directory)
+    found = parse_partition_name(directory)
     return None if found is None or found[2] != "live" else found[:2]
 
 
-def parse_any(directory: Path) -> tuple[str, int, State] | None:
+def parse_partition_name(directory: Path) -> tuple[str, int, State] | None:
     """Topic, partition and state of a directory's name, None for other names, also for those with a number that no partition has."""
     special = _SPECIAL.match(directory.name)
     name = special["name"] if special else directory.name
@@ -176,14 +176,14 @@ def parse_any(directory: Path) -> tuple[str, int, State] | None:
     return *named, state
 
 
-def name_before_date(name: str) -> str | None:
+def strip_date_suffix(name: str) -> str | None:
     """Return what a day of a year follows in a name, empty if it is all; None without one. People name copies so, and such names have the
     form of a partition's."""
     found = _DATED.match(name)
     return None if found is None else found["copied"] or ""
 
 
-def of_file(name: str) -> tuple[int, State] | None:
+def parse_segment_name(name: str) -> tuple[int, State] | None:
     """The base offset and the state that the name of a file says, None for files that have no batches."""
     found = _SEGMENT.match(name)
     if found is not None:

@@ -29,12 +29,12 @@ class DirectoryError(Exception):
         return f"{self.path}: {self.reason}"
 
 
-class NotThere(ValueError):
+class NotFoundError(ValueError):
     """A topic or a partition that was asked for is not there."""
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver:
+class SkippedPath:
     """What is not read though its name, or what lies in it, is of logs. ``topic`` is that of the partition that it lies in, or has the
     name of; None where nobody knows."""
 
@@ -43,14 +43,14 @@ class PassedOver:
     topic: str | None = None
 
 
-def of_topics(
-    passed_over: Iterable[PassedOver], topics: Collection[str] | None
-) -> list[PassedOver]:
+def filter_by_topics(
+    passed_over: Iterable[SkippedPath], topics: Collection[str] | None
+) -> list[SkippedPath]:
     """Those that may be of some topics (None: of any)."""
     return [one for one in passed_over if topics is None or one.topic in (None, *topics)]
 
 
-def line_of(passed_over: Sequence[PassedOver]) -> str:
+def describe_skipped(passed_over: Sequence[SkippedPath]) -> str:
     """One line that says what was not read, and what reads it."""
     places = ", ".join(f"{one.path} ({one.reason})" for one in passed_over[:_SAID])
     more = f" and {len(passed_over) - _SAID} more" if len(passed_over) > _SAID else ""
@@ -79,12 +79,12 @@ class Segment:
         return Tail.ROLLED if self.rolled else Tail.ACTIVE
 
     @property
-    def is_named(self) -> bool:
+    def has_canonical_name(self) -> bool:
         """Whether the file's name says where its offsets begin."""
         return self.path.name == f"{self.base_offset:020d}.log"
 
     @property
-    def says_offset(self) -> bool:
+    def has_offset_in_name(self) -> bool:
         """The same in whatever state: the names of segments that are not live have more in them."""
         named = "-" if self.state in ("remote", "unfinished") else ".log"
         return self.path.name.startswith(f"{self.base_offset:020d}{named}")
@@ -101,7 +101,7 @@ class Partition:
     segments: tuple[Segment, ...]
     state: State = "live"
     error: UnreadableError | None = None
-    passed_over: tuple[PassedOver, ...] = ()
+    skipped_paths: tuple[SkippedPath, ...] = ()
 
     @property
     def key(self) -> tuple[str, int]:
@@ -114,18 +114,18 @@ class Partition:
         return sum(segment.size for segment in self.segments)
 
 
-def next_bases(segments: Sequence[Segment]) -> Iterator[tuple[Segment, int | None]]:
+def pair_with_next_base_offset(segments: Sequence[Segment]) -> Iterator[tuple[Segment, int | None]]:
     """Each segment of a partition with the first offset of the next one in the same state, None where no name says it."""
     following: dict[State, int] = {}
     found: list[int | None] = []
     for segment in reversed(segments):
         found.append(following.get(segment.state))
-        if segment.says_offset:
+        if segment.has_offset_in_name:
             following[segment.state] = segment.base_offset
     return zip(segments, reversed(found), strict=True)
 
 
-def by_state(
+def group_by_state(
     partitions: Iterable[Partition],
 ) -> Iterator[tuple[Partition, State, tuple[Segment, ...]]]:
     """Each partition, and each state of its segments that there is, with the segments in that state."""
@@ -136,7 +136,7 @@ def by_state(
                 yield partition, state, tuple(s for s in partition.segments if s.state == state)
 
 
-def chosen(
+def select_partitions(
     found: Sequence[Partition],
     topics: str | Iterable[str] | None,
     partitions: int | Iterable[int] | None,
@@ -145,7 +145,7 @@ def chosen(
     """Return the partitions of some topics and with some numbers; None: of all.
 
     Raises:
-        NotThere: If one of them is not there. The error names the states of segments that are ``left_out`` and have it.
+        NotFoundError: If one of them is not there. The error names the states of segments that are ``left_out`` and have it.
     """
     out, hidden = list(found), list(left_out)
     if topics is not None:
@@ -158,9 +158,9 @@ def chosen(
     return out
 
 
-def no_such(
+def make_not_found_error(
     what: str, missing: Iterable[Any], there: Iterable[Any], states: Collection[State] = ()
-) -> NotThere:
+) -> NotFoundError:
     """Return the error for topics or partitions that are not there. It lists those that are there, and names similar ones.
 
     Args:
@@ -183,7 +183,7 @@ def no_such(
     if states:
         known = ",".join(state for state in STATES if state in states)
         hint += f"; segments that are left out have it: --include {known} (in Python include={known!r}) takes them in"
-    return NotThere(f"there is no {what} {said}; there are: {listed or 'none'}{hint}")
+    return NotFoundError(f"there is no {what} {said}; there are: {listed or 'none'}{hint}")
 
 
 def _shown(name: Any) -> str:
@@ -202,5 +202,5 @@ def _those(
     missing = wanted - there
     if missing:
         states = {segment.state for segment in left_out if key(segment) in missing}
-        raise no_such(what, missing, there, states)
+        raise make_not_found_error(what, missing, there, states)
     return [partition for partition in found if key(partition) in wanted]

@@ -14,7 +14,7 @@ from kafka_codecs import (
     RemoteLogMetadataRecordType,
     RemoteLogSegmentState,
 )
-from kafka_log.logs.names import ids_of
+from kafka_log.logs.names import parse_remote_ids
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader, damage
 
@@ -37,14 +37,14 @@ class RemoteStates:
 
     def is_unfinished(self, path: Path, partition: int) -> bool:
         """Whether a copy was not finished, or its deletion has begun. What nothing is said of is neither."""
-        topic, segment = ids_of(path)
+        topic, segment = parse_remote_ids(path)
         if topic is not None and (topic, partition) in self.deleted:
             return True
         state = None if segment is None else self.segments.get(segment)
         return state is not None and state != RemoteLogSegmentState.COPY_SEGMENT_FINISHED
 
 
-def with_unfinished(found: Sequence[Partition]) -> list[Partition]:
+def mark_unfinished_copies(found: Sequence[Partition]) -> list[Partition]:
     """Partitions where copies that do not count are called what they are, if the topic that says it is among these."""
     told = [s.path for p in found if p.topic == TOPIC for s in p.segments if s.state == "live"]
     states = read_remote_states(told)

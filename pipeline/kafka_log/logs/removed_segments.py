@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from kafka_log.logs.listing import segment_files
-from kafka_log.logs.log_start import OF_LOG
+from kafka_log.logs.listing import list_segment_files
+from kafka_log.logs.log_start import LOG_STATES
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def read_options(segment: Segment) -> dict[str, Any]:
     """Return the options of a reader that reads a segment as its directory was listed, and takes it for no loss if retention removes it meanwhile."""
-    missing = partial(is_removed, segment)
+    missing = partial(check_removal, segment)
     return {"tail": segment.tail, "size": segment.size, "is_removed": missing}
 
 
@@ -43,12 +43,12 @@ def read_history(segments: Sequence[Segment], read: Callable[[Sequence[Segment]]
             return read(left)
         except UnreadableError as error:
             gone = [i for i, one in enumerate(left) if os.fspath(one.path) == error.filename]
-            if error.errno != errno.ENOENT or not gone or not is_removed(left[gone[0]]):
+            if error.errno != errno.ENOENT or not gone or not check_removal(left[gone[0]]):
                 raise
             del left[: gone[0] + 1]
 
 
-def is_removed(segment: Segment) -> bool:
+def check_removal(segment: Segment) -> bool:
     """Return whether a segment that is not there any more was removed by its broker, which loses no record of the log. Warn that it was.
 
     The directory is listed again. Retention removes segments at the start of a log, so the log has to start after the segment now. A segment
@@ -75,14 +75,14 @@ def explain_removal(segment: Segment) -> str | None:
         return "it was marked for deletion"
     if segment.state == "cleaned":
         return "a cleaner was writing it, and the segments that it is made of are read"
-    if segment.state not in OF_LOG or not segment.says_offset or segment.tiered:
+    if segment.state not in LOG_STATES or not segment.has_offset_in_name or segment.tiered:
         return None  # what tiered storage has of it would have to be read
     try:
-        found = segment_files(segment.path.parent)
+        found = list_segment_files(segment.path.parent)
     except OSError:
         return None
     # A segment in a tier has the state of its directory.
-    live = [base for base, state, path, _ in found if state in OF_LOG and path != segment.path]
+    live = [base for base, state, path, _ in found if state in LOG_STATES and path != segment.path]
     start = min(live, default=0)
     if start <= segment.base_offset:
         return None

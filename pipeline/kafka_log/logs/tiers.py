@@ -7,14 +7,16 @@ from dataclasses import replace
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.logs.replicas import MAX_END, end_of
+from kafka_log.logs.replicas import MAX_END, read_segment_end
 from kafka_log.segment.positioned_reads import UnreadableError
 
 Ends = MutableMapping[Segment, int]
 """Where segments of tiers end that were looked at. They do not change."""
 
 
-def with_tiers(partitions: Iterable[Partition], known: Ends | None = None) -> list[Partition]:
+def merge_tiered_segments(
+    partitions: Iterable[Partition], known: Ends | None = None
+) -> list[Partition]:
     """Live partitions with the remote segments that have records before their first live segment; of these, and of copies of one
     another, each offset is read once (:attr:`Segment.offsets`). Partitions that are remote alone stay so. Others are as they were.
 
@@ -36,7 +38,7 @@ def with_tiers(partitions: Iterable[Partition], known: Ends | None = None) -> li
             out.append(partition)
             continue
         live = [] if partition.state == "remote" else list(partition.segments)
-        bases = [s.base_offset for s in live if s.state == "live" and s.is_named]
+        bases = [s.base_offset for s in live if s.state == "live" and s.has_canonical_name]
         if segments or live:
             before = _each_once(segments, min(bases, default=None), known)
             if segments:
@@ -47,7 +49,7 @@ def with_tiers(partitions: Iterable[Partition], known: Ends | None = None) -> li
     return out
 
 
-def copied_from(partitions: Iterable[Partition]) -> Iterator[tuple[Partition, int]]:
+def find_tiered_partitions(partitions: Iterable[Partition]) -> Iterator[tuple[Partition, int]]:
     """Yield the live partitions whose live segments lie in tiered storage too, each with the first base offset of which that is known by the names of
     files."""
     found = list(partitions)
@@ -56,14 +58,16 @@ def copied_from(partitions: Iterable[Partition]) -> Iterator[tuple[Partition, in
         for segment in partition.segments if partition.state == "remote" else ():
             last[partition.key] = max(last.get(partition.key, 0), segment.base_offset)
     for partition in found:
-        live = [s.base_offset for s in partition.segments if s.state == "live" and s.is_named]
+        live = [
+            s.base_offset for s in partition.segments if s.state == "live" and s.has_canonical_name
+        ]
         if live and live[0] <= last.get(partition.key, -1):
             yield partition, live[0]
 
 
-def copies_first(partitions: Iterable[Partition]) -> list[Partition]:
+def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
     """The partitions without those first live segments that lie in a tier too: brokers delete these before long. What one that is read
-    by :func:`with_tiers` has is the same."""
+    by :func:`merge_tiered_segments` has is the same."""
     found = list(partitions)
     copied = {
         (*partition.key, segment.base_offset): segment.size
@@ -120,7 +124,7 @@ def _each_once(segments: Sequence[Segment], end: int | None, known: Ends) -> lis
 def _end(segment: Segment) -> int | None:
     """The offset after the last one of a segment; None where it cannot be read: then it is that at which the next one begins."""
     try:
-        found = end_of(segment)
+        found = read_segment_end(segment)
     except CodecError:
         return None
     return segment.base_offset if found is None else found.offset

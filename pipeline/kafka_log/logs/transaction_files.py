@@ -18,20 +18,20 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import TRANSACTION_INDEX, TRANSACTION_INDEX_ENTRY, ControlRecordType
 from kafka_log.logs.broker_files import (
     TooLargeError,
-    offsets_of_snapshots,
-    producers_of,
-    small_file,
+    list_snapshot_offsets,
+    read_producer_snapshot,
+    read_small_file,
 )
-from kafka_log.logs.index_files import first_position
+from kafka_log.logs.index_files import find_position_by_index
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import (
-    Header,
-    Markers,
-    Transaction,
+    AbortedTransaction,
+    MarkerReader,
+    TransactionalBatch,
     Transactions,
-    observed,
-    open_of,
-    summed,
+    get_open_transactions,
+    observe_transactions,
+    summarize_transactions,
 )
 from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.segment.places import is_url
@@ -40,14 +40,14 @@ from kafka_log.segment.remote_files import BLOCK
 if TYPE_CHECKING:
     from kafka_log.segment.kernels import Engine
 
-WALKED = BLOCK
+MAX_SCANNED_BYTES = BLOCK
 """Maximum size of a segment in a store that is walked: one request gets all of it. To ask for what is kept of it, and for what
 bears that out, takes longer."""
 
-CHECKED = 8
+MAX_CHECKED_TRANSACTIONS = 8
 """Maximum number of transactions of one partition whose batches are looked up, to know that its files are about them."""
 
-LOOK_UP = 4
+REQUESTS_PER_LOOKUP = 4
 """Requests to a store for the batches of one transaction: an index and a block of a segment for its first one and for its marker."""
 
 _ENTRY = TRANSACTION_INDEX_ENTRY.least
@@ -58,11 +58,13 @@ class _Doubt(Exception):
     """What is kept is not to be believed, or a walk is as fast."""
 
 
-def kept_transactions(segments: Sequence[Segment], engine: Engine = "auto") -> Transactions | None:
+def read_transactions_from_files(
+    segments: Sequence[Segment], engine: Engine = "auto"
+) -> Transactions | None:
     """The transactions in the segments of one partition, in the order of offsets. None where what is kept says too little, or what
     is not so, or where batches are damaged that are looked at: then a walk over all of them tells. None too where all segments are small and in a
     store, and the transactions are known that are open where the log begins: a walk takes one request for each."""
-    if not segments or any(not s.is_named or s.state != "live" for s in segments):
+    if not segments or any(not s.has_canonical_name or s.state != "live" for s in segments):
         return None
     bases = [segment.base_offset for segment in segments]
     if any(after <= before for before, after in pairwise(bases)):
@@ -81,8 +83,8 @@ class _Kept:
     def __post_init__(self) -> None:
         self.directory = self.segments[0].path.parent
         self.snapshots: dict[int, list[Any] | None] = {}
-        self.newer: set[Transaction] = set()
-        self.earlier: dict[int, list[Transaction]] = {}
+        self.newer: set[AbortedTransaction] = set()
+        self.earlier: dict[int, list[AbortedTransaction]] = {}
         self.in_store = is_url(self.directory)
         self.requests = 0
         self.ends = [*(s.base_offset for s in self.segments[1:]), None]
@@ -94,29 +96,33 @@ class _Kept:
                 raise _Doubt
             walked = []  # what is kept may know of transactions that began before the log
         at, start = self._newest(walked)
-        aborted: list[Transaction] = []
+        aborted: list[AbortedTransaction] = []
         for segment, end in zip(self.segments, self.ends, strict=True):
             if segment.base_offset >= at:
                 break
             aborted += self._aborted(segment, at if end is None else end)
         self._check_earlier()
         begun = {e.producer_id: e for e in self._producers(at) or ()}
-        opened = open_of(begun.values(), at)
+        opened = get_open_transactions(begun.values(), at)
         self._check(aborted, {producer: one.first_offset for producer, one in opened.items()}, at)
         rest = [s for s in self.segments if s.base_offset >= at]
         if start is not None:
             rest = [self.segments[-1]]
-        after = summed(observed(rest, opened, engine=self.engine, start=start or 0))
+        after = summarize_transactions(
+            observe_transactions(rest, opened, engine=self.engine, start=start or 0)
+        )
         if not self.newer <= set(after.aborted):
             raise _Doubt
-        return Transactions((*aborted, *after.aborted), after.last_stable_offset, after.begun)
+        return Transactions(
+            (*aborted, *after.aborted), after.last_stable_offset, after.open_first_offsets
+        )
 
     def _newest(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
         """The newest offset at which the producers are known, before any in segments that are walked; inside of the last segment also the
         byte where it lies."""
         bases = {segment.base_offset for segment in self.segments}
         last = self.segments[-1]
-        for offset in sorted(offsets_of_snapshots(self.directory), reverse=True):
+        for offset in sorted(list_snapshot_offsets(self.directory), reverse=True):
             if walked and offset > walked[0].base_offset:
                 continue
             if offset > last.base_offset and self._producers(offset) is not None:
@@ -135,10 +141,12 @@ class _Kept:
             return []
         if offset not in self.snapshots:
             self.requests += 1
-            self.snapshots[offset] = producers_of(self.directory / f"{offset:020d}.snapshot")
+            self.snapshots[offset] = read_producer_snapshot(
+                self.directory / f"{offset:020d}.snapshot"
+            )
         return self.snapshots[offset]
 
-    def _aborted(self, segment: Segment, end: int) -> list[Transaction]:
+    def _aborted(self, segment: Segment, end: int) -> list[AbortedTransaction]:
         """The transactions that were aborted by markers in a segment, which ends before an offset."""
         base = segment.base_offset
         # The last one may have grown since the newest snapshot.
@@ -150,9 +158,11 @@ class _Kept:
             before = self._producers(base)
             if before is None:
                 raise _Doubt
-            opened = open_of(before, base)
+            opened = get_open_transactions(before, base)
             stop = end if is_last else None
-            walked = summed(observed([segment], opened, engine=self.engine, stop=stop))
+            walked = summarize_transactions(
+                observe_transactions([segment], opened, engine=self.engine, stop=stop)
+            )
             return list(walked.aborted)
         self.requests += 1
         if earlier := [one for one in found if one.first_offset < base]:
@@ -171,7 +181,7 @@ class _Kept:
             if base not in self.snapshots and not self._has_requests(1):
                 continue
             before = self._producers(base)
-            opened = {} if before is None else open_of(before, base)
+            opened = {} if before is None else get_open_transactions(before, base)
             for one in () if before is None else found:
                 known = opened.get(one.producer_id)
                 if known is None or known.first_offset != one.first_offset:
@@ -188,20 +198,22 @@ class _Kept:
                 return False
         return True
 
-    def _check(self, aborted: list[Transaction], begun: dict[int, int | None], at: int) -> None:
+    def _check(
+        self, aborted: list[AbortedTransaction], begun: dict[int, int | None], at: int
+    ) -> None:
         """Look up some of the batches that are named: those of one transaction at least."""
         ended = {(one.producer_id, one.first_offset) for one in aborted}
         for producer, first in begun.items():
             if (producer, first) in ended:
                 raise _Doubt
-        step = max(1, -(-len(aborted) // CHECKED))
+        step = max(1, -(-len(aborted) // MAX_CHECKED_TRANSACTIONS))
         ended_ones = [(one.producer_id, one.first_offset, one.last_offset) for one in aborted]
         open_ones = [(producer, first, None) for producer, first in begun.items()]
-        found = [*ended_ones[::-step], *open_ones[:CHECKED]]
+        found = [*ended_ones[::-step], *open_ones[:MAX_CHECKED_TRANSACTIONS]]
         for number, (producer, first, last) in enumerate(found):
-            if number and not self._has_requests(LOOK_UP):
+            if number and not self._has_requests(REQUESTS_PER_LOOKUP):
                 break
-            self.requests += LOOK_UP
+            self.requests += REQUESTS_PER_LOOKUP
             if last is not None:
                 self._check_batch(last, producer, ControlRecordType.ABORT)
             if first is not None:
@@ -224,25 +236,27 @@ class _Kept:
             raise _Doubt
         if marker is None:
             return
-        with Markers(segment, {}) as markers:
+        with MarkerReader(segment, {}) as markers:
             place = header.position, header.size
-            if markers.kind(*place, header.magic, header.codec, header.record_count) != marker:
+            if markers.read_kind(*place, header.magic, header.codec, header.record_count) != marker:
                 raise _Doubt
 
 
 def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
     """Return the segments at the end of a log that are small and in a store."""
     first = len(segments)
-    while first and segments[first - 1].size <= WALKED and is_url(segments[first - 1].path):
+    while (
+        first and segments[first - 1].size <= MAX_SCANNED_BYTES and is_url(segments[first - 1].path)
+    ):
         first -= 1
     return segments[first:]
 
 
-def _index(path: Path, base: int, end: int | None) -> list[Transaction] | None:
+def _index(path: Path, base: int, end: int | None) -> list[AbortedTransaction] | None:
     """What a transaction index says of the segment from ``base`` up to ``end`` (None: nobody knows). None where it is missing, and raises _Doubt for one that
     is not whole, or says what cannot be."""
     try:
-        data = small_file(path)
+        data = read_small_file(path)
     except FileNotFoundError:
         return None
     except TooLargeError:
@@ -253,7 +267,7 @@ def _index(path: Path, base: int, end: int | None) -> list[Transaction] | None:
         read = TRANSACTION_INDEX.parse(data, file=os.fspath(path)).entries
     except CodecError:
         raise _Doubt from None
-    found = [Transaction(e.producer_id, e.first_offset, e.last_offset) for e in read]
+    found = [AbortedTransaction(e.producer_id, e.first_offset, e.last_offset) for e in read]
     if any(after.last_offset <= before.last_offset for before, after in pairwise(found)):
         raise _Doubt
     for one in found:
@@ -264,12 +278,12 @@ def _index(path: Path, base: int, end: int | None) -> list[Transaction] | None:
     return found
 
 
-def _header_at(segment: Segment, offset: int, engine: Engine) -> Header | None:
+def _header_at(segment: Segment, offset: int, engine: Engine) -> TransactionalBatch | None:
     """The header of the batch that has an offset, or the first one after it. Raises CodecError for damage on the way."""
-    columns = Columns(Header._fields, os.fspath(segment.path))
-    start = first_position(segment, offset, None, engine)
+    columns = Columns(TransactionalBatch._fields, os.fspath(segment.path))
+    start = find_position_by_index(segment, offset, None, engine)
     for entry in entries(segment.path, start=start):
-        header = Header(*columns.of(entry))
+        header = TransactionalBatch(*columns.of(entry))
         if header.last_offset >= offset:
             return header
     return None
@@ -278,7 +292,7 @@ def _header_at(segment: Segment, offset: int, engine: Engine) -> Header | None:
 def _position_of(segment: Segment, offset: int, engine: Engine) -> int | None:
     """The byte where batches from an offset on begin. None where the log ends before it, or a batch lies on both sides."""
     columns = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
-    start = first_position(segment, offset - 1, None, engine)
+    start = find_position_by_index(segment, offset - 1, None, engine)
     following = None
     for entry in entries(segment.path, start=start):
         first, last = columns.of(entry)

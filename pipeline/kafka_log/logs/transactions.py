@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kafka_codecs import ControlRecordType, TimestampType
-from kafka_log.logs.broker_files import producers_of
-from kafka_log.logs.header_rows import Damage, are_columnar, header_rows
+from kafka_log.logs.broker_files import read_producer_snapshot
+from kafka_log.logs.header_rows import DamageHandling, read_header_rows, should_use_kernels
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.removed_segments import explain_removal
 from kafka_log.segment import framing
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 _KINDS = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
 
-BODY_BYTES = 64
+MAX_CACHED_BODY_BYTES = 64
 """The most bytes after the header of a batch that are remembered: markers have 17."""
 
-BODIES = 4096
+MAX_CACHED_BODIES = 4096
 """How many of them are remembered: markers of one kind differ in the epoch of the coordinator alone."""
 
 
@@ -39,18 +39,18 @@ class Marker(NamedTuple):
     coordinator_epoch: int
 
 
-MarkerBodies = dict[tuple[int, int, int, bytes], Marker | None]
+MarkerCache = dict[tuple[int, int, int, bytes], Marker | None]
 """What control batches say, by magic, codec, number of records and the bytes after the header."""
 
 
-class Markers:
+class MarkerReader:
     """Reads the markers of one segment, which stays open meanwhile. Raises UnreadableError.
 
     Control batches that have the same bytes after their headers say the same, so the reference codecs read one of each:
     ``known`` has what they found, also of other segments.
     """
 
-    def __init__(self, segment: Segment, known: MarkerBodies) -> None:
+    def __init__(self, segment: Segment, known: MarkerCache) -> None:
         self._segment = segment
         self._known = known
         rolled = segment.size if segment.rolled else None
@@ -67,25 +67,25 @@ class Markers:
     ) -> None:
         self._file.close()
 
-    def kind(
+    def read_kind(
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> ControlRecordType | None:
         """Whether a control batch with these columns of the view batches commits or aborts; None when it does neither."""
-        found = self.marker(position, size, magic, codec, record_count)
+        found = self.read_marker(position, size, magic, codec, record_count)
         return None if found is None else found.kind
 
-    def marker(
+    def read_marker(
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> Marker | None:
         """The same, with the epoch of the coordinator: -1 where the value cannot be read."""
         head = framing.layout_of(magic).head_size
-        if not 0 <= size - head <= BODY_BYTES:
+        if not 0 <= size - head <= MAX_CACHED_BODY_BYTES:
             return self._read(position)
         content = read_exactly(self._file, position + head, size - head)
         body = magic, codec, record_count, content
         if body not in self._known:
             found = self._read(position)
-            if len(self._known) >= BODIES:
+            if len(self._known) >= MAX_CACHED_BODIES:
                 return found
             self._known[body] = found
         return self._known[body]
@@ -112,7 +112,7 @@ _WHERE = "is_transactional"
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class AbortedTransaction:
     """A transaction that was aborted. ``last_offset`` is that of its marker."""
 
     producer_id: int
@@ -128,12 +128,12 @@ class Transactions:
     the first offsets of those that have not, by their producers.
     """
 
-    aborted: tuple[Transaction, ...]
+    aborted: tuple[AbortedTransaction, ...]
     last_stable_offset: int | None
-    begun: tuple[tuple[int, int], ...] = ()
+    open_first_offsets: tuple[tuple[int, int], ...] = ()
 
 
-class State(StrEnum):
+class TransactionState(StrEnum):
     """How far a transaction is in a partition: it is open until its marker is there."""
 
     OPEN = "open"
@@ -142,7 +142,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedTransaction:
     """A transaction as a partition shows it.
 
     ``producer_epoch`` is that of its data, or of the marker where there is no data: markers may have the epoch after it.
@@ -150,7 +150,7 @@ class Observed:
     last record. Timestamps are in milliseconds, None where the log has none. ``records`` are those that are still there.
     """
 
-    state: State
+    state: TransactionState
     producer_id: int
     producer_epoch: int
     first_offset: int | None
@@ -160,7 +160,7 @@ class Observed:
     records: int = 0
 
 
-class Header(NamedTuple):
+class TransactionalBatch(NamedTuple):
     """What counts of a transactional batch: columns of the view batches, timestamps in milliseconds."""
 
     position: int
@@ -178,7 +178,7 @@ class Header(NamedTuple):
     max_timestamp: int
 
 
-Step = tuple[Header, ControlRecordType | None]
+Step = tuple[TransactionalBatch, ControlRecordType | None]
 """A transactional batch, and what it says when it is a marker."""
 
 
@@ -194,7 +194,9 @@ class _Open:
     records: int = 0
 
 
-def walk(steps: Iterable[Step], begun: Mapping[int, Observed]) -> Iterator[Observed]:
+def track_transactions(
+    steps: Iterable[Step], begun: Mapping[int, ObservedTransaction]
+) -> Iterator[ObservedTransaction]:
     """What a transaction is: from the first transactional batch of a producer id to its next marker, whatever the epochs.
 
     Gives those that end when they do; after the last step those that are open, by their first offsets. ``begun`` are those that
@@ -224,22 +226,30 @@ def walk(steps: Iterable[Step], begun: Mapping[int, Observed]) -> Iterator[Obser
     for producer, one in sorted(started.items(), key=lambda item: (item[1].first_offset, item[0])):
         offsets = one.first_offset, one.last_offset
         times = one.first_timestamp, one.last_timestamp
-        yield Observed(State.OPEN, producer, one.producer_epoch, *offsets, *times, one.records)
+        yield ObservedTransaction(
+            TransactionState.OPEN, producer, one.producer_epoch, *offsets, *times, one.records
+        )
 
 
-def _ended(header: Header, kind: ControlRecordType, one: _Open | None) -> Observed:
-    state = State.ABORTED if kind is ControlRecordType.ABORT else State.COMMITTED
+def _ended(
+    header: TransactionalBatch, kind: ControlRecordType, one: _Open | None
+) -> ObservedTransaction:
+    state = (
+        TransactionState.ABORTED if kind is ControlRecordType.ABORT else TransactionState.COMMITTED
+    )
     last, time = header.base_offset, _time(header.max_timestamp)
     if one is None:
         epoch = header.producer_epoch
-        return Observed(state, header.producer_id, epoch, None, last, last_timestamp=time)
+        return ObservedTransaction(
+            state, header.producer_id, epoch, None, last, last_timestamp=time
+        )
     epoch, first = one.producer_epoch, one.first_offset
-    return Observed(
+    return ObservedTransaction(
         state, header.producer_id, epoch, first, last, one.first_timestamp, time, one.records
     )
 
 
-def _first_timestamp(header: Header) -> int | None:
+def _first_timestamp(header: TransactionalBatch) -> int | None:
     """That of the first record, as far as a header has it."""
     from_producer = (
         header.timestamp_type != TimestampType.LOG_APPEND_TIME and header.base_timestamp is not None
@@ -252,7 +262,7 @@ def _time(milliseconds: int) -> int | None:
     return milliseconds if milliseconds >= 0 else None
 
 
-def transactions(
+def read_transactions(
     segments: Iterable[Segment],
     policy: Policy = Policy.KAFKA,
     *,
@@ -269,57 +279,57 @@ def transactions(
     Raises UnreadableError for a segment that retention removes meanwhile.
     """
     segments = list(segments)
-    lenient = Damage.DROP if policy is Policy.SALVAGE else Damage.PASS
-    damage = Damage.RAISE if damage_raises else lenient
-    before = open_before(segments[0]) if segments else {}
-    return summed(observed(segments, before, damage, engine))
+    lenient = DamageHandling.VERIFY if policy is Policy.SALVAGE else DamageHandling.RESYNCHRONIZE
+    damage = DamageHandling.RAISE if damage_raises else lenient
+    before = read_open_transactions(segments[0]) if segments else {}
+    return summarize_transactions(observe_transactions(segments, before, damage, engine))
 
 
-def observed(
+def observe_transactions(
     segments: Sequence[Segment],
-    begun: Mapping[int, Observed],
-    damage: Damage = Damage.RAISE,
+    begun: Mapping[int, ObservedTransaction],
+    damage: DamageHandling = DamageHandling.RAISE,
     engine: Engine = "auto",
     *,
     start: int = 0,
     stop: int | None = None,
-) -> Iterator[Observed]:
+) -> Iterator[ObservedTransaction]:
     """What :func:`walk` sees in segments, from the byte ``start`` of the first one on, where a batch begins, and up to the offset ``stop``."""
     steps = _steps(segments, damage, engine, start)
     if stop is not None:
         steps = (one for one in steps if one[0].last_offset < stop)
-    return walk(steps, begun)
+    return track_transactions(steps, begun)
 
 
-def summed(seen: Iterable[Observed]) -> Transactions:
+def summarize_transactions(seen: Iterable[ObservedTransaction]) -> Transactions:
     """What counts for consumers of transactions."""
-    aborted: list[Transaction] = []
+    aborted: list[AbortedTransaction] = []
     begun: list[tuple[int, int]] = []
     for found in seen:
         first, last = found.first_offset, found.last_offset
         if first is None:
             continue
-        if found.state is State.OPEN:
+        if found.state is TransactionState.OPEN:
             begun.append((found.producer_id, first))
-        elif found.state is State.ABORTED and last is not None:
-            aborted.append(Transaction(found.producer_id, first, last))
+        elif found.state is TransactionState.ABORTED and last is not None:
+            aborted.append(AbortedTransaction(found.producer_id, first, last))
     stable = min((first for _, first in begun), default=None)
     return Transactions(tuple(aborted), stable, tuple(sorted(begun)))
 
 
-def open_before(segment: Segment) -> dict[int, Observed]:
+def read_open_transactions(segment: Segment) -> dict[int, ObservedTransaction]:
     """The transactions that are open where a log begins, by their producers: what the producer snapshot there says."""
-    if not segment.is_named or segment.base_offset == 0:
+    if not segment.has_canonical_name or segment.base_offset == 0:
         return {}
-    entries = producers_of(segment.path.with_suffix(".snapshot")) or ()
-    return open_of(entries, segment.base_offset)
+    entries = read_producer_snapshot(segment.path.with_suffix(".snapshot")) or ()
+    return get_open_transactions(entries, segment.base_offset)
 
 
-def open_of(entries: Iterable[Any], offset: int) -> dict[int, Observed]:
+def get_open_transactions(entries: Iterable[Any], offset: int) -> dict[int, ObservedTransaction]:
     """The transactions that are open at an offset, by what a producer snapshot says there."""
     return {
-        e.producer_id: Observed(
-            State.OPEN,
+        e.producer_id: ObservedTransaction(
+            TransactionState.OPEN,
             e.producer_id,
             e.producer_epoch,
             e.current_txn_first_offset,
@@ -331,43 +341,43 @@ def open_of(entries: Iterable[Any], offset: int) -> dict[int, Observed]:
 
 
 def _steps(
-    segments: Sequence[Segment], damage: Damage, engine: Engine, start: int = 0
+    segments: Sequence[Segment], damage: DamageHandling, engine: Engine, start: int = 0
 ) -> Iterator[Step]:
     """All batches that are part of a transaction."""
-    known: MarkerBodies = {}
-    columnar = are_columnar(sum(segment.size for segment in segments), engine)
+    known: MarkerCache = {}
+    columnar = should_use_kernels(sum(segment.size for segment in segments), engine)
     for segment in segments:
         try:
-            markers = Markers(segment, known)
+            markers = MarkerReader(segment, known)
         except UnreadableError as error:
             removed = error.errno == errno.ENOENT and explain_removal(segment) is not None
-            if damage is Damage.RAISE or removed:
+            if damage is DamageHandling.RAISE or removed:
                 raise
             continue
         with markers:
-            for values in header_rows(
+            for values in read_header_rows(
                 segment,
-                Header._fields,
+                TransactionalBatch._fields,
                 _WHERE,
                 damage,
                 columnar=columnar,
                 engine=engine,
                 start=start,
             ):
-                header = Header(*values)
+                header = TransactionalBatch(*values)
                 try:
-                    found = step(header, markers)
+                    found = pair_with_marker_kind(header, markers)
                 except UnreadableError:
-                    if damage is Damage.RAISE:
+                    if damage is DamageHandling.RAISE:
                         raise
                     found = header, None  # nobody knows what it says
                 yield found
         start = 0
 
 
-def step(header: Header, markers: Markers) -> Step:
+def pair_with_marker_kind(header: TransactionalBatch, markers: MarkerReader) -> Step:
     """A batch for :func:`walk`."""
     if not header.is_control:
         return header, None
     place = header.position, header.size
-    return header, markers.kind(*place, header.magic, header.codec, header.record_count)
+    return header, markers.read_kind(*place, header.magic, header.codec, header.record_count)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Partition
-from kafka_log.logs.tiers import with_tiers
+from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.report.lines import line_blocks
 from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost, Policy
@@ -80,7 +80,7 @@ def export(
     Raises :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes there, :class:`ExportError`, :class:`~kafka_log.write.beside.OutError` for a place inside of a partition, and what scan raises; files that are
     whole stay. The error of a directory that cannot be read comes after the files of all others; ``salvage`` counts it as lost.
     """
-    partitions = with_tiers(partitions)
+    partitions = merge_tiered_segments(partitions)
     places = _places(partitions, out, kind)
     refuse_inside(out, [p.directory for p in partitions if isinstance(p.directory, Path)])
     selection = changed(selection, policy, filters)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from codecgen.runtime.errors import ParseError
-from kafka_log.logs.incomplete_tails import unfinished_at
+from kafka_log.logs.incomplete_tails import find_incomplete_tail
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import history_options
 from kafka_log.segment.columnar import BatchScanner
@@ -70,7 +70,7 @@ class PartitionHeaders:
             end = scanner.end
             for lost in () if end is None else end.lost:
                 is_tail = lost.before_offset is None and segment is self.partition.segments[-1]
-                if is_tail and unfinished_at(segment, lost.start) is not None:
+                if is_tail and find_incomplete_tail(segment, lost.start) is not None:
                     continue
                 self.is_cut = self.is_cut or not is_tail
                 name = os.fspath(segment.path)

@@ -27,7 +27,9 @@ def offset_at(
     ``selection`` says what damage is and what becomes of it. Headers are read from where the time index says, and the records of one
     batch. Raises CodecError for damage that is met on the way, where that is an error.
     """
-    from kafka_log.logs.index_files import start_of  # layouts of indexes: not for other scans
+    from kafka_log.logs.index_files import (
+        find_start_position,  # layouts of indexes: not for other scans
+    )
     from kafka_log.logs.removed_segments import read_options
 
     wanted = selection or Selection()
@@ -36,7 +38,7 @@ def offset_at(
         following = partition.segments[i + 1 : i + 2]
         if first is not None and following and following[0].base_offset <= first:
             continue
-        start = start_of(segment, first, timestamp, engine)
+        start = find_start_position(segment, first, timestamp, engine)
         scanner = Scanner(
             segment.path,
             ("offset",),

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_codecs import PARTITION_METADATA
-from kafka_log.logs.broker_files import topic_id
-from kafka_log.logs.listing import segment_bases
-from kafka_log.logs.names import parse_name
+from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.listing import list_base_offsets
+from kafka_log.logs.names import parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError
 from kafka_log.segment.versions import has
 from kafka_log.write.beside import whole_file
@@ -57,11 +57,11 @@ def new_job(
     path = Path(target).absolute()
     counts: dict[str, int] = {}
     if path.exists():
-        if not path.is_dir() or segment_bases(path):
+        if not path.is_dir() or list_base_offsets(path):
             reason = "a log directory is needed, in which partitions have directories of their own"
             raise DirectoryError(path, reason)
         for child in path.iterdir():
-            name = parse_name(child)
+            name = parse_live_partition_name(child)
             if name is not None and child.is_dir():
                 counts[name[0]] = max(counts.get(name[0], 0), name[1] + 1)
     return WriteJob(str(path), to, overwrite, counts, tuple(passed))
@@ -169,7 +169,7 @@ class _Commit:
     def _there(self, topics: set[str]) -> dict[tuple[str, int], Path]:
         found: dict[tuple[str, int], Path] = {}
         for child in sorted(self._target.iterdir()):
-            name = parse_name(child)
+            name = parse_live_partition_name(child)
             if name is not None and name[0] in topics and child.is_dir():
                 found[name] = child
         return found
@@ -212,7 +212,7 @@ class _Commit:
         """Segments after those that a partition has."""
         if not staged:
             return []
-        name = parse_name(old)
+        name = parse_live_partition_name(old)
         assert name is not None
         if self._job.format.topic_id is not None:
             self._id(name[0])
@@ -265,7 +265,7 @@ class _Commit:
         if topic not in self._ids:
             old = None
             for directory in self._there({topic}).values():
-                old = old or topic_id(directory)
+                old = old or read_topic_id(directory)
             wanted = self._job.format.topic_id
             asked = None if wanted is None else base64.urlsafe_b64decode(f"{wanted}==")
             if old is not None and asked is not None and old != asked:

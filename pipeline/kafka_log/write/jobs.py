@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.log_start import LogStarts
-from kafka_log.logs.metadata_snapshots import snapshots
+from kafka_log.logs.metadata_snapshots import list_snapshots
 from kafka_log.logs.names import CLUSTER_METADATA
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.arrow_text import utf8
@@ -137,7 +137,7 @@ def _snapshots(partition: Partition) -> list[Segment]:
     if partition.topic != CLUSTER_METADATA or partition.error is not None:
         return []
     key = partition.topic, partition.partition
-    there = (snapshot.path for snapshot in snapshots(partition.directory))
+    there = (snapshot.path for snapshot in list_snapshots(partition.directory))
     return [Segment(path, *key, 0, path.stat().st_size, "snapshot", True) for path in there]
 
 
@@ -209,9 +209,9 @@ def reindex(
 
 def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance) -> list[Said]:
     account = Account()
-    named = [s for s in partition.segments if s.is_named]
+    named = [s for s in partition.segments if s.has_canonical_name]
     for segment in partition.segments:
-        if not segment.is_named:
+        if not segment.has_canonical_name:
             reason = "the name does not say the first offset in 20 digits: no index can be made"
             account.said.append(Said(_name(segment), "lost", reason=reason))
     understated: dict[Path, list[UnderstatedBatch]] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.broker_files import producers_of, read_checkpoint
+from kafka_log.logs.broker_files import read_checkpoint, read_producer_snapshot
 from kafka_log.logs.discovery import discover
 from kafka_log.logs.names import LOG_START
 from kafka_log.logs.partitions import DirectoryError
@@ -53,7 +53,7 @@ def log_end(directory: Path, start: int) -> LogEnd:
     elif epoch is None and end == 0:
         epoch = 0  # nothing was ever written
     snapshot = directory / f"{end:020d}.snapshot"
-    producers = snapshot.read_bytes() if producers_of(snapshot) is not None else None
+    producers = snapshot.read_bytes() if read_producer_snapshot(snapshot) is not None else None
     return LogEnd(max(start, end), epoch, producers if end >= start else None)
 
 

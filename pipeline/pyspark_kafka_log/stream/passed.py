@@ -45,5 +45,5 @@ class Passed:
 
 
 def _followed(log: Log) -> list[tuple[Segment, int, int]]:
-    live = [one for one in log.segments if one.state == "live" and one.is_named]
+    live = [one for one in log.segments if one.state == "live" and one.has_canonical_name]
     return [(one, one.base_offset, following.base_offset) for one, following in pairwise(live)]

@@ -12,7 +12,7 @@ import pytest
 from kafka_log import LogDirectory, Selection, read_table
 from kafka_log.cli import main
 from kafka_log.logs.discovery import discover
-from kafka_log.logs.names import STATES, states_of
+from kafka_log.logs.names import STATES, parse_include
 from tests.paths import SAMPLES
 
 SEGMENT = "00000000000000000000.log"
@@ -132,7 +132,7 @@ WRITTEN: list[tuple[Any, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("include", "states"), WRITTEN, ids=map(str, range(len(WRITTEN))))
 def test_states_as_people_write_them(include: Any, states: tuple[str, ...]) -> None:
-    assert states_of(include) == states
+    assert parse_include(include) == states
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_the_library_and_the_command_mean_the_same(
     assert [{name: row[name] for name in columns} for row in rows] == expected
     assert {row["state"] for row in expected} == {"live", "deleted", "future", "delete"}
     there = LogDirectory(broker, include=include)
-    assert there.left_out == []
+    assert there.excluded_segments == []
     assert {s.state for p in there.partitions for s in p.segments} == {
         "live",
         "deleted",
@@ -181,7 +181,7 @@ def test_an_unknown_state(broker: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_tables_name_states(broker: Path) -> None:
     log = LogDirectory(broker, include=["deleted", "delete"])
-    assert [s.state for s in log.left_out] == ["future"]
+    assert [s.state for s in log.excluded_segments] == ["future"]
     states = log.ls(segments=True).select(["topic", "state"]).to_pylist()
     assert [tuple(row.values()) for row in states] == [
         ("old", "delete"),

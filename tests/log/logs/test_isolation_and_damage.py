@@ -14,7 +14,7 @@ import kafka_log
 from codecgen.runtime.errors import CodecError
 from kafka_log import Policy, discover
 from kafka_log.logs import transactions as subject
-from kafka_log.logs.transactions import Transactions, transactions
+from kafka_log.logs.transactions import Transactions, read_transactions
 from tests.shares import later_seeds
 from tests.support.histories import History, Written, history
 
@@ -95,7 +95,7 @@ def damaged(made: History, r: random.Random, kinds: Sequence[str]) -> list[Writt
 
 def said(found: Transactions) -> tuple[set[tuple[int, int, int]], dict[int, int], int | None]:
     aborted = {(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted}
-    return aborted, dict(found.begun), found.last_stable_offset
+    return aborted, dict(found.open_first_offsets), found.last_stable_offset
 
 
 def holds(root: Path, seed: int, kinds: Sequence[str], policy: Policy) -> tuple[bool, bool]:
@@ -107,7 +107,7 @@ def holds(root: Path, seed: int, kinds: Sequence[str], policy: Policy) -> tuple[
     stable = min(expected.begun.values(), default=None)
     segments = discover(made.directory)[0].segments
     for engine in ENGINES:
-        found = transactions(segments, policy, damage_raises=False, engine=engine)
+        found = read_transactions(segments, policy, damage_raises=False, engine=engine)
         assert said(found) == (expected.transactions, expected.begun, stable), (seed, engine)
     if policy is Policy.SALVAGE:
         wanted = committed(expected, readable)
@@ -157,9 +157,11 @@ def test_a_header_with_a_wrong_checksum_is_believed_unless_under_salvage(
         (Policy.KAFKA, ((only.producer, only.offset),)),
         (Policy.SALVAGE, ()),
     ):
-        found = transactions(segments, policy, damage_raises=False, engine=engine)
-        assert found.begun == begun
-    assert transactions(segments, engine=engine).begun == ((only.producer, only.offset),)
+        found = read_transactions(segments, policy, damage_raises=False, engine=engine)
+        assert found.open_first_offsets == begun
+    assert read_transactions(segments, engine=engine).open_first_offsets == (
+        (only.producer, only.offset),
+    )
 
 
 def test_both_feeds_give_the_same_steps(tmp_path: Path) -> None:
@@ -168,8 +170,8 @@ def test_both_feeds_give_the_same_steps(tmp_path: Path) -> None:
     for seed in range(40):
         made = history(tmp_path / f"t-{seed}", seed)
         segments = discover(made.directory)[0].segments
-        for damage in subject.Damage:
-            if damage is not subject.Damage.RAISE:
+        for damage in subject.DamageHandling:
+            if damage is not subject.DamageHandling.RAISE:
                 damaged(made, random.Random(seed), FRAMES)
             steps = [list(subject._steps(segments, damage, engine)) for engine in ENGINES]
             assert steps[0] == steps[1], (seed, damage)
@@ -186,6 +188,6 @@ def test_damage_is_an_error_for_both_feeds(tmp_path: Path) -> None:
     errors = []
     for engine in ENGINES:
         with pytest.raises(CodecError) as raised:
-            transactions(segments, engine=engine)
+            read_transactions(segments, engine=engine)
         errors.append((type(raised.value), raised.value.where.file, raised.value.where.position))
     assert errors[0] == errors[1] and errors[0][1] == str(path)

@@ -71,7 +71,7 @@ def test_a_directory_above_log_directories_means_all_of_them(
     expected = discover(directories)
     assert sum(len(p.segments) for p in expected) == len(list(tmp_path.rglob("*.log")))
     found = survey(tmp_path)
-    assert (found.found, found.passed_over) == (expected, [])
+    assert (found.found, found.skipped_paths) == (expected, [])
     assert sorted(found.directories) == sorted(directories)
     for directory in directories:
         between = [p for p in directory.parents if p.is_relative_to(tmp_path) and p != tmp_path]
@@ -115,12 +115,12 @@ def test_a_log_directory_inside_of_another_is_named(tmp_path: Path) -> None:
     make(tmp_path, f"orders-0/{FIRST}", f"kafka-logs-1/orders-1/{FIRST}", f"x/orders-2/{FIRST}")
     found = survey(tmp_path)
     assert [(p.topic, p.partition) for p in found.found] == [("orders", 0)]
-    assert [(one.path.name, one.reason) for one in found.passed_over] == [
+    assert [(one.path.name, one.reason) for one in found.skipped_paths] == [
         ("kafka-logs-1", "it is a log directory inside of another one"),
         ("x", "its name is no partition's, and it has partitions"),
     ]
     whole = survey([tmp_path, tmp_path / "kafka-logs-1", tmp_path / "x"])
-    assert (len(whole.found), whole.passed_over) == (3, [])
+    assert (len(whole.found), whole.skipped_paths) == (3, [])
 
 
 @pytest.mark.parametrize("path", ["", "orders-0"], ids=["log directory", "partition"])
@@ -134,10 +134,10 @@ def test_a_copy_inside_of_a_partition_is_named(
     reason = "it has segments, and lies in the directory of a partition"
     found = survey(tmp_path / path)
     assert [one.directory for one in found.found] == [copy.parent]
-    assert [(one.path, one.reason) for one in found.passed_over] == [(copy, reason)]
+    assert [(one.path, one.reason) for one in found.skipped_paths] == [(copy, reason)]
     assert main(["dump", str(tmp_path / path)]) == 0
     assert f"{copy} ({reason})" in capsys.readouterr().err
-    assert survey([copy, tmp_path / path]).passed_over == []
+    assert survey([copy, tmp_path / path]).skipped_paths == []
 
 
 def test_files_of_a_tier_by_other_names_are_named(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_files_of_a_tier_by_other_names_are_named(tmp_path: Path) -> None:
     make(tmp_path, f"data/orders-0/{FIRST}", name)
     tier = tmp_path / "kafka-tiered-storage"
     for paths in (tmp_path, [tmp_path / "data", tier], tier):
-        assert [one.path for one in survey(paths, "remote").passed_over] == [tmp_path / name]
+        assert [one.path for one in survey(paths, "remote").skipped_paths] == [tmp_path / name]
 
 
 UNREAD = {
@@ -288,7 +288,7 @@ def test_no_segment_is_left_out_in_silence(names: list[str]) -> None:
         assert read or not every, names
         partitions = {path.parent for path in read} - {root}
         logs = {path.parent for path in partitions} | {root} & {path.parent for path in read}
-        named = {one.path for one in found.passed_over}
+        named = {one.path for one in found.skipped_paths}
         for path in every - read:
             below = [path.relative_to(log).parts for log in logs & set(path.parents)]
             is_deep = any(len(p) > 3 or (len(p) == 3 and "-" not in p[1]) for p in below)
@@ -329,7 +329,7 @@ def test_a_copy_beside_its_partition(
     with bound_by_modes():
         there = survey([tmp_path], unreadable_raises=False)
     copy.chmod(0o700)
-    assert [one.path for one in there.passed_over] == [copy]
+    assert [one.path for one in there.skipped_paths] == [copy]
     make(tmp_path, "meta.properties")  # its broker reads it as a partition
     assert len(discover(tmp_path)) == 3
 

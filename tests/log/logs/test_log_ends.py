@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log.logs.discovery import discover
-from kafka_log.logs.replicas import LogEnd, furthest, log_end
+from kafka_log.logs.replicas import LogEnd, read_log_end, select_newest_replicas
 from tests.paths import SAMPLES
 from tests.support.made_topics import commit, log
 
@@ -23,7 +23,7 @@ PARTITIONS = [
 
 def end(path: Path) -> LogEnd | None:
     [partition] = discover(path)
-    return log_end(partition.segments)
+    return read_log_end(partition.segments)
 
 
 @pytest.mark.parametrize(("broker", "name", "offset"), PARTITIONS)
@@ -63,5 +63,5 @@ def test_the_later_epoch_goes_further_than_the_larger_offset(tmp_path: Path) -> 
     log(tmp_path / "b", "t-0", commit(0, "g", 1, partition_leader_epoch=2))
     log(tmp_path / "c", "t-0", *old, commit(5, "g", 1, partition_leader_epoch=1))
     found = discover([tmp_path / broker for broker in "abc"])
-    assert [p.directory.parent.name for p in furthest(found)] == ["b"]
-    assert [p.directory.parent.name for p in furthest(p for p in found if "b" not in p.directory.parts)] == ["c"]  # fmt: skip
+    assert [p.directory.parent.name for p in select_newest_replicas(found)] == ["b"]
+    assert [p.directory.parent.name for p in select_newest_replicas(p for p in found if "b" not in p.directory.parts)] == ["c"]  # fmt: skip

@@ -18,7 +18,7 @@ import pytest
 from kafka_log import LogDirectory, read_table, scan
 from kafka_log.cli import main
 from kafka_log.logs.discovery import survey
-from kafka_log.logs.names import parse_any
+from kafka_log.logs.names import parse_partition_name
 from kafka_log.logs.partitions import DirectoryError
 from kafka_log.segment.regular_files import kind_of, open_regular
 from tests.log.segment.test_reader import batch
@@ -82,10 +82,12 @@ def test_what_is_no_file_is_named(broker: Path, kind: str) -> None:
         ("good", 1),
         ("odd", 1),
     ]
-    assert [(one.path, one.reason, one.topic) for one in found.passed_over] == [(path, kind, "odd")]
-    assert LogDirectory(broker).passed_over == found.passed_over
-    assert LogDirectory(broker, topics="odd").passed_over == found.passed_over
-    assert LogDirectory(broker, topics="good").passed_over == []
+    assert [(one.path, one.reason, one.topic) for one in found.skipped_paths] == [
+        (path, kind, "odd")
+    ]
+    assert LogDirectory(broker).skipped_paths == found.skipped_paths
+    assert LogDirectory(broker, topics="odd").skipped_paths == found.skipped_paths
+    assert LogDirectory(broker, topics="good").skipped_paths == []
     with pytest.warns(UserWarning, match=f"passed over: .*{ODD} \\({kind}\\)"):
         assert read_table(broker / "odd-0", ["offset"])["offset"].to_pylist() == [0, 1, 2]
     with pytest.raises(
@@ -103,8 +105,8 @@ def test_what_is_a_file_is_not(broker: Path) -> None:
     """A link to a segment is read, and nothing is said of a healthy directory."""
     (broker / "odd-0" / ODD).symlink_to(broker / "good-0" / FIRST)
     assert kind_of(broker / "odd-0" / ODD) is None
-    assert survey(broker).passed_over == []
-    assert survey(SAMPLES / "kafka-4.x").passed_over == []
+    assert survey(broker).skipped_paths == []
+    assert survey(SAMPLES / "kafka-4.x").skipped_paths == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         scan(broker / "odd-0").close()
@@ -162,7 +164,7 @@ def test_a_directory_whose_name_is_no_partitions(
     inner = place / "t-0" if has == "partitions" else place
     inner.mkdir(parents=True)
     (inner / FIRST).write_bytes(batch(0))
-    assert parse_any(place) is None
+    assert parse_partition_name(place) is None
     assert main([*verb, str(broker)]) == 0
     shown = capsys.readouterr()
     assert "0  " in shown.out
@@ -281,7 +283,7 @@ def test_a_fifo_is_not_waited_for(fifo: Path, capsys: pytest.CaptureFixture[str]
 def test_links_that_have_the_name_of_a_partition(broker: Path) -> None:
     (broker / "gone-0").symlink_to("/nowhere/at/all")
     (broker / "round-0").symlink_to("round-0")
-    found = [(one.path.name, one.reason, one.topic) for one in survey(broker).passed_over]
+    found = [(one.path.name, one.reason, one.topic) for one in survey(broker).skipped_paths]
     loops = f"a link that leads nowhere: {os.strerror(errno.ELOOP)}"
     assert found == [("gone-0", "a dangling link", "gone"), ("round-0", loops, "round")]
 
@@ -296,5 +298,5 @@ def test_where_there_is_nothing_else_the_error_says_it(tmp_path: Path) -> None:
 def test_logs_by_other_names(broker: Path) -> None:
     """A broker takes whatever ends so for a segment, or does not start."""
     (broker / "odd-0" / "5.log").write_bytes(batch(5))
-    (one,) = survey(broker).passed_over
+    (one,) = survey(broker).skipped_paths
     assert (one.path.name, one.reason) == ("5.log", "its name is no segment's")

@@ -26,7 +26,7 @@ from kafka_log import (
 )
 from kafka_log.cli import main
 from kafka_log.logs.names import LOG_START
-from kafka_log.logs.tiers import with_tiers
+from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.tables.splits import Scan, read_splits
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
@@ -136,8 +136,8 @@ def test_each_offset_that_a_copy_has_comes_once(
         there |= set(range(first, first + 3))
     assert offsets(read_table(root, ["offset"], include="remote")) == sorted(there)
     assert of_spark(root, include="remote") == sorted(there)
-    merged = with_tiers(discover(root, ["remote"]))
-    assert with_tiers(merged) == merged
+    merged = merge_tiered_segments(discover(root, ["remote"]))
+    assert merge_tiered_segments(merged) == merged
 
 
 def test_a_copy_that_cannot_be_read_does_not_hide_others(tmp_path: Path) -> None:

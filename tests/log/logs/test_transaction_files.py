@@ -11,8 +11,8 @@ import pytest
 
 from kafka_codecs import PRODUCER_SNAPSHOT, TRANSACTION_INDEX
 from kafka_log import discover, read_table
-from kafka_log.logs.transaction_files import kept_transactions
-from kafka_log.logs.transactions import Transaction, Transactions, transactions
+from kafka_log.logs.transaction_files import read_transactions_from_files
+from kafka_log.logs.transactions import AbortedTransaction, Transactions, read_transactions
 from tests.paths import SAMPLES
 from tests.shares import later_seeds
 from tests.support.histories import History, history
@@ -36,15 +36,17 @@ def committed(directory: Path) -> list[int]:
 def of_log(found: Transactions, start: int) -> tuple[Any, ...]:
     """What says something of records from ``start`` on."""
     aborted = tuple(t for t in found.aborted if t.last_offset >= start)
-    return aborted, found.last_stable_offset, found.begun
+    return aborted, found.last_stable_offset, found.open_first_offsets
 
 
 def holds(directory: Path, seed: int, engine: Any = "auto") -> Transactions | None:
     made = history(directory / f"t-{seed}", seed, indexes=True)
     segments = there(made.directory)
-    found = kept_transactions(segments, engine)
+    found = read_transactions_from_files(segments, engine)
     if found is not None:
-        assert of_log(found, made.log_start) == of_log(transactions(segments), made.log_start), seed
+        assert of_log(found, made.log_start) == of_log(
+            read_transactions(segments), made.log_start
+        ), seed
     assert committed(made.directory) == made.committed(), seed
     return found
 
@@ -66,10 +68,13 @@ def test_many_random_histories(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", LOGS, ids=lambda p: f"{p.parent.name}-{p.name}")
 def test_brokers_logs(path: Path) -> None:
     segments = there(path)
-    found = kept_transactions(segments)
-    walked = transactions(segments)
+    found = read_transactions_from_files(segments)
+    walked = read_transactions(segments)
     assert found is not None
-    assert (found.last_stable_offset, found.begun) == (walked.last_stable_offset, walked.begun)
+    assert (found.last_stable_offset, found.open_first_offsets) == (
+        walked.last_stable_offset,
+        walked.open_first_offsets,
+    )
     if "compacted" not in path.name:  # the cleaner keeps entries as long as it must, and no longer
         assert found.aborted == walked.aborted
 
@@ -109,7 +114,7 @@ def test_files_that_lie(tmp_path: Path) -> None:
         path = r.choice(sorted(made.directory.glob("*.txnindex")))
         data = path.read_bytes()
         entries = [vars_of(e) for e in TRANSACTION_INDEX.parse(data).entries]
-        whole = kept_transactions(there(made.directory))
+        whole = read_transactions_from_files(there(made.directory))
         for lie in (
             data[:-1],
             data + data[-34:],
@@ -120,7 +125,7 @@ def test_files_that_lie(tmp_path: Path) -> None:
             built(entries, last_offset=-1),
         ):
             path.write_bytes(lie)
-            doubted += kept_transactions(there(made.directory)) != whole
+            doubted += read_transactions_from_files(there(made.directory)) != whole
             if entries[-1]["last_offset"] >= made.log_start:
                 assert committed(made.directory) == made.committed(), (made.directory, lie)
         path.write_bytes(data)
@@ -147,17 +152,17 @@ def test_a_snapshot_of_another_log(tmp_path: Path) -> None:
         path.write_bytes(PRODUCER_SNAPSHOT.build({"version": 1, "entries": [entry]}))
     if made.log_start == 0:
         assert committed(made.directory) == made.committed()
-    assert segment.is_named
+    assert segment.has_canonical_name
 
 
 def test_an_entry_of_a_transaction_that_began_before_the_log(tmp_path: Path) -> None:
     """Its records are gone; what is left of it is aborted all the same."""
     for seed in range(100):
         made = history(tmp_path / f"t-{seed}", seed, indexes=True)
-        found = kept_transactions(there(made.directory))
+        found = read_transactions_from_files(there(made.directory))
         if found and any(t.first_offset < made.log_start <= t.last_offset for t in found.aborted):
             break
     else:
         pytest.fail("no such history")
-    assert isinstance(found.aborted[0], Transaction)
+    assert isinstance(found.aborted[0], AbortedTransaction)
     assert committed(made.directory) == made.committed()

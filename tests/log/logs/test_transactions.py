@@ -9,7 +9,7 @@ import pytest
 
 from kafka_codecs import CONTROL_RECORD_KEY, PRODUCER_SNAPSHOT, RECORD_BATCH
 from kafka_log import LogDirectory, SegmentReader, discover
-from kafka_log.logs.transactions import Markers, transactions
+from kafka_log.logs.transactions import MarkerReader, read_transactions
 from tests.paths import SAMPLES, VECTORS
 from tests.support.coordinator_logs import TIME, batch, data_of, log, marker_of
 
@@ -25,9 +25,9 @@ def rows(root: Path) -> list[dict[str, Any]]:
 def said(path: Path) -> list[str | None]:
     """What each control batch of a segment says."""
     ((segment,),) = (partition.segments for partition in discover(path))
-    with Markers(segment, {}) as markers:
+    with MarkerReader(segment, {}) as markers:
         kinds = [
-            markers.kind(
+            markers.read_kind(
                 found.position, found.size, found.magic, found.codec, found.record_count or 0
             )
             for found in SegmentReader(path, records=False)
@@ -87,8 +87,8 @@ def test_an_empty_control_batch_ends_nothing(tmp_path: Path) -> None:
 def test_a_producer_without_an_id_has_no_transaction(tmp_path: Path) -> None:
     directory = log(tmp_path, "t-0", [data_of(0, -1), data_of(1, -5), data_of(2, 7)])
     assert [row["producer_id"] for row in rows(tmp_path)] == [7]
-    found = transactions(discover(directory)[0].segments)
-    assert (found.begun, found.last_stable_offset) == (((7, 2),), 2)
+    found = read_transactions(discover(directory)[0].segments)
+    assert (found.open_first_offsets, found.last_stable_offset) == (((7, 2),), 2)
 
 
 @pytest.mark.parametrize(

@@ -27,14 +27,14 @@ TIER_ID = "WTscIl6vTOe-sFdJ50q0_w"
 def closed(monkeypatch: pytest.MonkeyPatch) -> set[Path]:
     """Directories that the system does not list; permissions do not bind root."""
     found: set[Path] = set()
-    plain = discovery.files_of
+    plain = discovery.list_directory
 
     def files_of(path: Path) -> Any:
         if path in found:
             raise OSError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
         return plain(path)
 
-    monkeypatch.setattr(discovery, "files_of", files_of)
+    monkeypatch.setattr(discovery, "list_directory", files_of)
     return found
 
 

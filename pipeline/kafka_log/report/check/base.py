@@ -32,7 +32,7 @@ class Context:
 
     def may_grow(self, walked: Walked) -> bool:
         """Return whether a broker may have appended to a segment after it was read. A broker that was stopped in order does not."""
-        return walked.is_active and not self.broker.was_stopped
+        return walked.is_active and not self.broker.was_clean_shutdown
 
     @property
     def key(self) -> tuple[str, int]:

@@ -36,7 +36,7 @@ class TailCheck(Check):
             what = f"{size} at the end are a batch that was not written to its end"
         if (
             walked.is_active
-            and self.context.broker.was_stopped
+            and self.context.broker.was_clean_shutdown
             and self.context.key[0] != CLUSTER_METADATA
         ):
             return self.context.finding(

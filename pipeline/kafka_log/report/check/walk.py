@@ -129,7 +129,7 @@ def walk(
     headers = Headers(**columns)
     end_of_last = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     end_of_file = max([end_of_last, *(run.end for run in lost)])
-    base = segment.base_offset if segment.is_named else None
+    base = segment.base_offset if segment.has_canonical_name else None
     out = outside(headers.first, headers.last, base, next_base)
     placed = in_order(headers.first, headers.last, out)
     found = tuple(refused), next_base, out, placed, sequences, *times

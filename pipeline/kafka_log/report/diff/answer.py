@@ -153,7 +153,9 @@ def _bounds(side: Side, other: Side) -> set[int]:
     """Where segments of a side begin, inside of what both have."""
     low = max(side.start or 0, other.start or 0)
     high = min(side.end or 0, other.end or 0)
-    return {s.base_offset for s in side.segments if s.says_offset and low < s.base_offset < high}
+    return {
+        s.base_offset for s in side.segments if s.has_offset_in_name and low < s.base_offset < high
+    }
 
 
 def _first(walked: Walked, verdict: str) -> int | None:
