@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_log import discover
-from kafka_log.disk.directory import DirectoryError
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.segment.kernels import ENGINES
 from pyspark_kafka_log.answers import transactions
 from pyspark_kafka_log.java import JavaNotFound, find_java

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_log.disk.directory import DirectoryError, Partition, Segment, discover
+from kafka_log.logs.discovery import discover
+from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.segment.model import Batch, Control, End, Lost, Policy, Problem, Record
 from kafka_log.segment.places import place_of
 from kafka_log.segment.reader import SegmentReader

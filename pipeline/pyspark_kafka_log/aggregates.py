@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import utf8
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.tables.losses import OnRead
 from kafka_log.tables.splits import Scan, Split
 from kafka_log.tables.totals import EXTREMES, TIMESTAMP, Totals, can_total, totals_of

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import MAX_OFFSET
-from kafka_log.disk.log_start import LogStarts
-from kafka_log.segment.ranges import Range
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.segment.ranges import MAX_OFFSET, Range
 from pyspark_kafka_log.logs import Log
 from pyspark_kafka_log.options import EARLIEST, LATEST, Bound, OptionError, Options
 
@@ -55,7 +54,11 @@ def _at(times: Bound, log: Log, options: Options, starts: LogStarts) -> int | No
 def _check_there(option: str, offset: int, log: Log, options: Options, starts: LogStarts) -> None:
     """Raises :class:`OptionError` for an offset before the first one that is there, or after the end."""
     lowest, files = log.segments[0], options.files
-    if not lowest.is_named or (files.pattern, files.after, files.before) != (None, None, None):
+    if not lowest.has_canonical_name or (files.pattern, files.after, files.before) != (
+        None,
+        None,
+        None,
+    ):
         return  # parts of a log, which do not say where it begins and ends
     deleted = 0 if options.selection.deleted_records else starts.of(log) or 0
     begins = max(lowest.base_offset, deleted)

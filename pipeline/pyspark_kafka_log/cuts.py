@@ -113,7 +113,7 @@ def within_runs(part: Split, runs: Iterable[tuple[int, int]]) -> Iterator[Split]
 
 def _by_records(segment: Segment, split_bytes: int, records: int) -> list[Cut]:
     """Places between which there are ``records`` offsets at most, and about ``split_bytes`` bytes, as far as a batch has no more."""
-    begin = Cut(0, segment.base_offset if segment.is_named else 0)
+    begin = Cut(0, segment.base_offset if segment.has_canonical_name else 0)
     last = begin
     found: list[Cut] = []
     for cut in boundaries(segment, 1):
@@ -147,8 +147,8 @@ def boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) ->
     cuts: list[Cut] = []
     offsets = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
     index = None
-    if by_index and segment.is_named:
-        from kafka_log.disk.index_files import (
+    if by_index and segment.has_canonical_name:
+        from kafka_log.logs.index_files import (
             IndexedBatches,
         )  # layouts of indexes: not for small files
 

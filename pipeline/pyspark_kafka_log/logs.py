@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafka_log import Partition, Segment
-from kafka_log.disk.directory import Survey, survey, warn_of_all_left_out
-from kafka_log.disk.files import line_of, of_topics
-from kafka_log.disk.names import CLUSTER_METADATA, META, State
-from kafka_log.disk.replicas import one_of_each
-from kafka_log.disk.tiers import Ends, with_tiers
+from kafka_log.logs.discovery import Survey, survey, warn_if_all_excluded
+from kafka_log.logs.names import CLUSTER_METADATA, META, State
+from kafka_log.logs.partitions import describe_skipped, filter_by_topics
+from kafka_log.logs.replicas import select_replicas
+from kafka_log.logs.tiers import Ends, merge_tiered_segments
 from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of
 from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from kafka_log.tables.own_topics import (
@@ -54,9 +54,9 @@ def find_survey(options: Options) -> Survey:
         selection.include,
         unreadable_raises=selection.raises,
     )
-    if beside := of_topics(there.passed_over, options.subscribe):
-        warnings.warn(f"kafka-log: {line_of(beside)}", stacklevel=2)
-    warn_of_all_left_out(there.found, there.left_out, stacklevel=2)
+    if beside := filter_by_topics(there.skipped_paths, options.subscribe):
+        warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=2)
+    warn_if_all_excluded(there.found, there.excluded_segments, stacklevel=2)
     return there._replace(directories=[*empty, *there.directories])
 
 
@@ -187,7 +187,9 @@ def matching(logs: Sequence[Log], options: Options, ends: Ends | None = None) ->
     replicas = options.selection.replicas
     if replicas == "error":
         _check_replicas(found)
-    found = with_tiers(one_of_each(found, "newest" if replicas == "newest" else "keep"), ends)
+    found = merge_tiered_segments(
+        select_replicas(found, "newest" if replicas == "newest" else "keep"), ends
+    )
     return [log for one in found if (log := _with_files(one, options.files)) is not None]
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import DirectoryError, Segment
-from kafka_log.disk.names import states_of
+from kafka_log.logs.names import parse_include
+from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.segment.places import is_url
 from kafka_log.tables.splits import Located, Split
 from pyspark_kafka_log.logs import find_logs
@@ -68,7 +68,7 @@ def _is_gone(path: Path) -> bool:
 
 def _copy(segment: Segment, options: Options) -> Path | None:
     """The copy in tiered storage of a segment that was live; it has the same bytes. None where there is none, or none is asked for."""
-    if segment.state != "live" or "remote" not in states_of(options.selection.include):
+    if segment.state != "live" or "remote" not in parse_include(options.selection.include):
         return None
     try:
         found = find_logs(options)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from kafka_log import Segment
-from kafka_log.disk.log_start import LogStarts
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.committed import Known, PartitionRows
@@ -174,11 +174,11 @@ def _splits(
 def _is_within(segment: Segment, next_offset: int | None, offsets: Range) -> bool:
     """Return whether all offsets of a segment lie in a range, by its name and that of the next one: then no header leaves out a batch."""
     low, high = offsets
-    begins = low is None or (segment.is_named and segment.base_offset >= low)
+    begins = low is None or (segment.has_canonical_name and segment.base_offset >= low)
     return begins and (high is None or (next_offset is not None and next_offset <= high))
 
 
 def next_offset_of(segment: Segment, following: Mapping[Segment, Segment]) -> int | None:
     """The first offset of the segment that follows one, where its name says it."""
     after = following.get(segment)
-    return after.base_offset if after is not None and after.is_named else None
+    return after.base_offset if after is not None and after.has_canonical_name else None

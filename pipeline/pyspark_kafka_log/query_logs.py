@@ -10,7 +10,7 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import Policy, Segment
-from kafka_log.disk.log_start import LogStarts
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.tables.committed import Known
 from pyspark_kafka_log.logs import Log, find_logs

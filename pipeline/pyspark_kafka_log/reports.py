@@ -15,8 +15,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log import Partition
-from kafka_log.disk.directory import Survey
-from kafka_log.disk.log_start import LogStarts
+from kafka_log.logs.discovery import Survey
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.own_topics import TRANSACTION_STATE
 from pyspark_kafka_log.bounds import offsets_of

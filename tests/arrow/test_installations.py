@@ -63,7 +63,7 @@ def test_without_numba_large_slices_are_read_by_numpy() -> None:
 from codecgen.runtime.arrow.numpy_decoder import NumpyDecoder
 from kafka_log.tables import splits as arrow
 from kafka_log.tables.splits import Scan, Split, read_split
-from kafka_log.disk.directory import discover
+from kafka_log.logs.discovery import discover
 from tests.paths import VECTORS
 calls = []
 plain = NumpyDecoder.decode

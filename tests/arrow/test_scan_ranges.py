@@ -18,7 +18,12 @@ from hypothesis import strategies as st
 from codecgen.runtime.errors import ChecksumError
 from kafka_codecs import RECORD_BATCH
 from kafka_log import Policy, Segment, SegmentReader, discover, read_table
-from kafka_log.disk.index_files import OFFSETS, TIMES, entries, first_position
+from kafka_log.logs.index_files import (
+    OFFSET_ENTRY_DTYPE,
+    TIME_ENTRY_DTYPE,
+    find_position_by_index,
+    read_index_entries,
+)
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_selection import RowSelection
 from tests.arrow.logs import (
@@ -150,9 +155,12 @@ def test_reading_begins_where_the_index_says(logs: list[Log]) -> None:
         following = [offset for offset, _ in found[1:]] + [1 << 31]
         for (offset, position), after in zip(found, following, strict=True):
             for relative in (offset, after - 1):
-                assert first_position(segment, segment.base_offset + relative, None) == position
+                assert (
+                    find_position_by_index(segment, segment.base_offset + relative, None)
+                    == position
+                )
                 count += 1
-        assert first_position(segment, segment.base_offset, None) == 0
+        assert find_position_by_index(segment, segment.base_offset, None) == 0
     assert count > 200
 
 
@@ -165,7 +173,7 @@ def test_reading_begins_behind_what_is_too_old(logs: list[Log]) -> None:
             if not timestamp:
                 continue
             for wanted in (timestamp, timestamp + 1):
-                found = first_position(segment, None, wanted)
+                found = find_position_by_index(segment, None, wanted)
                 passed = [b for b in batches if b.position < found]
                 assert all(b.max_timestamp < wanted for b in passed)
                 assert relative + segment.base_offset in [
@@ -180,7 +188,7 @@ def test_a_segment_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
     segment = discover(path)[0].segments[2]
     batches = list(SegmentReader(segment.path))
     largest = max(batch.max_timestamp for batch in batches)
-    assert first_position(segment, None, largest + 1) == batches[-1].position
+    assert find_position_by_index(segment, None, largest + 1) == batches[-1].position
 
 
 def test_an_index_that_ends_early_does_not_hide_what_follows(tmp_path: Path) -> None:
@@ -278,7 +286,10 @@ def test_entries_are_those_that_are_in_order(tmp_path: Path) -> None:
 
     def offsets(*pairs: tuple[int, int]) -> list[tuple[int, int]]:
         put_offsets(path, pairs)
-        return [(int(o), int(p)) for o, p in entries(path.with_suffix(".index"), OFFSETS)]
+        return [
+            (int(o), int(p))
+            for o, p in read_index_entries(path.with_suffix(".index"), OFFSET_ENTRY_DTYPE)
+        ]
 
     assert offsets((1, 10), (2, 20), (0, 0), (0, 0)) == [(1, 10), (2, 20)]
     assert offsets((1, 10), (0, 0), (2, 20)) == []
@@ -290,12 +301,14 @@ def test_entries_are_those_that_are_in_order(tmp_path: Path) -> None:
     assert offsets((3, 0)) == [(3, 0)]
     assert offsets((0, 0), (0, 5)) == []
     put_times(path, [(START, 0)])
-    assert entries(path.with_suffix(".timeindex"), TIMES).tolist() == [(START, 0)]
+    assert read_index_entries(path.with_suffix(".timeindex"), TIME_ENTRY_DTYPE).tolist() == [
+        (START, 0)
+    ]
     put_times(path, [(START, 4), (START + 1, 9)])
     path.with_suffix(".timeindex").open("ab").write(b"torn")
-    found = entries(path.with_suffix(".timeindex"), TIMES)
+    found = read_index_entries(path.with_suffix(".timeindex"), TIME_ENTRY_DTYPE)
     assert [(int(t), int(o)) for t, o in found] == [(START, 4), (START + 1, 9)]
-    assert len(entries(tmp_path / "none.index", OFFSETS)) == 0
+    assert len(read_index_entries(tmp_path / "none.index", OFFSET_ENTRY_DTYPE)) == 0
 
 
 @pytest.mark.parametrize("size", [8 * 20_000, 10 << 20, 16 << 20])
@@ -305,7 +318,7 @@ def test_all_entries_of_a_large_index_file(size: int, tmp_path: Path) -> None:
     pairs = np.arange(1, 40_001, dtype=">i4").reshape(-1, 2)
     path.write_bytes(pairs.tobytes())
     os.truncate(path, size)
-    found = entries(path, OFFSETS)
+    found = read_index_entries(path, OFFSET_ENTRY_DTYPE)
     assert found["relative_offset"].tolist() == list(range(1, 40_001, 2))
     assert found["position"].tolist() == list(range(2, 40_001, 2))
 
@@ -314,9 +327,9 @@ def test_an_index_file_of_more_than_16_mib_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "large.index"
     pairs = np.arange(1, (16 << 20) // 4 + 3, dtype=">i4")
     path.write_bytes(pairs[:-2].tobytes())
-    assert len(entries(path, OFFSETS)) == 2 << 20
+    assert len(read_index_entries(path, OFFSET_ENTRY_DTYPE)) == 2 << 20
     path.write_bytes(pairs.tobytes())
-    assert len(entries(path, OFFSETS)) == 0
+    assert len(read_index_entries(path, OFFSET_ENTRY_DTYPE)) == 0
 
 
 def test_an_index_file_that_is_too_large_is_not_read(
@@ -324,9 +337,9 @@ def test_an_index_file_that_is_too_large_is_not_read(
 ) -> None:
     segment = next(iter(segments(logs[2:])))
     last = get_offsets(segment.path)[-1]
-    assert first_position(segment, segment.base_offset + last[0], None) == last[1]
-    monkeypatch.setattr("kafka_log.disk.index_files.MAX_BYTES", 8)
-    assert first_position(segment, segment.base_offset + last[0], None) == 0
+    assert find_position_by_index(segment, segment.base_offset + last[0], None) == last[1]
+    monkeypatch.setattr("kafka_log.logs.index_files.MAX_BYTES", 8)
+    assert find_position_by_index(segment, segment.base_offset + last[0], None) == 0
 
 
 # ---------------------------------------------------------------- damage, and offsets that do not rise

@@ -37,7 +37,7 @@ from kafka_codecs import (
     TIME_INDEX_ENTRY,
     TRANSACTION_INDEX_ENTRY_V0,
 )
-from kafka_log.disk.index_files import OFFSETS, TIMES
+from kafka_log.logs.index_files import OFFSET_ENTRY_DTYPE, TIME_ENTRY_DTYPE
 from tests.paths import SAMPLES
 
 INDEXES = {
@@ -111,8 +111,8 @@ def test_any_bytes_read_the_same(data: st.DataObject) -> None:
 
 
 def test_the_dtypes_of_index_files() -> None:
-    assert np.dtype([("relative_offset", ">i4"), ("position", ">i4")]) == OFFSETS
-    assert np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")]) == TIMES
+    assert np.dtype([("relative_offset", ">i4"), ("position", ">i4")]) == OFFSET_ENTRY_DTYPE
+    assert np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")]) == TIME_ENTRY_DTYPE
     names = ["producer_id", "first_offset", "last_offset", "last_stable_offset"]
     expected = np.dtype([("version", ">i2"), *((name, ">i8") for name in names)])
     assert structured(TRANSACTION_INDEX_ENTRY_V0) == expected

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory, discover
-from kafka_log.disk.broker_files import read_broker_files
-from kafka_log.disk.names import CLUSTER_METADATA
+from kafka_log.logs.broker_files import read_broker_files
+from kafka_log.logs.names import CLUSTER_METADATA
 from kafka_log.report.check.recovery import recovered_segments
 from tests.brokers.answers import Place, assert_same_records, complaints, consumed
 from tests.brokers.brokers import KraftBroker

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory
-from kafka_log.disk.snapshots import snapshots
+from kafka_log.logs.metadata_snapshots import list_snapshots
 from tests.brokers import brokers
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.filler import BYTES
@@ -49,7 +49,7 @@ class Case:
 
 
 def newest(logs: Path, i: int = 0) -> Path:
-    return snapshots(logs / METADATA)[i].path
+    return list_snapshots(logs / METADATA)[i].path
 
 
 def edited(i: int, change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
@@ -177,7 +177,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for topic, partition in PLACES:
             records = [record.to_json() for record in small(topic, 5, 1_700_000_000_000)]
             client.ask("send", producer="p", topic=topic, partition=partition, records=records)
-    assert len(snapshots(broker.log_dir / METADATA)) >= 3
+    assert len(list_snapshots(broker.log_dir / METADATA)) >= 3
     assert LogDirectory(broker.log_dir).check().num_rows == 0
     return broker.directory
 

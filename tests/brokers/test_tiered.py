@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory, discover, read_table
-from kafka_log.disk.directory import survey
+from kafka_log.logs.discovery import survey
 from tests.brokers.answers import ISOLATIONS, complaints, consumed, plain, summed
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.tiered import TOPIC, segments, tiered_broker

@@ -36,7 +36,7 @@ from kafka_log import (
     write_segment,
 )
 from kafka_log.cli import main as kafka_log
-from kafka_log.disk.transactions import Transaction, transactions
+from kafka_log.logs.transactions import AbortedTransaction, read_transactions
 from kafka_log.report.json_dump import objects
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.columnar import BatchScanner, Scanner
@@ -253,8 +253,8 @@ def transactional(directory: Path) -> Path:
 
 def knows_transactions(path: Path) -> None:
     [partition] = discover(path.parent)
-    found = transactions(partition.segments)
-    assert found.aborted == (Transaction(2, 10, 30),)
+    found = read_transactions(partition.segments)
+    assert found.aborted == (AbortedTransaction(2, 10, 30),)
     assert found.last_stable_offset is None
 
 

@@ -16,7 +16,7 @@ from .logs import batch, build, write
 pa = pytest.importorskip("pyarrow")
 
 from kafka_log import Policy, discover  # noqa: E402
-from kafka_log.disk.transactions import transactions  # noqa: E402
+from kafka_log.logs.transactions import read_transactions  # noqa: E402
 from kafka_log.segment import kernels  # noqa: E402
 from kafka_log.segment.row_selection import Aborted, RowSelection  # noqa: E402
 from kafka_log.tables.splits import (  # noqa: E402
@@ -124,7 +124,7 @@ TRANSACTIONAL = sorted([*VECTORS.glob("control/*.log"), *SAMPLES.glob("*/transac
 @pytest.mark.parametrize("path", TRANSACTIONAL, ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:])
 def test_the_same_rows_without_transactions_that_were_aborted(path: Path) -> None:
     (partition,) = discover(path)
-    found = transactions(partition.segments, damage_raises=False)
+    found = read_transactions(partition.segments, damage_raises=False)
     real = tuple((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
     part = {"aborted": Aborted(real), "offsets": (None, found.last_stable_offset)}
     everything, _ = rows(path, "construct", on_damage="keep", policy=Policy.SALVAGE)
@@ -140,7 +140,7 @@ def test_aborted_transactions_are_left_out() -> None:
     left_out = 0
     for path in TRANSACTIONAL:
         (partition,) = discover(path)
-        found = transactions(partition.segments, damage_raises=False)
+        found = read_transactions(partition.segments, damage_raises=False)
         aborted = tuple((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
         everything, _ = rows(path, "arrow")
         left, _ = rows(path, "arrow", part={"aborted": Aborted(aborted)})

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_log import DirectoryError, Policy, discover
-from kafka_log.disk.transactions import Transaction, transactions
+from kafka_log.logs.transactions import AbortedTransaction, read_transactions
 from kafka_log.segment.row_selection import Aborted
 from pyspark_kafka_log.cuts import boundaries
 from pyspark_kafka_log.filters import pushed
@@ -316,19 +316,19 @@ def test_timestamps_in_the_place_of_offsets(broker: Path) -> None:
 def test_transactions_of_the_reference(directory: Path) -> None:
     path = vector(directory, "t", "control/txn-flow")
     (segment,) = discover(path)[0].segments
-    found = transactions([segment])
-    assert found.aborted == (Transaction(producer_id=2, first_offset=3, last_offset=10),)
+    found = read_transactions([segment])
+    assert found.aborted == (AbortedTransaction(producer_id=2, first_offset=3, last_offset=10),)
     assert found.last_stable_offset == 11
 
 
 def test_a_transaction_over_two_segments(directory: Path) -> None:
     data = vector(directory, "t", "control/txn-flow").read_bytes()
     (segment,) = discover(directory / "t-0")[0].segments
-    whole = transactions([segment])
+    whole = read_transactions([segment])
     for cut in boundaries(segment, 1):
         write(directory, "u", 0, 0, data[: cut.position])
         write(directory, "u", 0, cut.offset or 0, data[cut.position :])
-        assert transactions(discover(directory / "u-0")[0].segments) == whole
+        assert read_transactions(discover(directory / "u-0")[0].segments) == whole
         (directory / "u-0" / f"{cut.offset or 0:020}.log").unlink()
 
 
@@ -348,13 +348,13 @@ def test_a_marker_behind_damage(directory: Path) -> None:
     path = vector(directory, "t", "control/txn-flow")
     cuts = [cut.position for cut in boundaries(discover(path)[0].segments[0], 1)]
     data = path.read_bytes()
-    whole = transactions(discover(path)[0].segments)
+    whole = read_transactions(discover(path)[0].segments)
     path.write_bytes(data[: cuts[1]] + b"\xff" * 50 + data[cuts[1] :])
     (segment,) = discover(path)[0].segments
     with pytest.raises(Exception, match=f"byte {cuts[1] + 8} of"):
-        transactions([segment])
+        read_transactions([segment])
     for policy in (Policy.KAFKA, Policy.SALVAGE):
-        assert transactions([segment], policy, damage_raises=False) == whole
+        assert read_transactions([segment], policy, damage_raises=False) == whole
 
 
 def test_filters_on_columns_of_a_view_leave_its_topic_in() -> None:

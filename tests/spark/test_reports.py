@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import kafka_log
 from kafka_log import LogDirectory
-from kafka_log.disk import directory as listing
+from kafka_log.logs import discovery
 from kafka_log.tables.own_topics import VIEWS
 from pyspark_kafka_log.options import KNOWN, OptionError, default_columns, parse
 from pyspark_kafka_log.options.reports import REPORTS
@@ -210,14 +210,14 @@ def test_a_partition_that_cannot_be_read(
 ) -> None:
     """It is an error, said in a row, or warned of: never passed over. No Java is needed."""
     shutil.copytree(NEW / "features-0", directory / "features-0")
-    plain = listing.files_of
+    plain = discovery.list_directory
 
     def files_of(path: Path) -> Any:
         if path.name == "features-0":
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
         return plain(path)
 
-    monkeypatch.setattr(listing, "files_of", files_of)
+    monkeypatch.setattr(discovery, "list_directory", files_of)
 
     def read(**given: str) -> list[dict[str, Any]]:
         options = parse({"path": str(directory), "view": view, **given})

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_log import discover, read_table
-from kafka_log.disk import directory
+from kafka_log.logs import discovery
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.splits import LOOKS, Scan, Split, read_splits
 from pyspark_kafka_log.moved_files import there_still
@@ -227,13 +227,13 @@ def test_tiers_are_listed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     local(tmp_path / "broker", 40, 50)
     remote(tmp_path / "a tier", 0, 0, 40)
     seen: list[str] = []
-    files = directory.files_of
+    files = discovery.list_directory
 
     def noted(path: Path) -> Any:
         seen.append(path.parent.name)
         return files(path)
 
-    monkeypatch.setattr(directory, "files_of", noted)
+    monkeypatch.setattr(discovery, "list_directory", noted)
     discover([tmp_path / "a tier", tmp_path / "broker"], ["remote"])
     assert seen == [TIER, "broker", TIER]  # the look before asks only whether it is a tier
 

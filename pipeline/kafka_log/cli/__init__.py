@@ -30,7 +30,7 @@ from kafka_log.cli.messages import print_message, warnings_as_messages
 from kafka_log.cli.output import has_bytes
 from kafka_log.cli.ranges import join_dashed_values
 from kafka_log.cli.selection import refusal
-from kafka_log.disk.directory import DirectoryError, NotThere
+from kafka_log.logs.partitions import DirectoryError, NotFoundError
 from kafka_log.segment.kernels import NotGeneratedError
 
 COMMANDS = (
@@ -159,7 +159,7 @@ def _run(argv: Sequence[str] | None) -> int:
             raise
         print_message(advice)
         return COULD_NOT_RUN
-    except (DirectoryError, EngineError, NotThere, OSError) as error:
+    except (DirectoryError, EngineError, NotFoundError, OSError) as error:
         # All other files that commands write have their names in errors.
         nameless = isinstance(error, OSError) and error.strerror and error.filename is None
         where = "standard output: " if nameless else ""

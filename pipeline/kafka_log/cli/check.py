@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_log.cli.common import PROBLEMS, progress_of
 from kafka_log.cli.selection import CHOICE, say_unmatched
 from kafka_log.cli.tables import add_table_arguments, show, size_of
-from kafka_log.disk.directory import NotThere
+from kafka_log.logs.partitions import NotFoundError
 from kafka_log.segment.kernels import ENGINES
 from kafka_log.segment.times import TIMES
 
@@ -57,9 +57,9 @@ def run(options: argparse.Namespace) -> int:
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
-        skipped = any(segment.state != "snapshot" for segment in log.left_out)
+        skipped = any(segment.state != "snapshot" for segment in log.excluded_segments)
         if skipped and not any(partition.segments for partition in log.found):
-            raise NotThere("no segment was checked: none of those that are there is live")
+            raise NotFoundError("no segment was checked: none of those that are there is live")
         table = _with_progress(log, options, count)
         if not judged:
             say_unmatched(options)

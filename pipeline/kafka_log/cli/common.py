@@ -14,10 +14,18 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.interruption import saying
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import PLACES, add_selection
-from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey
-from kafka_log.disk.files import PassedOver, line_of, of_topics
-from kafka_log.disk.replicas import one_of_each
-from kafka_log.disk.vanished import read_options
+from kafka_log.logs.discovery import survey
+from kafka_log.logs.names import STATES
+from kafka_log.logs.partitions import (
+    Partition,
+    Segment,
+    SkippedPath,
+    describe_skipped,
+    filter_by_topics,
+    select_partitions,
+)
+from kafka_log.logs.removed_segments import read_options
+from kafka_log.logs.replicas import select_replicas
 from kafka_log.report.counted import before_starts
 from kafka_log.segment.kernels import (
     ENGINES,
@@ -52,10 +60,10 @@ def say_left_out(segments: Sequence[Segment]) -> None:
     print_message(f"segments left out: {', '.join(parts)}; --include {states} takes them in")
 
 
-def say_passed_over(found: Sequence[PassedOver]) -> None:
+def say_passed_over(found: Sequence[SkippedPath]) -> None:
     """One line on stderr that says what has segments or the name of one, and is not read; nothing when there is nothing."""
     if found:
-        print_message(line_of(found))
+        print_message(describe_skipped(found))
 
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
@@ -67,13 +75,17 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
 
 
 def found(options: argparse.Namespace) -> list[Partition]:
-    """The partitions that a command reads; says what it does not. Raises NotThere."""
+    """The partitions that a command reads; says what it does not. Raises NotFoundError."""
     there = survey(options.paths, options.include, unreadable_raises=False)
-    partitions = chosen(there.found, options.topic, options.partition, there.left_out)
-    partitions = one_of_each(partitions, options.replicas or "error")
-    left_out = [s for s in there.left_out if options.topic is None or s.topic in options.topic]
+    partitions = select_partitions(
+        there.found, options.topic, options.partition, there.excluded_segments
+    )
+    partitions = select_replicas(partitions, options.replicas or "error")
+    left_out = [
+        s for s in there.excluded_segments if options.topic is None or s.topic in options.topic
+    ]
     say_left_out(left_out)
-    say_passed_over(of_topics(there.passed_over, options.topic))
+    say_passed_over(filter_by_topics(there.skipped_paths, options.topic))
     return partitions
 
 

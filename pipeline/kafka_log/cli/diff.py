@@ -9,8 +9,8 @@ from kafka_log.cli.common import PROBLEMS, progress_of, say_passed_over
 from kafka_log.cli.damage import say_damage
 from kafka_log.cli.selection import PLACES
 from kafka_log.cli.tables import add_table_arguments, say_left_out_of, show, size_of
-from kafka_log.disk.directory import STATES
-from kafka_log.disk.files import of_topics
+from kafka_log.logs.names import STATES
+from kafka_log.logs.partitions import filter_by_topics
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ def _compared(
 
     other = LogDirectory(options.b, include=options.include, replicas=options.replicas)
     say_left_out_of(options, other)
-    say_passed_over(of_topics(other.passed_over, options.topic))
+    say_passed_over(filter_by_topics(other.skipped_paths, options.topic))
     total = size_of(log) + size_of(other)
     with progress_of("comparing", total) as advance:
         table = log.diff(other, on_damage=damage.append, advance=advance)

@@ -23,7 +23,7 @@ from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
 
 if TYPE_CHECKING:
-    from kafka_log.disk.directory import Partition
+    from kafka_log.logs.partitions import Partition
 
 HELP = "show the records, or the batches"
 EXAMPLES = """\

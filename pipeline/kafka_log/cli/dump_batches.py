@@ -14,8 +14,9 @@ from kafka_log.cli.common import opener, progress_of, screen_width
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.cli.told import Told, on_stderr, say
-from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.report.batch_text import batch_line
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.reader import SegmentReader
 

@@ -13,14 +13,15 @@ from kafka_log.cli.common import progress_of, say_deleted, screen_width
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.cli.told import Told, on_stderr
-from kafka_log.disk.directory import Partition, utf8
-from kafka_log.disk.tiers import with_tiers
+from kafka_log.logs.partitions import Partition
+from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.report.decoding import Decode, Decoder
 from kafka_log.report.dump_rows import COLUMNS, DumpRows, without_no_time
 from kafka_log.report.lines import shown
 from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
 from kafka_log.report.table_output import json_bytes, json_text
 from kafka_log.report.text_rows import TextRows
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.tables.scanning import scan
 
@@ -31,7 +32,7 @@ _WIDEST = 1 << 30
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """A row for each record. Returns the exit code."""
     out = binary_stdout()
-    selection, partitions = selection_of(options), with_tiers(partitions)
+    selection, partitions = selection_of(options), merge_tiered_segments(partitions)
     say_deleted(partitions, selection)
     is_text, is_lines = options.output == "text", options.output in ("text", "jsonl")
     decode = Decode.of(options.decode)

@@ -21,7 +21,7 @@ from kafka_log.cli.interruption import Interrupted, saying
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import Times, argument
 from kafka_log.cli.selection import RECORDS, add_selection, say_unmatched, selection_of
-from kafka_log.disk.directory import Partition
+from kafka_log.logs.partitions import Partition
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path, place_of
 from kafka_log.tables.own_topics import VIEWS

@@ -9,7 +9,7 @@ from kafka_log.cli.damage import reported
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
-from kafka_log.disk.directory import no_such
+from kafka_log.logs.partitions import make_not_found_error
 from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:
@@ -93,19 +93,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:
-    """Refuse names that are nowhere. Raises NotThere."""
+    """Refuse names that are nowhere. Raises NotFoundError."""
     from kafka_log.log_directory import LogDirectory
 
     everything = LogDirectory(options.paths)
     if set(options.group or ()) - set(found.column("group").to_pylist()):
         there = set(everything.groups(states=True, salvage=salvage).column("group").to_pylist())
         if missing := set(options.group) - there:
-            raise no_such("group", missing, there)
+            raise make_not_found_error("group", missing, there)
     if set(options.topic or ()) - _topics(found):
         said = everything.groups(salvage=salvage).column("topic").to_pylist()
         topics = {*said, *(partition.topic for partition in everything.found)}
         if missing := set(options.topic) - topics:
-            raise no_such("topic", missing, topics)
+            raise make_not_found_error("topic", missing, topics)
 
 
 def _topics(found: pa.Table) -> set[str]:

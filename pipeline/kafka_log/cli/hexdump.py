@@ -100,7 +100,7 @@ def _table(options: argparse.Namespace) -> int:
 
 def _segment_of(directory: Path, offset: int | None) -> Path:
     """The segment of a partition's directory that an offset belongs to, by the names of files. Raises NoSuchPlace."""
-    from kafka_log.disk.directory import discover
+    from kafka_log.logs.discovery import discover
     from kafka_log.report.hexdump import NoSuchPlace
 
     if offset is None:
@@ -112,7 +112,7 @@ def _segment_of(directory: Path, offset: int | None) -> Path:
         raise NoSuchPlace(
             f"{directory}: {len(partitions)} partitions are here; name the directory of one, or a file"
         )
-    before = [s for s in partitions[0].segments if s.is_named and s.base_offset <= offset]
+    before = [s for s in partitions[0].segments if s.has_canonical_name and s.base_offset <= offset]
     if not before:
         raise NoSuchPlace(f"{directory}: no segment begins at or before offset {offset}")
     return before[-1].path

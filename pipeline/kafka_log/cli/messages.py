@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kafka_log.disk.directory import AllLeftOut
+from kafka_log.logs.discovery import AllSegmentsExcluded
 
 PREFIX = "kafka-log: "
 """How each message and each warning of ours begins."""
@@ -39,6 +39,6 @@ def warnings_as_messages() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", f"{PREFIX}.*")
-        warnings.simplefilter("ignore", AllLeftOut)  # commands name what they leave out
+        warnings.simplefilter("ignore", AllSegmentsExcluded)  # commands name what they leave out
         shown, warnings.showwarning = warnings.showwarning, show
         yield

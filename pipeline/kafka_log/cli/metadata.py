@@ -11,7 +11,7 @@ from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_show_secrets
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
-from kafka_log.disk.directory import no_such
+from kafka_log.logs.partitions import make_not_found_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,14 +117,14 @@ def _meaningless(options: argparse.Namespace) -> str | None:
 
 
 def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
-    """Refuse topics that are not there as of the offset. Raises NotThere."""
+    """Refuse topics that are not there as of the offset. Raises NotFoundError."""
     from kafka_log.log_directory import LogDirectory
 
     if missing := set(options.topic) - found:
         everything = LogDirectory(options.paths)
         told = everything.metadata("topics", as_of=options.as_of, salvage=options.salvage, on_damage=lambda _: None)  # fmt: skip
         if missing := missing - set(told.column("topic").to_pylist()):
-            raise no_such("topic", missing, told.column("topic").to_pylist())
+            raise make_not_found_error("topic", missing, told.column("topic").to_pylist())
 
 
 def _offsets(text: str) -> tuple[int | None, int | None]:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar, get_args
 
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument, offset_range, plain_offset_range, time_range
-from kafka_log.disk.names import STATES, states_of
-from kafka_log.disk.replicas import Replicas
+from kafka_log.logs.names import STATES, parse_include
+from kafka_log.logs.replicas import Replicas
 from kafka_log.segment.row_selection import Header
 from kafka_log.segment.times import TIMES
 from kafka_log.tables.selection import ISOLATIONS, MAX_PARTITION, Selection
@@ -110,18 +110,21 @@ def say_unmatched(options: argparse.Namespace, *more: str) -> None:
 
 def _say_offsets(options: argparse.Namespace) -> None:
     """One line on stderr that says which offsets the logs have that are read."""
-    from kafka_log.disk.directory import chosen, survey
-    from kafka_log.disk.log_start import LogStarts
-    from kafka_log.disk.replicas import log_end, one_of_each
+    from kafka_log.logs.discovery import survey
+    from kafka_log.logs.log_start import LogStarts
+    from kafka_log.logs.partitions import select_partitions
+    from kafka_log.logs.replicas import read_log_end, select_replicas
 
     there = survey(options.paths, options.include, unreadable_raises=False).found
     replicas = getattr(options, "replicas", None)
-    there = one_of_each(chosen(there, options.topic, options.partition), replicas or "keep")
+    there = select_replicas(
+        select_partitions(there, options.topic, options.partition), replicas or "keep"
+    )
     starts, said = LogStarts(), []
     for partition in there[:_LOGS_SAID]:
         segments = [segment for segment in partition.segments if segment.state != "snapshot"]
         try:
-            end = log_end(segments)
+            end = read_log_end(segments)
         except OSError:
             end = None
         if end is None:
@@ -257,7 +260,7 @@ _OPTIONS: Mapping[str, _Option] = {
     "include": _Option(
         "include",
         f"also segments that are not live: {', '.join(STATES[1:])}, or all of them",
-        {"type": argument(states_of), "default": (), "metavar": "STATE,..."},
+        {"type": argument(parse_include), "default": (), "metavar": "STATE,..."},
     ),
     "replicas": _Option(
         "replicas",

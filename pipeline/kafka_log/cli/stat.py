@@ -13,8 +13,8 @@ from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
-from kafka_log.disk.directory import NotThere
-from kafka_log.disk.replicas import two_copies
+from kafka_log.logs.partitions import NotFoundError
+from kafka_log.logs.replicas import find_duplicate
 from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
             by = checked_by([word for by in options.by or ["partition"] for word in by.split(",")])
             of_whom = by if options.by else ()
         except ValueError as error:
-            raise NotThere(str(error)) from None
+            raise NotFoundError(str(error)) from None
         size = size_of(log)
         with progress_of("reading", size) as advance:
             asked = _asked(options, told, advance)
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         total = stat.total()
         if not sum(total.column("batches").to_pylist()):
             say_unmatched(options)
-        has_total = log.replicas is not None or two_copies(found) is None
+        has_total = log.replicas is not None or find_duplicate(found) is None
         return stat.table(options.top)
 
     def text(table: pa.Table, width: int | None) -> str:

@@ -16,7 +16,7 @@ from kafka_log.cli.common import (
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import PLACES, add_selection, say_unmatched
-from kafka_log.disk.replicas import two_copies
+from kafka_log.logs.replicas import find_duplicate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,11 +62,11 @@ def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
     """A line on stderr that says which segments are not read; for commands that take snapshots for no part of a log another one for these.
     The rule for all commands with ``--include``."""
     if options.command not in _OF_LOGS:
-        say_left_out(log.left_out)
+        say_left_out(log.excluded_segments)
         return
-    say_left_out([segment for segment in log.left_out if segment.state != "snapshot"])
+    say_left_out([segment for segment in log.excluded_segments if segment.state != "snapshot"])
     read = (segment for partition in log.found for segment in partition.segments)
-    paths = {s.path.parent for s in (*log.left_out, *read) if s.state == "snapshot"}
+    paths = {s.path.parent for s in (*log.excluded_segments, *read) if s.state == "snapshot"}
     for path in sorted(paths) if options.command not in ("check", "salvage") else ():
         is_writing = options.command in _WRITING
         why = (
@@ -102,7 +102,7 @@ def show(
     if hasattr(options, "include"):
         say_left_out_of(options, directory)
     if options.paths:
-        say_passed_over(directory.passed_over)
+        say_passed_over(directory.skipped_paths)
     with progress_of("reading", None, shown=not has_bar):
         table = answer(directory)
     if not table.num_rows and filtered is not None:
@@ -123,7 +123,7 @@ def show(
 
 def with_directory(log: LogDirectory, names: Sequence[str]) -> list[str]:
     """Return the columns to print as text: ``names``, and ``directory`` if several directories hold one partition."""
-    return [*names, "directory"] if two_copies(log.found) is not None else list(names)
+    return [*names, "directory"] if find_duplicate(log.found) is not None else list(names)
 
 
 def size_of(log: LogDirectory) -> int:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from codecgen.runtime.errors import CodecError
 from kafka_log.cli.common import GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.report import damage_lines
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import damage

@@ -24,11 +24,11 @@ class LogDirectory(Writing, BrokerState, Contents):
     several of these.
 
     ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live: states (see
-    :data:`~kafka_log.disk.directory.State`), one text with commas between, or ``all``. ``replicas`` says what is read if several directories hold a partition: all of them
+    :data:`~kafka_log.logs.names.State`), one text with commas between, or ``all``. ``replicas`` says what is read if several directories hold a partition: all of them
     (``keep``), the one whose log goes furthest (``newest``), or none (``error``, a DirectoryError). Without it an answer whose rows name the directory
     or the file has rows of each (:meth:`ls`, :meth:`stat` by partition, :meth:`check`, :meth:`keys`, :meth:`txn`, :meth:`producers`); any other that would
     count a record twice is a DirectoryError. Each method answers one question with an Arrow table, and reads the
-    files anew. Raises :class:`~kafka_log.disk.directory.DirectoryError` when there is no log, NotThere (a ValueError) for a topic or a
+    files anew. Raises :class:`~kafka_log.logs.partitions.DirectoryError` when there is no log, NotFoundError (a ValueError) for a topic or a
     partition that is not there, ValueError for arguments that mean nothing. A time is in milliseconds since 1970, a datetime, or a text as the
     command line takes it (``2026-11-22T10:15``, ``-2h``).
     """

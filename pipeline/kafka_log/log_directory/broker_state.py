@@ -166,7 +166,7 @@ class BrokerState(Opened):
 
         Reading begins at the newest snapshot that is whole. Where after it records are missing or damaged, or are not known, the answer is
         as of the last offset before these, and ``on_damage`` is called with a line about them, as about snapshots that are not
-        whole; None: :class:`~kafka_log.disk.directory.DirectoryError` or :class:`~codecgen.runtime.errors.CodecError` is raised for such records.
+        whole; None: :class:`~kafka_log.logs.partitions.DirectoryError` or :class:`~codecgen.runtime.errors.CodecError` is raised for such records.
         ``salvage`` passes over them: what they said is missing. Values of settings that are secrets are ``(redacted)`` unless ``show_secrets``.
         Raises ValueError for a kind or an offset that is not there.
         """
@@ -226,7 +226,7 @@ class BrokerState(Opened):
         ValueError for a name that is no text, or a number of partitions that cannot be. ``on_damage`` is told of a metadata log that cannot
         be read, which would have said it; None: the error is raised.
         """
-        from kafka_log.disk.names import CLUSTER_METADATA
+        from kafka_log.logs.names import CLUSTER_METADATA
         from kafka_log.report.coordinators import coordinator_table
 
         chosen = several(str, text_of("names"))("names", names) or ()

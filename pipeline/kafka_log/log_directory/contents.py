@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, Segment, chosen
 from kafka_log.log_directory.opened import Opened, Place, time_of
+from kafka_log.logs.partitions import Partition, Segment, select_partitions
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path
 from kafka_log.segment.times import Time
@@ -116,7 +116,7 @@ class Contents(Opened):
         refuse_inside(place, [path for path in self._paths if isinstance(path, Path)])
         wanted = changed(selection, policy, filters)
         return export(
-            self.refuse_copies(_chosen(self.found, wanted, self.left_out)),
+            self.refuse_copies(_chosen(self.found, wanted, self.excluded_segments)),
             place,
             kind,
             columns=names,
@@ -141,7 +141,9 @@ class Contents(Opened):
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, filters)
-        return key_table(_chosen(self._logs, wanted, self.left_out), _of_rows(wanted), advance)
+        return key_table(
+            _chosen(self._logs, wanted, self.excluded_segments), _of_rows(wanted), advance
+        )
 
     def records_of_key(
         self,
@@ -160,7 +162,7 @@ class Contents(Opened):
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})
-        logs = self.refuse_copies(_chosen(self._logs, wanted, self.left_out))
+        logs = self.refuse_copies(_chosen(self._logs, wanted, self.excluded_segments))
         return records_of_keys(logs, _of_rows(wanted), note, advance)
 
 
@@ -170,7 +172,7 @@ def _chosen(
     """Return the partitions with the topics and numbers of a selection.
 
     Raises:
-        NotThere: If a topic or a number is not there.
+        NotFoundError: If a topic or a number is not there.
         ValueError: If the selection says something that LogDirectory has to be given: include or replicas.
     """
     from kafka_log.tables.selection import Selection
@@ -178,7 +180,7 @@ def _chosen(
     for name in ("include", "replicas"):
         if getattr(selection, name) != getattr(Selection(), name):
             raise ValueError(f"{name} says what is looked for: give it to LogDirectory(path, ...)")
-    return chosen(partitions, selection.topics, selection.partitions, left_out)
+    return select_partitions(partitions, selection.topics, selection.partitions, left_out)
 
 
 def _of_rows(selection: Selection) -> Selection:

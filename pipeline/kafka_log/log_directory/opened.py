@@ -11,19 +11,18 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_log.disk.directory import (
+from kafka_log.logs.discovery import Survey, survey, warn_if_all_excluded
+from kafka_log.logs.names import Include
+from kafka_log.logs.partitions import (
     DirectoryError,
-    Include,
     Partition,
     Segment,
-    Survey,
-    chosen,
-    survey,
-    warn_of_all_left_out,
+    SkippedPath,
+    filter_by_topics,
+    select_partitions,
 )
-from kafka_log.disk.files import PassedOver, of_topics
-from kafka_log.disk.replicas import Replicas, one_of_each
-from kafka_log.disk.tiers import with_tiers
+from kafka_log.logs.replicas import Replicas, select_replicas
+from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.segment.places import is_url, place_of
 from kafka_log.segment.times import Time, moment, present
 from kafka_log.tables.arguments import (
@@ -67,13 +66,15 @@ class Opened:
     def found(self) -> list[Partition]:
         """The partitions, by topic and number, also those that cannot be read: these say so."""
         there = self._there
-        wanted = chosen(there.found, self._topics, self._numbers, there.left_out)
-        warn_of_all_left_out(wanted, self.left_out, stacklevel=2)
-        return one_of_each(wanted, self.replicas or "keep")
+        wanted = select_partitions(
+            there.found, self._topics, self._numbers, there.excluded_segments
+        )
+        warn_if_all_excluded(wanted, self.excluded_segments, stacklevel=2)
+        return select_replicas(wanted, self.replicas or "keep")
 
     def refuse_copies(self, found: Sequence[Partition]) -> list[Partition]:
         """Return ``found``. Raises DirectoryError if two directories hold one partition and ``replicas`` does not say which are read."""
-        return one_of_each(found, "error") if self.replicas is None else list(found)
+        return select_replicas(found, "error") if self.replicas is None else list(found)
 
     def _in_numbers(self) -> dict[str, str]:
         """What there is, by names and sizes: no file is read. Of places that cannot be listed what is wrong. Nobody asks a store for it."""
@@ -83,10 +84,14 @@ class Opened:
             return said
         try:
             all_there = known or survey(self.path, self.include, unreadable_raises=False)
-            there = chosen(all_there.found, self._topics, self._numbers)
+            there = select_partitions(all_there.found, self._topics, self._numbers)
         except (DirectoryError, OSError, ValueError) as error:
             return said | {"problem": str(error)}
-        left = [s for s in all_there.left_out if self._topics is None or s.topic in self._topics]
+        left = [
+            s
+            for s in all_there.excluded_segments
+            if self._topics is None or s.topic in self._topics
+        ]
         said["topics"] = f"{len({p.topic for p in there}):,}"
         said["partitions"] = f"{len({p.key for p in there}):,}"
         said["bytes"] = f"{sum(p.size for p in there):,}"
@@ -112,19 +117,19 @@ class Opened:
     @property
     def _logs(self) -> list[Partition]:
         """The partitions with what tiered storage has of them, each record once; also those that cannot be read."""
-        return with_tiers(self.found)
+        return merge_tiered_segments(self.found)
 
     @cached_property
-    def left_out(self) -> list[Segment]:
+    def excluded_segments(self) -> list[Segment]:
         """The segments that are there, but not live: deleted, stray and the like. ``include`` takes them in."""
-        segments = self._there.left_out
+        segments = self._there.excluded_segments
         return [s for s in segments if self._topics is None or s.topic in self._topics]
 
     @cached_property
-    def passed_over(self) -> list[PassedOver]:
+    def skipped_paths(self) -> list[SkippedPath]:
         """What is not read though it has the name of a segment and is no file (a link to nothing, a FIFO, ...), or has segments and the
         name of no partition: each with why. A path of its own reads such a directory."""
-        return of_topics(self._there.passed_over, _with_own_topics(self._topics))
+        return filter_by_topics(self._there.skipped_paths, _with_own_topics(self._topics))
 
     @property
     def _paths(self) -> list[Path]:
@@ -166,7 +171,7 @@ def tell(found: Iterable[Partition], on_damage: OnDamage | None) -> None:
 
 def _with_own_topics(topics: Iterable[str] | None) -> list[str] | None:
     """Topics, and those of Kafka's own from which answers about any topic come; None: all."""
-    from kafka_log.disk.names import CLUSTER_METADATA
+    from kafka_log.logs.names import CLUSTER_METADATA
     from kafka_log.tables.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 
     own = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)

@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import choose, schema_of
 from kafka_codecs.columns.batches import BATCHES
-from kafka_log.disk.directory import Partition, utf8
+from kafka_log.logs.partitions import Partition
 from kafka_log.report.batch_text import timestamp_type
 from kafka_log.report.dump_rows import TOLD, is_told
 from kafka_log.report.lines import Cell, Layout, line_blocks
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch, codec_label
 from kafka_log.segment.row_damage import crc_ok, damage

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.coordinators import DEFAULT_PARTITIONS, partition_of
-from kafka_log.disk.directory import DirectoryError, NotThere, Partition, utf8
-from kafka_log.disk.names import CLUSTER_METADATA
+from kafka_log.logs.coordinators import DEFAULT_PARTITIONS, coordinator_partition
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Policy
 from kafka_log.tables.own_topics import (
     CONSUMER_OFFSETS,
@@ -61,11 +62,11 @@ def coordinator_table(
 ) -> pa.Table:
     """For each name the partition of each topic that it would be in, in the columns of :data:`COORDINATORS`.
 
-    ``count`` is how many partitions each topic has; None: what the metadata log among ``found`` says, else 50. Raises NotThere (a ValueError)
+    ``count`` is how many partitions each topic has; None: what the metadata log among ``found`` says, else 50. Raises NotFoundError (a ValueError)
     for a name that is no text, a count that cannot be, and a partition among ``found`` that is beyond the count.
     """
     if count is not None and not 1 <= count <= MAX_PARTITIONS:
-        raise NotThere(f"a topic cannot have {count} partitions")
+        raise NotFoundError(f"a topic cannot have {count} partitions")
     said = {} if count is not None else _said(found)
     rows = []
     known: dict[int, frozenset[str]] = {}
@@ -73,7 +74,7 @@ def coordinator_table(
         for topic in _topics(name):
             number, source = (count, "given") if count is not None else said.get(topic, (DEFAULT_PARTITIONS, "default"))  # fmt: skip
             _refuse_more(topic, number, found)
-            partition = partition_of(name, number)
+            partition = coordinator_partition(name, number)
             places = [p for p in found if (p.topic, p.partition) == (topic, partition)]
             readable = [p for p in places if p.error is None]
             for p in readable:
@@ -124,7 +125,7 @@ def _said(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
 
     try:
         rows = state_table(logs, "topics").to_pylist()
-    except (CodecError, DirectoryError, NotThere):
+    except (CodecError, DirectoryError, NotFoundError):
         return {}
     return {row["topic"]: (row["partitions"], "metadata") for row in rows if row["partitions"]}
 
@@ -132,4 +133,4 @@ def _said(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
 def _refuse_more(topic: str, count: int, found: Sequence[Partition]) -> None:
     most = max((p.partition for p in found if p.topic == topic), default=-1)
     if most >= count:
-        raise NotThere(f"{topic}-{most} is there: the topic has more than {count} partitions")
+        raise NotFoundError(f"{topic}-{most} is there: the topic has more than {count} partitions")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 
-from kafka_log.disk.directory import Partition, utf8
-from kafka_log.disk.log_start import LogStarts
-from kafka_log.disk.tiers import copied_from, with_tiers
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.partitions import Partition
+from kafka_log.logs.tiers import find_tiered_partitions, merge_tiered_segments
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.tables.selection import Selection
 
 PLACES_SAID = 5
@@ -20,7 +21,10 @@ def warn_of_counted(partitions: Sequence[Partition], selection: Selection) -> No
             f"kafka-log: counted too, though consumers do not get what lies before the start of a log: {places}",
             stacklevel=2,
         )
-    copied = (f"{utf8(p.topic)}-{p.partition} from {base}" for p, base in copied_from(partitions))
+    copied = (
+        f"{utf8(p.topic)}-{p.partition} from {base}"
+        for p, base in find_tiered_partitions(partitions)
+    )
     if places := _listed(copied):
         warnings.warn(
             f"kafka-log: counted twice, in tiered storage and in live segments: {places}",
@@ -33,7 +37,7 @@ def before_starts(partitions: Sequence[Partition], selection: Selection) -> str:
     starts = LogStarts()
     return _listed(
         f"{utf8(p.topic)}-{p.partition} before {start}"
-        for p in with_tiers(partitions)
+        for p in merge_tiered_segments(partitions)
         if (start := starts.of(p)) is not None
         and ((low := selection.resolve_offsets(p.segments).offsets[0]) is None or low < start)
     )

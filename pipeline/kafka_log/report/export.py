@@ -12,9 +12,9 @@ from typing import BinaryIO, Literal, Unpack
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import DirectoryError, Partition
-from kafka_log.disk.log_start import LogStarts
-from kafka_log.disk.tiers import with_tiers
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.partitions import DirectoryError, Partition
+from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.report.lines import line_blocks
 from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost, Policy
@@ -73,14 +73,14 @@ def export(
 
     ``columns``, ``view``, ``show_secrets``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
     come before the others, so that the files can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them.
-    Each file is written beside and renamed when it is whole. What was made of the same log (:mod:`kafka_log.disk.log_identity`) with the
+    Each file is written beside and renamed when it is whole. What was made of the same log (:mod:`kafka_log.logs.log_identity`) with the
     same segments, from the same start, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group. The directory is locked until this is exhausted or closed.
 
     Raises :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes there, :class:`ExportError`, :class:`~kafka_log.write.beside.OutError` for a place inside of a partition, and what scan raises; files that are
     whole stay. The error of a directory that cannot be read comes after the files of all others; ``salvage`` counts it as lost.
     """
-    partitions = with_tiers(partitions)
+    partitions = merge_tiered_segments(partitions)
     places = _places(partitions, out, kind)
     refuse_inside(out, [p.directory for p in partitions if isinstance(p.directory, Path)])
     selection = changed(selection, policy, filters)

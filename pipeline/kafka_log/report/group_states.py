@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition
-from kafka_log.disk.replicas import LAST_OFFSET
+from kafka_log.logs.partitions import Partition
+from kafka_log.logs.replicas import LAST_OFFSET
 from kafka_log.report.groups import (
     Groups,
     commit_table,

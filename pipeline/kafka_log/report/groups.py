@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import Partition, no_such, utf8
-from kafka_log.disk.replicas import LogEnd, furthest, log_end
-from kafka_log.disk.topic_ids import topic_id
+from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.partitions import Partition, make_not_found_error
+from kafka_log.logs.replicas import LogEnd, read_log_end, select_newest_replicas
 from kafka_log.report.plain_rows import plain_rows
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
@@ -83,16 +84,18 @@ class Groups:
 
 
 def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions of ``__consumer_offsets``, of several replicas the one that goes furthest. Raises NotThere without any."""
+    """The partitions of ``__consumer_offsets``, of several replicas the one that goes furthest. Raises NotFoundError without any."""
     found = [partition for partition in partitions if partition.topic == CONSUMER_OFFSETS]
     if not found:
-        raise no_such("topic", [CONSUMER_OFFSETS], {partition.topic for partition in partitions})
-    return furthest(found)
+        raise make_not_found_error(
+            "topic", [CONSUMER_OFFSETS], {partition.topic for partition in partitions}
+        )
+    return select_newest_replicas(found)
 
 
 def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     """A row for each partition that a group has a committed offset for, in the columns of :data:`COMMITS`, by group, topic and
-    partition. Raises NotThere without ``__consumer_offsets``, CodecError for damage in it, OSError."""
+    partition. Raises NotFoundError without ``__consumer_offsets``, CodecError for damage in it, OSError."""
     rows = plain_rows(newest_commits(offsets_partitions(partitions), wanted))
     ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
     out = []
@@ -215,9 +218,9 @@ def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
     ends: dict[_Place, list[tuple[bytes | None, LogEnd]]] = {}
     for partition in partitions:
         place = (utf8(partition.topic), partition.partition)
-        end = log_end(partition.segments) if place in places else None
+        end = read_log_end(partition.segments) if place in places else None
         if end is not None:
-            ends.setdefault(place, []).append((topic_id(partition.directory), end))
+            ends.setdefault(place, []).append((read_topic_id(partition.directory), end))
     return ends
 
 

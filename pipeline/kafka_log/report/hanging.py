@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafka_log.disk.transactions import Observed
+from kafka_log.logs.transactions import ObservedTransaction
 from kafka_log.report.transaction_states import Coordinators, IdState
 
 MAX_TIMEOUT_MS = 15 * 60 * 1000
@@ -30,7 +30,12 @@ class Verdict:
 
 
 def verdict(
-    one: Observed, place: tuple[str, int], known: Coordinators, clock: Clock, *, is_cut: bool
+    one: ObservedTransaction,
+    place: tuple[str, int],
+    known: Coordinators,
+    clock: Clock,
+    *,
+    is_cut: bool,
 ) -> Verdict:
     """What is to be said of a transaction that is open in a partition (``place``: topic and number).
 
@@ -54,7 +59,7 @@ def verdict(
     return Verdict(False, f"{reason}, but its last batch is not older than {limit} ms")
 
 
-def _expects(state: IdState, one: Observed, place: tuple[str, int]) -> bool:
+def _expects(state: IdState, one: ObservedTransaction, place: tuple[str, int]) -> bool:
     """Whether the coordinator has a marker to write to the partition."""
     return (
         state.is_unfinished and state.producer_id == one.producer_id and place in state.partitions
@@ -77,7 +82,7 @@ def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
     return Verdict(False, f"the coordinator has to end it: {state.status_name}")
 
 
-def _no_marker(state: IdState | None, one: Observed, place: tuple[str, int]) -> str:
+def _no_marker(state: IdState | None, one: ObservedTransaction, place: tuple[str, int]) -> str:
     if state is None:
         return "no transactional id has the producer"
     if state.status is None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from codecgen.runtime.arrow.decoder import Chunk
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockDecoder, BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.header_columns import TIMED, Arrays, Wanted, sliced

@@ -15,7 +15,7 @@ from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.rows import Place as RowPlace
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.records import RECORDS
-from kafka_log.disk.directory import NotThere
+from kafka_log.logs.partitions import NotFoundError
 from kafka_log.report.byte_fields import Note, Stream, streams, whole
 from kafka_log.report.printing import iso_time
 from kafka_log.segment import framing
@@ -36,7 +36,7 @@ DAMAGED = 1 << 20
 """Bytes of what is no batch that are looked at."""
 
 
-class NoSuchPlace(NotThere):
+class NoSuchPlace(NotFoundError):
     """A byte or an offset that is not in the file. The text says what is."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import kafka_codecs
 from codecgen.runtime.errors import CodecError, TrailingError, Where
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.small_files import TooLargeError, small_file
+from kafka_log.logs.broker_files import TooLargeError, read_small_file
 from kafka_log.report.byte_fields import Piece, Stream, elements, streams, whole
 from kafka_log.report.byte_words import shown
 from kafka_log.report.hexdump import NoSuchPlace, Part
@@ -56,7 +56,7 @@ def other_file(path: Path, kind: str, at: int | None, most: int, limits: Limits)
     if at is not None:
         raise NoSuchPlace(f"{path} is shown from its first byte on: --at is for segments, indexes")
     try:
-        data = small_file(path)
+        data = read_small_file(path)
     except TooLargeError as error:
         raise NoSuchPlace(str(error)) from None
     if kind == SNAPSHOT:

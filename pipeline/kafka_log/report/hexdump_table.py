@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import utf8
 from kafka_log.report.byte_fields import Stream
 from kafka_log.report.hexdump import Part
+from kafka_log.segment.arrow_text import utf8
 
 FIELDS = pa.schema(
     [

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import Partition, utf8
+from kafka_log.logs.partitions import Partition
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.selection import Selection
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, by_state, utf8
+from kafka_log.logs.partitions import Partition, group_by_state
+from kafka_log.segment.arrow_text import utf8
 
 PARTITIONS = pa.schema(
     [
@@ -52,7 +53,7 @@ SEGMENTS = pa.schema(
 def partition_table(partitions: Sequence[Partition]) -> pa.Table:
     """A row for each partition, and for each state of its segments, in the columns of :data:`PARTITIONS`. Raises OSError."""
     rows = []
-    for partition, state, segments in by_state(partitions):
+    for partition, state, segments in group_by_state(partitions):
         rows.append(
             {
                 "topic": utf8(partition.topic),

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from codecgen.runtime.sensitive import REDACTED, Sensitive
-from kafka_log.disk.directory import Partition
+from kafka_log.logs.partitions import Partition
 from kafka_log.report import metadata_state as state
 from kafka_log.report.metadata_answer import answer, metadata_replicas
 from kafka_log.report.metadata_log import Event

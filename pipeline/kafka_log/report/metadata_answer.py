@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import DirectoryError, NotThere, Partition, no_such
-from kafka_log.disk.names import CLUSTER_METADATA
-from kafka_log.disk.replicas import log_end
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition, make_not_found_error
+from kafka_log.logs.replicas import read_log_end
 from kafka_log.report.metadata_log import (
     Event,
     MetadataLog,
@@ -61,17 +61,19 @@ class Answer:
 
 def metadata_replicas(partitions: Sequence[Partition], on_damage: OnDamage | None) -> list[Partition]:  # fmt: skip
     """The replicas of the metadata log, the one that goes furthest first. ``on_damage`` is told of those that cannot be read. Raises
-    NotThere; UnreadableError where none can be, or nobody wants to be told."""
+    NotFoundError; UnreadableError where none can be, or nobody wants to be told."""
     found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
     if not found:
-        raise no_such("topic", [CLUSTER_METADATA], {partition.topic for partition in partitions})
+        raise make_not_found_error(
+            "topic", [CLUSTER_METADATA], {partition.topic for partition in partitions}
+        )
     good = [replace(p, error=None) for p in found if p.error is None or p.segments]
     for partition in found:
         if partition.error is not None:
             if on_damage is None or not good:
                 raise partition.error
             on_damage(str(partition.error))
-    return sorted(good, key=lambda p: log_end(p.segments) or (-2, -1), reverse=True)
+    return sorted(good, key=lambda p: read_log_end(p.segments) or (-2, -1), reverse=True)
 
 
 def answer(
@@ -89,7 +91,7 @@ def answer(
     error: Reason | None = None
     last = last_offset(replicas[0])
     if as_of is not None and not -1 <= as_of <= last:
-        raise NotThere(f"there is no offset {as_of}: the log ends at {last}")
+        raise NotFoundError(f"there is no offset {as_of}: the log ends at {last}")
     wanted = last if as_of is None else as_of
     for replica in replicas:
         try:

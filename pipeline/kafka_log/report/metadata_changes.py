@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition
+from kafka_log.logs.partitions import Partition
 from kafka_log.report.metadata import Kind, Row, in_order, kind_of, table_of
 from kafka_log.report.metadata_answer import answer, metadata_replicas
 from kafka_log.report.metadata_log import earliest

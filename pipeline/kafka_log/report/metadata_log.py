@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import DirectoryError, Partition, Segment
-from kafka_log.disk.replicas import LAST_OFFSET, log_end
-from kafka_log.disk.snapshots import Snapshot, flaw, snapshot_of, snapshots
+from kafka_log.logs.metadata_snapshots import (
+    MetadataSnapshot,
+    find_snapshot_damage,
+    list_snapshots,
+    parse_snapshot_path,
+)
+from kafka_log.logs.partitions import DirectoryError, Partition, Segment
+from kafka_log.logs.replicas import LAST_OFFSET, read_log_end
 from kafka_log.report.metadata_rows import Part, merged, rows
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Policy
@@ -42,7 +47,7 @@ class MetadataLog:
     ``passed`` are newer snapshots that are not whole, and why. With ``salvage`` all of it is read, and what cannot be is passed over."""
 
     partition: Partition
-    snapshot: Snapshot | None
+    snapshot: MetadataSnapshot | None
     start: int
     as_of: int
     parts: tuple[Part, ...]
@@ -69,7 +74,7 @@ def last_offset(partition: Partition) -> int:
     """The last offset as of which a replica may tell something; more than a log can have where damage hides its end. Raises
     DirectoryError where there is nothing, OSError."""
     segments = _segments(partition)
-    end = log_end(segments)
+    end = read_log_end(segments)
     if segments and end is None:
         return LAST_OFFSET - 1
     there = _snapshots(partition, None if end is None else end.offset)
@@ -85,7 +90,7 @@ def metadata_log(partition: Partition, as_of: int, unread: Unread) -> MetadataLo
     Raises DirectoryError where what came before the first record is not known, CodecError where that is damaged; OSError.
     """
     segments = _segments(partition)
-    end = log_end(segments)
+    end = read_log_end(segments)
     there = _snapshots(partition, None if end is None else end.offset)
     passed: list[tuple[Path, Reason]] = []
     best: MetadataLog | None = None
@@ -148,25 +153,28 @@ def earliest(partition: Partition) -> int:
     bases = [s.base_offset for s in _segments(partition)]
     if bases and min(bases) == 0:
         return -1
-    ends = [s.end_offset for s in _snapshots(partition, None) if flaw(s) is None]
+    ends = [s.end_offset for s in _snapshots(partition, None) if find_snapshot_damage(s) is None]
     return min((end for end in ends if not bases or end >= min(bases)), default=0) - 1
 
 
 def _segments(partition: Partition) -> tuple[Segment, ...]:
-    return tuple(s for s in partition.segments if s.is_named)
+    return tuple(s for s in partition.segments if s.has_canonical_name)
 
 
-def _wrong(snapshot: Snapshot, unread: Unread) -> Reason | None:
+def _wrong(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None:
     """Why a snapshot is not read."""
-    return next((why for path, why in unread.snapshots if path == snapshot.path), flaw(snapshot))
+    return next(
+        (why for path, why in unread.snapshots if path == snapshot.path),
+        find_snapshot_damage(snapshot),
+    )
 
 
-def _snapshots(partition: Partition, end: int | None) -> list[Snapshot]:
+def _snapshots(partition: Partition, end: int | None) -> list[MetadataSnapshot]:
     """The snapshots of a directory, or the one that is asked for; beside a file that is asked for those that lie before its end."""
-    asked = [s for s in (snapshot_of(segment.path) for segment in partition.segments) if s]
+    asked = [s for s in (parse_snapshot_path(segment.path) for segment in partition.segments) if s]
     if asked:
         return asked
-    found = snapshots(partition.directory)
+    found = list_snapshots(partition.directory)
     there = {path.name for path in partition.directory.glob("*.log")}
     if end is not None and there != {segment.path.name for segment in partition.segments}:
         return [snapshot for snapshot in found if snapshot.end_offset <= end]
@@ -182,7 +190,7 @@ def _from(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
 def _after(
     partition: Partition,
     segments: tuple[Segment, ...],
-    snapshot: Snapshot | None,
+    snapshot: MetadataSnapshot | None,
     as_of: int,
     unread: Unread,
     passed: tuple[tuple[Path, Reason], ...],
@@ -282,7 +290,7 @@ def without_effect(events: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[i
     return out if begun is None else [*out, (begun, LAST_OFFSET)]
 
 
-def _as_part(snapshot: Snapshot, partition: Partition) -> Part:
+def _as_part(snapshot: MetadataSnapshot, partition: Partition) -> Part:
     size = snapshot.path.stat().st_size
     segment = Segment(snapshot.path, partition.topic, partition.partition, 0, size)
     return Part(segment, 0, size)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.report.plain_rows import plain_rows
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.model import Policy

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from codecgen.runtime.errors import ParseError
-from kafka_log.disk.directory import Partition, Segment
-from kafka_log.disk.unfinished import unfinished_at
-from kafka_log.disk.vanished import history_options
+from kafka_log.logs.incomplete_tails import find_incomplete_tail
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.removed_segments import history_options
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
@@ -34,7 +34,7 @@ class PartitionHeaders:
     last batch that came (None: there is none), and ``is_cut`` says whether bytes between batches were lost, or a file
     of the partition; at the very end of a partition bytes are not counted: a broker cuts them off.
 
-    Raises UnreadableError for a segment that retention removes meanwhile (see :func:`~kafka_log.disk.vanished.read_history`).
+    Raises UnreadableError for a segment that retention removes meanwhile (see :func:`~kafka_log.logs.removed_segments.read_history`).
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class PartitionHeaders:
             end = scanner.end
             for lost in () if end is None else end.lost:
                 is_tail = lost.before_offset is None and segment is self.partition.segments[-1]
-                if is_tail and unfinished_at(segment, lost.start) is not None:
+                if is_tail and find_incomplete_tail(segment, lost.start) is not None:
                     continue
                 self.is_cut = self.is_cut or not is_tail
                 name = os.fspath(segment.path)

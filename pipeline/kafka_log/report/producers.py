@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_codecs import ProducerSnapshotEntry
-from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.disk.producer_snapshots import newest
-from kafka_log.disk.vanished import read_history
+from kafka_log.logs.broker_files import read_newest_producer_snapshot
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.removed_segments import read_history
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import listed_directory
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.versions import absent
@@ -176,7 +177,9 @@ def producer_table(
         runs = read_history(partition.segments, runs_of)
         known: dict[tuple[int, int], ProducerSnapshotEntry] = {}
         for entry in (
-            newest(listed_directory(partition.directory)) or () if partition.segments else ()
+            read_newest_producer_snapshot(listed_directory(partition.directory)) or ()
+            if partition.segments
+            else ()
         ):
             key = entry.producer_id, entry.producer_epoch
             is_wanted = wanted.producers is None or entry.producer_id in wanted.producers

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
+from kafka_log.logs.names import State
+from kafka_log.logs.partitions import Partition, Segment, group_by_state
 from kafka_log.report.counted import warn_of_counted
 from kafka_log.report.header_pass import Piece
 from kafka_log.report.stat_asked import Asked, OnProblem, problems_of_end
@@ -26,6 +27,7 @@ from kafka_log.report.stat_columns import (
     stat_schema,
 )
 from kafka_log.report.stat_sums import Sums, codec_name
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import End
 from kafka_log.tables.arguments import several
 
@@ -68,7 +70,9 @@ class Stat:
     ) -> None:
         self.by = tuple(by)
         self.asked = asked
-        self.places = [_Place(*found, lines=asked.on_problem) for found in by_state(partitions)]
+        self.places = [
+            _Place(*found, lines=asked.on_problem) for found in group_by_state(partitions)
+        ]
         self.topics = list(dict.fromkeys(utf8(place.partition.topic) for place in self.places))
         number = {topic: i for i, topic in enumerate(self.topics)}
         self.topic_numbers = [number[utf8(place.partition.topic)] for place in self.places]

@@ -10,13 +10,23 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.disk.markers import MarkerBodies, Markers
-from kafka_log.disk.transactions import Header, Observed, State, Step, open_before, step, walk
-from kafka_log.disk.vanished import read_history
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.removed_segments import read_history
+from kafka_log.logs.transactions import (
+    MarkerCache,
+    MarkerReader,
+    ObservedTransaction,
+    Step,
+    TransactionalBatch,
+    TransactionState,
+    pair_with_marker_kind,
+    read_open_transactions,
+    track_transactions,
+)
 from kafka_log.report.hanging import Clock, verdict
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.report.transaction_states import Coordinators
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.selection import Selection
 
@@ -70,7 +80,7 @@ TRANSACTIONS = pa.schema(
 )
 
 _ROWS = 1 << 16
-_COLUMNS = (*Header._fields, "is_transactional")
+_COLUMNS = (*TransactionalBatch._fields, "is_transactional")
 
 
 def transaction_table(
@@ -111,7 +121,7 @@ def transaction_table(
             named = state in states or (is_hanging and "hanging" in states)
             if (states and not named) or not _is_wanted(row, wanted):
                 continue
-            if state == State.OPEN.value:
+            if state == TransactionState.OPEN.value:
                 open_rows.append(row)
             else:
                 ended.add(row)
@@ -162,13 +172,13 @@ def _of_partition(
     is_cut: bool,
 ) -> Iterator[tuple[Any, ...]]:
     headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
-    begun = open_before(partition.segments[0]) if partition.segments else {}
+    begun = read_open_transactions(partition.segments[0]) if partition.segments else {}
     place = utf8(partition.topic), partition.partition
     directory = utf8(os.fspath(partition.directory))
     hides: int | None = None
-    for one in walk(_steps(headers), begun):
+    for one in track_transactions(_steps(headers), begun):
         is_hanging, reason = False, None
-        if one.state is State.OPEN:
+        if one.state is TransactionState.OPEN:
             # All of the partition has been read, and the first of the open ones comes first.
             hides = _hidden(partition, headers, one) if hides is None else hides
             said = verdict(one, place, known, clock, is_cut=is_cut or headers.is_cut)
@@ -188,32 +198,32 @@ def _of_partition(
             one.last_timestamp,
             one.records,
             _duration(one, clock),
-            hides if one.state is State.OPEN else None,
+            hides if one.state is TransactionState.OPEN else None,
             reason,
             directory,
         )
 
 
 def _steps(headers: PartitionHeaders) -> Iterator[Step]:
-    known: MarkerBodies = {}
+    known: MarkerCache = {}
     for segment, batches in groupby(headers, key=lambda pair: pair[0]):
-        with Markers(segment, known) as markers:
+        with MarkerReader(segment, known) as markers:
             for _, batch in batches:
                 rows = batch.filter(batch.column("is_transactional"))
-                columns = (rows.column(name).to_pylist() for name in Header._fields)
+                columns = (rows.column(name).to_pylist() for name in TransactionalBatch._fields)
                 for values in zip(*columns, strict=True):
-                    yield step(Header(*values), markers)
+                    yield pair_with_marker_kind(TransactionalBatch(*values), markers)
 
 
-def _hidden(partition: Partition, headers: PartitionHeaders, one: Observed) -> int:
+def _hidden(partition: Partition, headers: PartitionHeaders, one: ObservedTransaction) -> int:
     """How many offsets of a log lie behind the first one of its earliest open transaction."""
     first = partition.segments[0]
-    start = first.base_offset if first.is_named else 0
+    start = first.base_offset if first.has_canonical_name else 0
     return max((headers.end_offset or 0) - max(one.first_offset or 0, start), 0)
 
 
-def _duration(one: Observed, clock: Clock) -> int | None:
-    end = clock.now if one.state is State.OPEN else one.last_timestamp
+def _duration(one: ObservedTransaction, clock: Clock) -> int | None:
+    end = clock.now if one.state is TransactionState.OPEN else one.last_timestamp
     if end is None or one.first_timestamp is None:
         return None
     return end - one.first_timestamp

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import MAX_OFFSET, Segment
-from kafka_log.disk.index_files import first_position
-from kafka_log.disk.producer_snapshots import producers_of
+from kafka_log.logs.broker_files import read_producer_snapshot
+from kafka_log.logs.index_files import find_position_by_index
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader, batch_damage, last_offset_at
 from kafka_log.segment.row_values import bounds_of
 from kafka_log.segment.versions import absent
@@ -73,7 +74,7 @@ def start_before(segment: Segment, offset: int) -> int:
     segment has one."""
     if segment.size <= SMALL or offset <= segment.base_offset:
         return 0
-    return first_position(segment, offset - 1, None)
+    return find_position_by_index(segment, offset - 1, None)
 
 
 def place(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
@@ -115,7 +116,7 @@ def _place(segment: Segment, offset: int, wanted: Selection, seen: list[int]) ->
 def last_before(segments: Sequence[Segment], offset: int, wanted: Selection) -> Placed | None:
     """The last batch that begins before an offset. Raises CodecError for damage on the way, where that is an error."""
     for segment in reversed(segments):
-        if segment.says_offset and segment.base_offset >= offset:
+        if segment.has_offset_in_name and segment.base_offset >= offset:
             continue
         found = None
         for batch in placed(segment, start_before(segment, offset), wanted):
@@ -151,11 +152,11 @@ def around(
     its end. With ``transactions`` from where a producer snapshot says which were open, up to where one says that none of these is."""
     low = 0
     for i, segment in enumerate(segments):
-        if segment.says_offset and _begins(segment) < start:
+        if segment.has_offset_in_name and _begins(segment) < start:
             low = i
     high = len(segments)
     for i in range(len(segments) - 1, low, -1):
-        if segments[i].says_offset and _begins(segments[i]) >= end:
+        if segments[i].has_offset_in_name and _begins(segments[i]) >= end:
             high = i
     if transactions:
         while low and _open_since(segments[low]) is None:
@@ -179,11 +180,11 @@ def _settled(segment: Segment, end: int) -> bool:
 
 def _open_since(segment: Segment) -> list[int] | None:
     """The first offsets of the transactions that are open where a segment begins; None where nothing says it."""
-    if not segment.is_named:
+    if not segment.has_canonical_name:
         return None
     if segment.base_offset == 0:
         return []
-    found = producers_of(segment.path.with_suffix(".snapshot"))
+    found = read_producer_snapshot(segment.path.with_suffix(".snapshot"))
     if found is None:
         return None
     return [e.current_txn_first_offset for e in found if e.current_txn_first_offset >= 0]

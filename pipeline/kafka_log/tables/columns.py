@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from kafka_codecs.columns.records import RECORDS
-from kafka_log.disk.directory import Segment, utf8
+from kafka_log.logs.partitions import Segment
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import codec_label
 from kafka_log.segment.row_values import MORE_OF_RECORD, OF_RECORD, OF_RECORDS
 

@@ -7,16 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kafka_log.disk.directory import MAX_OFFSET, Segment, State
-from kafka_log.disk.log_start import OF_LOG, Log, LogStarts
+from kafka_log.logs.log_start import LOG_STATES, Log, LogStarts
+from kafka_log.logs.names import State
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url
-from kafka_log.segment.ranges import Range, counts_from_end
+from kafka_log.segment.ranges import MAX_OFFSET, Range, counts_from_end
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.selection import Selection, within_offsets
 
 if TYPE_CHECKING:
-    from kafka_log.disk.transactions import Transactions
+    from kafka_log.logs.transactions import Transactions
     from kafka_log.segment.kernels import Engine
 
 
@@ -66,7 +67,7 @@ class PartitionRows:
             for start in (self.start(partition), self._firsts.get(partition)):
                 if start is not None:
                     self._in_log = replace(self._in_log, offsets=_from(start, self._in_log.offsets))
-        return self._in_log if state in OF_LOG else self._rows
+        return self._in_log if state in LOG_STATES else self._rows
 
     def segments(self, partition: Log) -> list[Segment]:
         """Its segments that may have rows which are wanted, by their names. Transactions are looked for only if offsets count from
@@ -74,7 +75,7 @@ class PartitionRows:
         self._count(partition)
         offsets = self._selection.offsets
         start = self.start(partition)
-        if start is not None and all(s.state in OF_LOG for s in partition.segments):
+        if start is not None and all(s.state in LOG_STATES for s in partition.segments):
             offsets = _from(start, offsets)
         return within_offsets(partition.segments, offsets)
 
@@ -97,7 +98,9 @@ class PartitionRows:
         found = self._transactions_of(partition)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
         if self._whole:
-            aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]
+            aborted += [
+                (producer, first, MAX_OFFSET) for producer, first in found.open_first_offsets
+            ]
         stable = None if self._whole else found.last_stable_offset
         return self._selection.rows(stable, Aborted(aborted))
 
@@ -111,7 +114,7 @@ class PartitionRows:
     def _transactions(self, partition: Log) -> Transactions:
         if not self._lists_again:
             return self._transactions_in(partition.segments)
-        from kafka_log.disk.vanished import read_history  # not for other scans
+        from kafka_log.logs.removed_segments import read_history  # not for other scans
 
         def read(segments: Sequence[Segment]) -> Transactions:
             if len(segments) < len(partition.segments):
@@ -122,16 +125,16 @@ class PartitionRows:
         return read_history(partition.segments, read)
 
     def _transactions_in(self, segments: Sequence[Segment]) -> Transactions:
-        from kafka_log.disk.kept_transactions import kept_transactions  # the codecs
-        from kafka_log.disk.transactions import transactions  # not for other scans
+        from kafka_log.logs.transaction_files import read_transactions_from_files  # the codecs
+        from kafka_log.logs.transactions import read_transactions  # not for other scans
 
         segments = _held(segments)
         # Where damage is passed over, no file beside the log knows what of it will be read.
         if self._selection.raises:
-            kept = kept_transactions(segments, self._engine)
+            kept = read_transactions_from_files(segments, self._engine)
             if kept is not None:
                 return kept
-        return transactions(
+        return read_transactions(
             segments,
             self._selection.policy,
             damage_raises=self._selection.raises,

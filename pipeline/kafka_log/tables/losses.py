@@ -111,12 +111,12 @@ def within_split(lost: Lost, part: Split) -> Lost:
     say."""
     after, before = lost.around or (lost.after_offset, lost.before_offset)
     segment = part.segment
-    if after is None and lost.start == part.start == 0 and segment.is_named:
+    if after is None and lost.start == part.start == 0 and segment.has_canonical_name:
         after = segment.base_offset - 1
     if before is None and lost.end >= segment.size:
         before = part.next_offset
     # No checksum covers the offset of a batch: one that the names of segments contradict is none.
-    if after is not None and segment.is_named and after < segment.base_offset - 1:
+    if after is not None and segment.has_canonical_name and after < segment.base_offset - 1:
         after = None
     following = part.next_offset
     if before is not None and following is not None and before > following:

@@ -10,7 +10,7 @@ from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.selection import Selection
 
 if TYPE_CHECKING:
-    from kafka_log.disk.log_start import Log
+    from kafka_log.logs.log_start import Log
     from kafka_log.segment.kernels import Engine
 
 
@@ -27,8 +27,10 @@ def offset_at(
     ``selection`` says what damage is and what becomes of it. Headers are read from where the time index says, and the records of one
     batch. Raises CodecError for damage that is met on the way, where that is an error.
     """
-    from kafka_log.disk.index_files import start_of  # layouts of indexes: not for other scans
-    from kafka_log.disk.vanished import read_options
+    from kafka_log.logs.index_files import (
+        find_start_position,  # layouts of indexes: not for other scans
+    )
+    from kafka_log.logs.removed_segments import read_options
 
     wanted = selection or Selection()
     rows = RowSelection(offsets=(first, None), timestamps=(timestamp, None))
@@ -36,7 +38,7 @@ def offset_at(
         following = partition.segments[i + 1 : i + 2]
         if first is not None and following and following[0].base_offset <= first:
             continue
-        start = start_of(segment, first, timestamp, engine)
+        start = find_start_position(segment, first, timestamp, engine)
         scanner = Scanner(
             segment.path,
             ("offset",),

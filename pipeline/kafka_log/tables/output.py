@@ -13,7 +13,8 @@ import pyarrow as pa
 from codecgen.runtime.arrow.output_buffers import choose, schema_of
 from codecgen.runtime.arrow.view import Columns
 from kafka_codecs.columns.records import RECORDS
-from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.columns import check_columns
 

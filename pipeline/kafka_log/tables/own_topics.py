@@ -11,7 +11,7 @@ from codecgen.runtime.construct import Choice, Layout
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs.columns import PAYLOAD_VIEWS
-from kafka_log.disk.names import CLUSTER_METADATA
+from kafka_log.logs.names import CLUSTER_METADATA
 from kafka_log.tables.json_values import plain
 
 Json = dict[str, Any]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
-from kafka_log.disk.directory import MAX_OFFSET, Segment
-from kafka_log.disk.index_files import first_position
-from kafka_log.disk.log_start import Log
+from kafka_log.logs.index_files import find_position_by_index
+from kafka_log.logs.log_start import Log
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment import tails
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Tail
@@ -19,6 +19,7 @@ from kafka_log.segment.positioned_reads import (
     read_what_there_is,
     size_of,
 )
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.tables.batch_places import (
     NO_EPOCH,
@@ -162,7 +163,7 @@ class Ends:
             before = self._last_batch(segment, None)
             if before is not None:
                 break
-        offset = last.base_offset if last.is_named else 0
+        offset = last.base_offset if last.has_canonical_name else 0
         epoch = NO_EPOCH
         if before is not None:
             if before.last >= MAX_OFFSET:
@@ -184,7 +185,7 @@ class Ends:
     def _last_batch(self, segment: Segment, start: int | None) -> Placed | None:
         """The last whole batch of a segment, from a batch on, or else from where the index ends."""
         if start is None:
-            start = first_position(segment, MAX_OFFSET, None) if segment.size > SMALL else 0
+            start = find_position_by_index(segment, MAX_OFFSET, None) if segment.size > SMALL else 0
         found = self._walk(segment, start)
         return self._walk(segment, 0) if found is None and start else found
 
@@ -198,9 +199,11 @@ class Ends:
         return found
 
     def _stable(self, log: Log, end: int) -> int:
-        from kafka_log.disk.transactions import transactions  # the codecs: not for other isolations
+        from kafka_log.logs.transactions import (
+            read_transactions,  # the codecs: not for other isolations
+        )
 
-        found = transactions(
+        found = read_transactions(
             after_snapshot(log.segments),
             self._wanted.policy,
             damage_raises=self._wanted.raises,

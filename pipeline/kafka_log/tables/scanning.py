@@ -13,18 +13,18 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.batches import BATCHES
 from kafka_codecs.columns.records import RECORDS
-from kafka_log.disk.directory import (
+from kafka_log.logs.discovery import survey, warn_if_all_excluded
+from kafka_log.logs.partitions import (
     Partition,
     Segment,
-    chosen,
-    next_bases,
-    survey,
-    warn_of_all_left_out,
+    describe_skipped,
+    filter_by_topics,
+    pair_with_next_base_offset,
+    select_partitions,
 )
-from kafka_log.disk.files import line_of, of_topics
-from kafka_log.disk.replicas import one_of_each
-from kafka_log.disk.tiers import with_tiers
-from kafka_log.disk.vanished import read_options
+from kafka_log.logs.removed_segments import read_options
+from kafka_log.logs.replicas import select_replicas
+from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
@@ -131,18 +131,20 @@ def scan(
     rows = PartitionRows(wanted, engine, of_view=view is not None, lists_again=True)
     following: dict[Segment, int | None] = {}
     if wanted.policy is Policy.SALVAGE:
-        following = dict(pair for partition in found for pair in next_bases(partition.segments))
+        following = dict(
+            pair for partition in found for pair in pair_with_next_base_offset(partition.segments)
+        )
 
     def open_segment(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         start = 0
         here = within(rows.of(partition, segment.state), segment)
         low = here.offsets[0]
         if seeks and (low is not None or begin is not None):
-            from kafka_log.disk.index_files import (
-                start_of,
+            from kafka_log.logs.index_files import (
+                find_start_position,
             )  # layouts of indexes: not for other scans
 
-            start = start_of(segment, low, begin, engine)
+            start = find_start_position(segment, low, begin, engine)
         return Scanner(
             segment.path,
             names,
@@ -237,12 +239,12 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
     if rest or not found:
         there = survey(rest, wanted.include, unreadable_raises=False)
         found += there.found
-        if beside := of_topics(there.passed_over, wanted.topics):
-            warnings.warn(f"kafka-log: {line_of(beside)}", stacklevel=3)
-        left_out = [s for s in there.left_out if s.topic in (wanted.topics or (s.topic,))]
-    found = chosen(found, wanted.topics, wanted.partitions, left_out)
-    warn_of_all_left_out(found, left_out, stacklevel=3)
-    return with_tiers(one_of_each(found, wanted.replicas))
+        if beside := filter_by_topics(there.skipped_paths, wanted.topics):
+            warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=3)
+        left_out = [s for s in there.excluded_segments if s.topic in (wanted.topics or (s.topic,))]
+    found = select_partitions(found, wanted.topics, wanted.partitions, left_out)
+    warn_if_all_excluded(found, left_out, stacklevel=3)
+    return merge_tiered_segments(select_replicas(found, wanted.replicas))
 
 
 def _scan_view(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 
-from kafka_log.disk.directory import Include, Segment, State
-from kafka_log.disk.names import states_of
-from kafka_log.disk.replicas import Replicas
+from kafka_log.logs.names import Include, State, parse_include
+from kafka_log.logs.partitions import Segment
+from kafka_log.logs.replicas import Replicas
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.ranges import (
     EVERYTHING,
@@ -79,7 +79,7 @@ class Selection:
     ``isolation`` is as consumers have it, and as with them ``read_uncommitted`` when it is None: with ``read_committed`` the
     records of aborted transactions are left out, and all from the last stable offset on. ``control_records`` adds what brokers write
     for themselves: transaction markers and the like; ``deleted_records`` those before the log start offset of their partition, which DeleteRecords has cut off. ``include`` adds segments in these states, which are not live: names, one text with commas between, or ``all`` (see
-    :data:`kafka_log.disk.directory.State`). ``replicas`` says what becomes of a partition that lies in several directories: ``error``,
+    :data:`kafka_log.logs.names.State`). ``replicas`` says what becomes of a partition that lies in several directories: ``error``,
     ``newest`` (that is read whose log goes furthest), ``keep`` (all are). ``policy`` says what damage is, ``on_damage`` what becomes of it: None is ``keep`` under
     ``salvage``, else ``raise`` (see :class:`kafka_log.segment.columnar.Scanner`).
 
@@ -131,9 +131,11 @@ class Selection:
         """
         if not counts_from_end(self.offsets):
             return self
-        from kafka_log.disk.replicas import end_offset  # headers are read: not for other selections
+        from kafka_log.logs.replicas import (
+            read_end_offset,  # headers are read: not for other selections
+        )
 
-        end = end_offset(segments, self.policy)
+        end = read_end_offset(segments, self.policy)
         end = end if stable is None else min(end, stable)
         return self.but(offsets=offsets_before(self.offsets, end))
 
@@ -212,11 +214,11 @@ def within_offsets(
     low, high = offsets
     found = []
     for i, segment in enumerate(segments):
-        if segment.is_named:
+        if segment.has_canonical_name:
             if high is not None and segment.base_offset >= high:
                 continue
             following = segments[i + 1 : i + 2]
-            end = next((other.base_offset for other in following if other.is_named), None)
+            end = next((other.base_offset for other in following if other.has_canonical_name), None)
             if low is not None and end is not None and end <= low:
                 continue
             if only is not None and not any(
@@ -258,7 +260,7 @@ def _headers(name: str, value: Any) -> tuple[Header, ...]:
 
 def _states(name: str, value: Any) -> tuple[State, ...]:
     try:
-        return states_of(value)
+        return parse_include(value)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     except TypeError:

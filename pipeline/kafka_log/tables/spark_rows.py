@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import ValueRefused, Where
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.columnar import Scanner, Unread
 from kafka_log.segment.control import read_control
 from kafka_log.segment.model import Lost, codec_label

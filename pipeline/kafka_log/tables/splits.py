@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.directory import MAX_OFFSET, Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.kernels import ENGINES, Engine, use_kernels
 from kafka_log.segment.model import Lost, OnDamage, Policy
 from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.columns import (
     COLUMNS,

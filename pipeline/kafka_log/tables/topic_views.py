@@ -19,7 +19,7 @@ from codecgen.runtime.arrow.view import PayloadView
 from codecgen.runtime.errors import Where
 from codecgen.runtime.located_bytes import Limits
 from codecgen.runtime.sensitive import REDACTED, Sensitive
-from kafka_log.disk.directory import Partition, Segment
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, are_generated, load_view
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_masks import numbers_of

@@ -19,8 +19,8 @@ from kafka_codecs import (
     REMOTE_LOG_METADATA_BODY,
     REMOTE_LOG_METADATA_RECORD,
 )
-from kafka_log.disk.directory import Segment
-from kafka_log.disk.names import CLUSTER_METADATA
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import Segment
 from kafka_log.tables.own_topics import REMOTE_LOG_METADATA
 
 _FRAMED: Mapping[str, Mapping[Any, Mapping[int, object]]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.directory import utf8
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost
 from kafka_log.segment.positioned_reads import open_segment, read_what_there_is

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kafka_log.disk.directory import Segment
-from kafka_log.disk.header_rows import tuples
-from kafka_log.disk.unfinished import told_apart
+from kafka_log.logs.header_rows import iter_row_tuples
+from kafka_log.logs.incomplete_tails import separate_incomplete_tail
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Lost, Policy
@@ -36,7 +36,7 @@ class BatchRows:
         values = [OF_BATCHES[name] for name in self.columns]
         for part in self._reader.parts():
             if isinstance(part, Block):
-                yield from tuples(part.batch_headers.select(self.columns))
+                yield from iter_row_tuples(part.batch_headers.select(self.columns))
             else:
                 yield tuple([value(part, None) for value in values])
-        self.lost, self.unfinished = told_apart(self._segment, self._reader.end)
+        self.lost, self.unfinished = separate_incomplete_tail(self._segment, self._reader.end)

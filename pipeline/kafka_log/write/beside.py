@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kafka_log.disk.directory import DirectoryError, Partition, Segment, parse_name
-from kafka_log.disk.log_identity import log_of, resolved, segment_of
-from kafka_log.disk.names import LOG_START
+from kafka_log.logs.log_identity import identify_log, identify_segment, resolve_directory
+from kafka_log.logs.names import LOG_START, parse_live_partition_name
+from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.write.log_starts import checkpoint, kept
 from kafka_log.write.manifest import Manifest
 from kafka_log.write.output_files import OutputFile, open_output, sync
@@ -125,7 +125,7 @@ class OutDirectory:
         starts: dict[tuple[str, int], int] = {}
         for name in self._manifest:
             start = (self._manifest.get(name) or {}).get("log_start")
-            place = None if start is None else parse_name(Path(name))
+            place = None if start is None else parse_live_partition_name(Path(name))
             if start is not None and place is not None:
                 starts[place] = start
         return starts
@@ -159,15 +159,15 @@ def made_of(
     """What a partition is made of: which log it is, its segments, where its log starts if that is known, the ``snapshots`` that are
     copied beside it, and how. As values of JSON."""
     said: dict[str, Any] = {
-        "directory": resolved(partition.directory),
-        "log": log_of(partition),
-        "segments": [segment_of(segment) for segment in partition.segments],
+        "directory": resolve_directory(partition.directory),
+        "log": identify_log(partition),
+        "segments": [identify_segment(segment) for segment in partition.segments],
         "options": {name: value for name, value in options.items() if value is not None},
     }
     if log_start is not None:
         said["log_start"] = log_start
     if snapshots:
-        said["snapshots"] = [segment_of(snapshot) for snapshot in snapshots]
+        said["snapshots"] = [identify_segment(snapshot) for snapshot in snapshots]
     found: dict[str, Any] = json.loads(json.dumps(said, default=str, sort_keys=True))
     return found
 
@@ -218,7 +218,7 @@ def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
         path = given.resolve()
         if not path.is_dir():
             path = path.parent
-            if parse_name(path) is None:
+            if parse_live_partition_name(path) is None:
                 continue  # a file by itself: it may lie anywhere
         if place == path or path in place.parents:
             raise OutError(out, f"it is inside of {given}, which is read: choose another directory")

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
-from kafka_log.disk.small_files import small_file
-from kafka_log.disk.snapshots import flaw, snapshots
-from kafka_log.disk.topic_ids import topic_id
+from kafka_log.logs.broker_files import read_small_file, read_topic_id
+from kafka_log.logs.metadata_snapshots import find_snapshot_damage, list_snapshots
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.write.output_files import write_file
 from kafka_log.write.said import Said
@@ -26,7 +25,7 @@ Epochs = Sequence[tuple[int, int]]
 
 def copy_partition_metadata(source: Path, out: Path) -> None:
     """Copy the file that says which topic a partition belongs to, if it is there and can be read. Raises OSError."""
-    if topic_id(source) is not None:
+    if read_topic_id(source) is not None:
         data = (source / PARTITION_METADATA).read_bytes()
         write_file(out / PARTITION_METADATA, data)
 
@@ -38,9 +37,9 @@ def copy_snapshots(source: Path, out: Path) -> list[Said]:
     """Copy the snapshots of the metadata log, older ones too: what its records before its first segment add up to stands there only.
     What the node had voted is left out. Raises OSError."""
     said = []
-    for snapshot in snapshots(source):
+    for snapshot in list_snapshots(source):
         name, size = utf8(snapshot.path.name), snapshot.path.stat().st_size
-        why = flaw(snapshot)
+        why = find_snapshot_damage(snapshot)
         if why is None:
             shutil.copyfile(snapshot.path, out / snapshot.path.name)
             said.append(Said(name, "copied", bytes=size, last_offset=snapshot.end_offset - 1))
@@ -89,7 +88,9 @@ def _epoch_at(epochs: Epochs, offset: int) -> int | None:
 def leader_epochs(path: Path) -> list[tuple[int, int]] | None:
     """What such a file says; None when it is missing, or is not what it should be."""
     try:
-        parsed = LEADER_EPOCH_CHECKPOINT.parse(small_file(path), file=os.fspath(path), strict=False)
+        parsed = LEADER_EPOCH_CHECKPOINT.parse(
+            read_small_file(path), file=os.fspath(path), strict=False
+        )
         found = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
     except (OSError, CodecError):
         return None

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.directory import Segment
-from kafka_log.disk.transactions import transactions
+from kafka_log.logs.partitions import Segment
+from kafka_log.logs.transactions import read_transactions
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.header_columns import UNBOUNDED
@@ -87,8 +87,8 @@ def _positions(segment: Segment, selection: RowSelection) -> Any:
 
 def not_committed(segments: Sequence[Segment]) -> Aborted:
     """The records of transactions that were aborted, or have not ended."""
-    found = transactions(segments, Policy.SALVAGE, damage_raises=False)
-    undecided = [(producer, first, _NEVER) for producer, first in found.begun]
+    found = read_transactions(segments, Policy.SALVAGE, damage_raises=False)
+    undecided = [(producer, first, _NEVER) for producer, first in found.open_first_offsets]
     aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
     return Aborted([*aborted, *undecided])
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_codecs import PARTITION_METADATA
-from kafka_log.disk.directory import DirectoryError, parse_name
-from kafka_log.disk.files import segment_bases
-from kafka_log.disk.topic_ids import topic_id
+from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.listing import list_base_offsets
+from kafka_log.logs.names import parse_live_partition_name
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.segment.versions import has
 from kafka_log.write.beside import whole_file
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
@@ -52,15 +53,15 @@ def new_job(
     overwrite: bool = False,
     passed: Iterable[str] = (),
 ) -> WriteJob:
-    """A job that writes into a log directory. Raises :class:`~kafka_log.disk.directory.DirectoryError` where that is none, OSError."""
+    """A job that writes into a log directory. Raises :class:`~kafka_log.logs.partitions.DirectoryError` where that is none, OSError."""
     path = Path(target).absolute()
     counts: dict[str, int] = {}
     if path.exists():
-        if not path.is_dir() or segment_bases(path):
+        if not path.is_dir() or list_base_offsets(path):
             reason = "a log directory is needed, in which partitions have directories of their own"
             raise DirectoryError(path, reason)
         for child in path.iterdir():
-            name = parse_name(child)
+            name = parse_live_partition_name(child)
             if name is not None and child.is_dir():
                 counts[name[0]] = max(counts.get(name[0], 0), name[1] + 1)
     return WriteJob(str(path), to, overwrite, counts, tuple(passed))
@@ -168,7 +169,7 @@ class _Commit:
     def _there(self, topics: set[str]) -> dict[tuple[str, int], Path]:
         found: dict[tuple[str, int], Path] = {}
         for child in sorted(self._target.iterdir()):
-            name = parse_name(child)
+            name = parse_live_partition_name(child)
             if name is not None and name[0] in topics and child.is_dir():
                 found[name] = child
         return found
@@ -211,7 +212,7 @@ class _Commit:
         """Segments after those that a partition has."""
         if not staged:
             return []
-        name = parse_name(old)
+        name = parse_live_partition_name(old)
         assert name is not None
         if self._job.format.topic_id is not None:
             self._id(name[0])
@@ -264,7 +265,7 @@ class _Commit:
         if topic not in self._ids:
             old = None
             for directory in self._there({topic}).values():
-                old = old or topic_id(directory)
+                old = old or read_topic_id(directory)
             wanted = self._job.format.topic_id
             asked = None if wanted is None else base64.urlsafe_b64decode(f"{wanted}==")
             if old is not None and asked is not None and old != asked:

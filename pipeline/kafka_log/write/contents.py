@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.directory import Segment
-from kafka_log.disk.unfinished import told_apart
+from kafka_log.logs.incomplete_tails import separate_incomplete_tail
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
@@ -86,7 +86,7 @@ def contents(segment: Segment, next_base: int | None = None) -> Contents:
         rows.append(np.array([len(item.records)]))
         count += 1
     headers = joined([*parts, of_rows(single)])
-    lost, unfinished = told_apart(segment, reader.end)
+    lost, unfinished = separate_incomplete_tail(segment, reader.end)
     return Contents(segment, headers, np.concatenate(rows), troubles, lost, unfinished)
 
 
@@ -106,7 +106,7 @@ def _ending_early(batch: Batch) -> tuple[Any, ...]:
 
 def base_of(segment: Segment) -> int | None:
     """The offset in the name of a segment, also of one that is not live; None where the name is another one."""
-    return segment.base_offset if segment.says_offset else None
+    return segment.base_offset if segment.has_offset_in_name else None
 
 
 def placed(found: Contents, next_base: int | None, after: int, keep_damaged: bool) -> Any:

@@ -15,9 +15,10 @@ from codecgen.runtime.errors import CodecError, TrailingError, ValueRefused, Whe
 from kafka_codecs import Compression, TimestampType
 from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
-from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.disk.replicas import LAST_OFFSET
-from kafka_log.disk.unfinished import unfinished_at
+from kafka_log.logs.incomplete_tails import find_incomplete_tail
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.replicas import LAST_OFFSET
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
@@ -173,7 +174,7 @@ def _unfinished(segment: Segment, reader: BlockReader) -> Lost | None:
     """What follows the last batch. Raises CodecError where that is damage."""
     if reader.end is None or reader.end.note is None:
         return None
-    rest = unfinished_at(segment, reader.end.iterated_bytes)
+    rest = find_incomplete_tail(segment, reader.end.iterated_bytes)
     if rest is None:
         where = Where(position=reader.end.iterated_bytes, file=os.fspath(segment.path))
         raise _refused(

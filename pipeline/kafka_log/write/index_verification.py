@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from codecgen.runtime.arrow.structured_dtype import structured
 from codecgen.runtime.errors import Where
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY, TRANSACTION_INDEX
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Lost
 from kafka_log.segment.row_masks import numbers, numbers_of
 from kafka_log.write.verification import WrittenError, read_headers

@@ -15,9 +15,9 @@ import numpy as np
 
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
-from kafka_log.disk.directory import Segment
-from kafka_log.disk.markers import MarkerBodies, Markers
-from kafka_log.disk.producer_snapshots import producers_of
+from kafka_log.logs.broker_files import read_producer_snapshot
+from kafka_log.logs.partitions import Segment
+from kafka_log.logs.transactions import MarkerCache, MarkerReader
 from kafka_log.segment.model import Lost
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import UnreadableError
@@ -130,7 +130,7 @@ def write_indexes(
     """
     rest: dict[Path, Rest] = {}
     producers, at_start = _at_start(segments)
-    known: MarkerBodies = {}
+    known: MarkerCache = {}
     next_offset = segments[0].base_offset if segments else 0
     for i, segment in enumerate(segments):
         name = f"{segment.base_offset:020d}"
@@ -142,7 +142,7 @@ def write_indexes(
         aborted: list[bytes] = []
         rows = BatchRows(segment, _COLUMNS)
         try:
-            markers = Markers(segment, known)
+            markers = MarkerReader(segment, known)
         except UnreadableError as error:
             rest[segment.path] = Rest((Lost(0, segment.size, str(error)),))
             continue
@@ -160,7 +160,7 @@ def write_indexes(
                 if not is_control:
                     producers.add(batch)
                     continue
-                marker = markers.marker(position, size, magic, codec, count)
+                marker = markers.read_marker(position, size, magic, codec, count)
                 if marker is not None:
                     aborted.append(producers.end(batch, marker))
         rule.close()
@@ -203,7 +203,7 @@ def _at_start(segments: Sequence[Segment]) -> tuple[ProducerStates, bytes | None
     """What is known of producers where the log begins, and the snapshot that says it."""
     if segments and segments[0].base_offset > 0:
         path = segments[0].path.with_name(f"{segments[0].base_offset:020d}.snapshot")
-        entries = producers_of(path)
+        entries = read_producer_snapshot(path)
         if entries is not None:
             return ProducerStates(entries), path.read_bytes()
     return ProducerStates(), None

@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.disk.log_start import LogStarts
-from kafka_log.disk.names import CLUSTER_METADATA
-from kafka_log.disk.snapshots import snapshots
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.metadata_snapshots import list_snapshots
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of, refuse_inside
@@ -56,7 +57,7 @@ def run_job(
     leaves: Callable[[Segment], Any] | None = None,
 ) -> pa.Table:
     """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
-    ``options`` and made of the same log, unchanged (:mod:`kafka_log.disk.log_identity`), is kept. ``inputs`` are the paths that are read; ``advance`` is told of
+    ``options`` and made of the same log, unchanged (:mod:`kafka_log.logs.log_identity`), is kept. ``inputs`` are the paths that are read; ``advance`` is told of
     bytes of segments that are done; ``beside`` says which snapshots the work reads too, ``leaves`` what is to be said of each that it leaves out. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
     damage the work does not take, is ``refused``: nothing of it is there, and the others are.
 
@@ -136,7 +137,7 @@ def _snapshots(partition: Partition) -> list[Segment]:
     if partition.topic != CLUSTER_METADATA or partition.error is not None:
         return []
     key = partition.topic, partition.partition
-    there = (snapshot.path for snapshot in snapshots(partition.directory))
+    there = (snapshot.path for snapshot in list_snapshots(partition.directory))
     return [Segment(path, *key, 0, path.stat().st_size, "snapshot", True) for path in there]
 
 
@@ -208,9 +209,9 @@ def reindex(
 
 def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance) -> list[Said]:
     account = Account()
-    named = [s for s in partition.segments if s.is_named]
+    named = [s for s in partition.segments if s.has_canonical_name]
     for segment in partition.segments:
-        if not segment.is_named:
+        if not segment.has_canonical_name:
             reason = "the name does not say the first offset in 20 digits: no index can be made"
             account.said.append(Said(_name(segment), "lost", reason=reason))
     understated: dict[Path, list[UnderstatedBatch]] = {}

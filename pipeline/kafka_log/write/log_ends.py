@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.broker_files import read_checkpoint
-from kafka_log.disk.directory import DirectoryError, discover
-from kafka_log.disk.names import LOG_START
-from kafka_log.disk.producer_snapshots import producers_of
+from kafka_log.logs.broker_files import read_checkpoint, read_producer_snapshot
+from kafka_log.logs.discovery import discover
+from kafka_log.logs.names import LOG_START
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.write.batch_rows import BatchRows
 from kafka_log.write.checkpoints import LEADER_EPOCHS, leader_epochs
 
@@ -28,7 +28,7 @@ class LogEnd:
 def log_end(directory: Path, start: int) -> LogEnd:
     """Where the log of a partition's directory goes on; it does not go on before ``start``.
 
-    Raises :class:`~kafka_log.disk.directory.DirectoryError` for a log that does not end with a whole batch: nothing may come after
+    Raises :class:`~kafka_log.logs.partitions.DirectoryError` for a log that does not end with a whole batch: nothing may come after
     that. Raises OSError.
     """
     (partition,) = discover(directory)
@@ -53,7 +53,7 @@ def log_end(directory: Path, start: int) -> LogEnd:
     elif epoch is None and end == 0:
         epoch = 0  # nothing was ever written
     snapshot = directory / f"{end:020d}.snapshot"
-    producers = snapshot.read_bytes() if producers_of(snapshot) is not None else None
+    producers = snapshot.read_bytes() if read_producer_snapshot(snapshot) is not None else None
     return LogEnd(max(start, end), epoch, producers if end >= start else None)
 
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_codecs import OFFSET_CHECKPOINT
-from kafka_log.disk.directory import Partition, discover
-from kafka_log.disk.log_start import LogStarts
-from kafka_log.disk.replicas import log_end
+from kafka_log.logs.discovery import discover
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.partitions import Partition
+from kafka_log.logs.replicas import read_log_end
 
 
 def log_start(starts: LogStarts, partition: Partition) -> int | None:
@@ -25,7 +26,7 @@ def kept(start: int | None, directory: Path) -> int | None:
     segment without being told, and throws a log away that ends before. Raises OSError."""
     found = discover(directory) if start is not None and any(directory.glob("*.log")) else []
     segments = [segment for partition in found for segment in partition.segments]
-    end = log_end(segments)
+    end = read_log_end(segments)
     if start is None or end is None or not segments[0].base_offset < start <= end.offset:
         return None
     return start

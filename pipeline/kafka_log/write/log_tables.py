@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import DirectoryError
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.segment.versions import NEWEST
 from kafka_log.write.commit import abort, commit, new_job
 from kafka_log.write.log_format import LogFormat

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from kafka_log.disk.directory import DirectoryError
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.write.beside import whole_file
 from kafka_log.write.output_files import sync
 from kafka_log.write.staging import PREFIX, SUFFIX

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from kafka_log.disk.directory import DirectoryError
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.write.output_files import named_errors
 
 if sys.platform == "win32":

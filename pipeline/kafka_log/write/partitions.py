@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.directory import Partition, Segment, next_bases, utf8
-from kafka_log.disk.producer_snapshots import producers_of
-from kafka_log.disk.transactions import transactions
+from kafka_log.logs.broker_files import read_producer_snapshot
+from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
+from kafka_log.logs.transactions import read_transactions
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.row_selection import Aborted
@@ -35,7 +36,7 @@ def write_partition(
     it. Memory holds the batch headers of one segment, and of all batches the offsets and places. Raises OSError."""
     job = _Job(wanted, not_committed(partition.segments) if wanted.flatten else Aborted())
     with LogWriter(out) as log:
-        for segment, next_base in next_bases(partition.segments):
+        for segment, next_base in pair_with_next_base_offset(partition.segments):
             job.segment(log, segment, next_base)
             advance(segment.size)
         job.end(log)
@@ -86,7 +87,7 @@ def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> 
 def open_transactions(segments: Sequence[Segment]) -> list[Said]:
     """What is to be said of transactions that have not ended: from the first of them on, consumers that read committed records get
     nothing."""
-    found = transactions(segments) if segments else None
+    found = read_transactions(segments) if segments else None
     if found is None:
         return []
     return [
@@ -96,7 +97,7 @@ def open_transactions(segments: Sequence[Segment]) -> list[Said]:
             first_offset=first,
             reason=f"the transaction of producer {producer} has not ended: read_committed gives nothing from here on",
         )
-        for producer, first in found.begun
+        for producer, first in found.open_first_offsets
     ]
 
 
@@ -109,7 +110,7 @@ def _file_of(offset: int, segments: Sequence[Segment]) -> str:
 def _copy_first_snapshot(source: Partition, first: Segment, out: Path) -> None:
     """What the broker knew of producers where the log begins: their batches may be gone."""
     name = f"{first.base_offset:020d}.snapshot"
-    if first.base_offset and producers_of(source.directory / name) is not None:
+    if first.base_offset and read_producer_snapshot(source.directory / name) is not None:
         shutil.copyfile(source.directory / name, out / name)
 
 

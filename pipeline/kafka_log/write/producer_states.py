@@ -17,7 +17,7 @@ from kafka_codecs import (
     ControlRecordType,
     ProducerSnapshotEntry,
 )
-from kafka_log.disk.markers import Marker
+from kafka_log.logs.transactions import Marker
 
 
 class ProducerBatch(NamedTuple):

@@ -11,7 +11,7 @@ from codecgen.runtime.editing import edit
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.positioned_reads import read_exactly

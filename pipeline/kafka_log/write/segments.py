@@ -19,7 +19,7 @@ from codecgen.runtime.located_bytes import Source
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import Columns, Entry
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.framing import frame_of

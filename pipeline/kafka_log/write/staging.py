@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.casts import RowRefused
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.versions import has

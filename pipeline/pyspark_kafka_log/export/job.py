@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.log_start import LogStarts
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.parquet import Compression
 from kafka_log.tables.progress import Ends as LogEnds
@@ -140,7 +140,7 @@ def _starts(
     of_logs, ends = LogStarts(), LogEnds(options.selection, options.engine)
     for log in logs:
         at = starts[log.key] = known.get(log.key, EARLIEST)
-        if at == EARLIEST or not log.segments[0].is_named:
+        if at == EARLIEST or not log.segments[0].has_canonical_name:
             continue
         name = f"{log.topic}-{log.partition}"
         first = max(log.segments[0].base_offset, of_logs.of(log) or 0)

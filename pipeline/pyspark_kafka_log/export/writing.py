@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.disk.directory import utf8
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import OnDamage
 from kafka_log.tables.parquet import ROW_GROUP, Compression, GroupedWriter

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Generic, TypeVar, get_args
 
-from kafka_log.disk.names import State
-from kafka_log.disk.replicas import Replicas
+from kafka_log.logs.names import State
+from kafka_log.logs.replicas import Replicas
 from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.selection import ISOLATIONS, Isolation

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from kafka_log import Policy
-from kafka_log.disk.names import State, states_of
+from kafka_log.logs.names import State, parse_include
 from kafka_log.segment.globs import PatternError, compiled
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password
@@ -88,7 +88,7 @@ def name_pattern(name: str, value: str) -> str:
 def states(name: str, value: str) -> tuple[State, ...]:
     """States of segments, with commas between, or all of them."""
     try:
-        return states_of(value)
+        return parse_include(value)
     except ValueError as error:
         raise OptionError(name, str(error)) from None
 

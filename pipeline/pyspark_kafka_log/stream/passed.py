@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from pyspark_kafka_log.logs import Log
 
 Key = tuple[str, int]
@@ -45,5 +45,5 @@ class Passed:
 
 
 def _followed(log: Log) -> list[tuple[Segment, int, int]]:
-    live = [one for one in log.segments if one.state == "live" and one.is_named]
+    live = [one for one in log.segments if one.state == "live" and one.has_canonical_name]
     return [(one, one.base_offset, following.base_offset) for one, following in pairwise(live)]

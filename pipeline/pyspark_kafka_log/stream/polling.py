@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kafka_log.disk.directory import DirectoryError, Segment
-from kafka_log.disk.log_start import LogStarts
-from kafka_log.disk.tiers import copies_first
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.partitions import DirectoryError, Segment
+from kafka_log.logs.tiers import drop_tiered_segments
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.offsets_by_time import offset_at
 from kafka_log.tables.progress import Ends, Key, Position
@@ -217,7 +217,7 @@ class LogStream:
 
     def _found(self) -> list[Log]:
         found = find_logs(self._reading)
-        return copies_first(found) if self._copies_first else found
+        return drop_tiered_segments(found) if self._copies_first else found
 
     def _logs(self, known: Positions) -> dict[Key, Log]:
         """What there is by now of the topics that are read. Raises :class:`OptionError` and DirectoryError for paths that are not there,
@@ -282,7 +282,7 @@ class LogStream:
     def _log_start(self, log: Log) -> int:
         """The first offset that is there: that of the first file, or later, where records were deleted."""
         lowest = log.segments[0]
-        first = lowest.base_offset if lowest.is_named or lowest.state == "remote" else 0
+        first = lowest.base_offset if lowest.has_canonical_name or lowest.state == "remote" else 0
         deleted = not self._reading.selection.deleted_records
         return max(first, (self._starts.of(log) or 0) if deleted else 0)
 

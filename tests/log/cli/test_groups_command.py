@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_log.cli import main
-from kafka_log.disk.directory import utf8
+from kafka_log.segment.arrow_text import utf8
 from tests.paths import SAMPLES
 from tests.support.made_topics import TIME, commit, log
 

@@ -12,10 +12,10 @@ import pytest
 from codecgen.runtime.errors import CodecError
 from kafka_log import LogDirectory, discover, read_table
 from kafka_log.cli import main
-from kafka_log.disk import directory as listing
-from kafka_log.disk.files import Found
-from kafka_log.disk.files import files_of as list_files
-from kafka_log.disk.tiers import with_tiers
+from kafka_log.logs import discovery
+from kafka_log.logs.listing import Listing
+from kafka_log.logs.listing import list_directory as list_files
+from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.regular_files import open_regular
 from tests.paths import SAMPLES
@@ -47,13 +47,13 @@ def after_listing(monkeypatch: pytest.MonkeyPatch) -> dict[Path, Change]:
     """Change directories right after they were listed, once."""
     changes: dict[Path, Change] = {}
 
-    def list_and_change(directory: Path) -> Found:
+    def list_and_change(directory: Path) -> Listing:
         found = list_files(directory)
         if (change := changes.pop(directory, None)) is not None:
             change(directory)
         return found
 
-    monkeypatch.setattr(listing, "files_of", list_and_change)
+    monkeypatch.setattr(discovery, "list_directory", list_and_change)
     return changes
 
 
@@ -62,14 +62,14 @@ def retention(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
     """Rename these files as a broker does before it deletes them, right after their directory was listed."""
     doomed: list[Path] = []
 
-    def list_and_rename(directory: Path) -> Found:
+    def list_and_rename(directory: Path) -> Listing:
         found = list_files(directory)
         for path in [path for path in doomed if path.parent == directory]:
             path.rename(path.with_name(path.name + ".deleted"))
             doomed.remove(path)
         return found
 
-    monkeypatch.setattr(listing, "files_of", list_and_rename)
+    monkeypatch.setattr(discovery, "list_directory", list_and_rename)
     yield doomed
     assert doomed == []
 
@@ -268,7 +268,7 @@ def test_local_segments_of_a_tiered_log_may_be_in_the_tier(tmp_path: Path) -> No
     tier.mkdir(parents=True)
     first = root / "local" / PLAIN / f"{FIRST}.log"
     shutil.copyfile(first, tier / f"{FIRST}-{'A' * 22}.log")
-    found = with_tiers(discover([root / "local", root / "tier"], "remote"))
+    found = merge_tiered_segments(discover([root / "local", root / "tier"], "remote"))
     remove(FIRST)(root / "local" / PLAIN)
     with pytest.raises(CodecError, match="No such file"):
         read_table(found, ["offset"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kafka_log import LogDirectory, SegmentReader
-from kafka_log.disk.index_files import OFFSETS
+from kafka_log.logs.index_files import OFFSET_ENTRY_DTYPE
 from kafka_log.report.check.cuts import find_cuts
 from kafka_log.segment.header_arrays import Headers
 from tests.paths import SAMPLES
@@ -68,7 +68,7 @@ def test_an_index_entry_beside_gaps_of_compaction(tmp_path: Path, more: int) -> 
     data = pieces(path)
     path.write_bytes(b"".join(data[i] for i in (0, 2, 3, 5, 6)))
     batches = list(SegmentReader(path))
-    index = np.array([(b.last_offset, b.position) for b in batches[1:]], OFFSETS)
+    index = np.array([(b.last_offset, b.position) for b in batches[1:]], OFFSET_ENTRY_DTYPE)
     index.tofile(path.with_suffix(".index"))
     assert {row["severity"] for row in LogDirectory(directory).check().to_pylist()} == {"note"}
     for i in range(len(index)):
@@ -139,7 +139,7 @@ def _without(directory: Path, batch: int) -> Path:
 def _write_index(path: Path) -> Any:
     """Write the offset index that a cleaner makes. Return its entries."""
     batches = list(SegmentReader(path))
-    index = np.array([(b.last_offset, b.position) for b in batches[1:]], OFFSETS)
+    index = np.array([(b.last_offset, b.position) for b in batches[1:]], OFFSET_ENTRY_DTYPE)
     index.tofile(path.with_suffix(".index"))
     assert {row["severity"] for row in LogDirectory(path.parent).check().to_pylist()} == {"note"}
     return index

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_log import LogDirectory
 from kafka_log.cli import main
-from kafka_log.disk.names import stops_brokers
+from kafka_log.logs.names import prevents_broker_start
 from tests.paths import SAMPLES
 from tests.support.check_directories import REFUSES, REMOTE, STARTS
 
@@ -31,7 +31,7 @@ def found(directory: Path) -> list[tuple[str, str, str]]:
 @pytest.mark.share(4)
 @pytest.mark.parametrize("name", [*STARTS, *REFUSES])
 def test_the_rule_is_the_brokers(name: str, broker: Path) -> None:
-    assert stops_brokers(name) is (name in REFUSES)
+    assert prevents_broker_start(name) is (name in REFUSES)
     assert found(broker) == []
     (broker / name).mkdir()
     errors = [file for severity, code, file in found(broker) if code == "unknown_directory"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log import LogDirectory
-from kafka_log.disk.names import CLEAN_SHUTDOWN, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
+from kafka_log.logs.names import CLEAN_SHUTDOWN, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
 from tests.paths import SAMPLES
 from tests.support.check_plants import PLAIN, replaced
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory
-from kafka_log.disk.names import HIGH_WATERMARK, RECOVERY_POINT
+from kafka_log.logs.names import HIGH_WATERMARK, RECOVERY_POINT
 from kafka_log.report import check
 from kafka_log.report.check.walk import Walked
 from kafka_log.report.check.walk import walk as read_segment

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from kafka_codecs import CONSUMER_OFFSETS_KEY, OFFSET_COMMIT_KEY, SHARE_GROUP_STATE_KEY
 from kafka_log import encode
 from kafka_log.cli import main
-from kafka_log.disk.coordinators import java_hash, partition_of
-from kafka_log.disk.directory import NotThere
 from kafka_log.log_directory import LogDirectory
+from kafka_log.logs.coordinators import coordinator_partition, java_hash
+from kafka_log.logs.partitions import NotFoundError
 from tests.paths import SAMPLES
 from tests.support.made_topics import log
 
@@ -55,21 +55,21 @@ def test_the_partition_is_the_remainder_of_the_absolute_hash(text: str, partitio
     expected = min(total, (1 << 32) - total)
     assert abs(java_hash(text)) == expected
     if expected < 1 << 31:
-        assert partition_of(text, partitions) == expected % partitions
+        assert coordinator_partition(text, partitions) == expected % partitions
 
 
 def test_the_smallest_hash_has_no_absolute_value() -> None:
     """Kafka takes 0, where 2^31 would give another partition."""
-    assert partition_of("polygenelubricants", 50) == 0
+    assert coordinator_partition("polygenelubricants", 50) == 0
     assert (1 << 31) % 50 != 0
 
 
 def test_what_cannot_be_asked_for() -> None:
-    with pytest.raises(NotThere, match="no text in UTF-8"):
-        partition_of("\udcff")
-    with pytest.raises(NotThere, match="at least one"):
-        partition_of("g", 0)
-    with pytest.raises(NotThere, match="cannot have"):
+    with pytest.raises(NotFoundError, match="no text in UTF-8"):
+        coordinator_partition("\udcff")
+    with pytest.raises(NotFoundError, match="at least one"):
+        coordinator_partition("g", 0)
+    with pytest.raises(NotFoundError, match="cannot have"):
         LogDirectory([]).coordinator("g", partitions=1 << 31)
 
 
@@ -128,7 +128,7 @@ def test_directories_of_several_brokers(tmp_path: Path) -> None:
 
 def test_a_partition_that_a_topic_of_this_size_does_not_have(tmp_path: Path) -> None:
     log(tmp_path, "__consumer_offsets-50")
-    with pytest.raises(NotThere, match=r"__consumer_offsets-50 is there: .* more than 50"):
+    with pytest.raises(NotFoundError, match=r"__consumer_offsets-50 is there: .* more than 50"):
         LogDirectory(tmp_path).coordinator("g")
     LogDirectory(tmp_path).coordinator("g", partitions=51)
 

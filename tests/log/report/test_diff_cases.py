@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT, Compression
 from kafka_log import LogDirectory
 from kafka_log.cli import main
-from kafka_log.disk.directory import NotThere
+from kafka_log.logs.partitions import NotFoundError
 from kafka_log.report.diff.epochs import Common, last_common
 from tests.paths import SAMPLES
 from tests.support.replicas import Entry, Log, Made, count, rebatched, write
@@ -66,7 +66,7 @@ def test_two_brokers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(line)["verdict"] == "only_in"
     assert main(["diff", *paths, "--topic", "same", "--output", "csv"]) == 0
     assert capsys.readouterr().out.startswith("topic,partition,verdict,findings,")
-    with pytest.raises(NotThere):
+    with pytest.raises(NotFoundError):
         LogDirectory(tmp_path / "a", topics="none").diff(tmp_path / "b")
     assert main(["diff", str(tmp_path / "a"), str(tmp_path / "nowhere")]) == 2
 

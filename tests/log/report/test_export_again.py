@@ -16,7 +16,7 @@ import pytest
 from kafka_log import LogDirectory, discover, write_log
 from kafka_log.cli import main
 from kafka_log.cli.ranges import Times
-from kafka_log.disk.log_identity import log_of, segment_of
+from kafka_log.logs.log_identity import identify_log, identify_segment
 from kafka_log.report.export import MANIFEST, ExportError, export
 from kafka_log.report.unfinished_exports import NOTES
 from kafka_log.write.manifest import Manifest
@@ -136,9 +136,9 @@ def test_a_topic_that_was_made_anew_is_another_log(tmp_path: Path) -> None:
     metadata = a / "t-0" / "partition.metadata"
     metadata.write_text(METADATA)
     (partition,) = discover(a)
-    before = log_of(partition)
+    before = identify_log(partition)
     metadata.write_text("version: 0\ntopic_id: 0CrBeaM8T1Kn5gPKLQYXUg")
-    after = log_of(partition)
+    after = identify_log(partition)
     assert before != after and before | {"topic_id": ""} == after | {"topic_id": ""}
     assert before.keys() == {"cluster", "node", "disk", "topic_id"}
 
@@ -146,7 +146,7 @@ def test_a_topic_that_was_made_anew_is_another_log(tmp_path: Path) -> None:
 def test_ids_that_cannot_be_read_are_none(tmp_path: Path) -> None:
     a = made(tmp_path / "a", "one", "version=7\ncluster.id")
     (partition,) = discover(a)
-    assert log_of(partition) == {"path": str((a / "t-0").resolve())}
+    assert identify_log(partition) == {"path": str((a / "t-0").resolve())}
 
 
 @pytest.mark.parametrize("where", [0.0, 0.5, 1.0])
@@ -154,14 +154,14 @@ def test_bytes_of_a_segment_tell(tmp_path: Path, where: float) -> None:
     a = made(tmp_path / "a", "one" * 1000)
     (partition,) = discover(a)
     (segment,) = partition.segments
-    before = segment_of(segment)
+    before = identify_segment(segment)
     data = bytearray(segment.path.read_bytes())
     data[int((len(data) - 1) * where)] ^= 1
     segment.path.write_bytes(data)
-    after = segment_of(segment)
+    after = identify_segment(segment)
     assert before[:2] == after[:2] and before != after
     segment.path.unlink()
-    assert segment_of(segment) == [*before[:2], None]
+    assert identify_segment(segment) == [*before[:2], None]
 
 
 @pytest.mark.parametrize("verb", ["salvage", "cut", "reindex", "convert"])

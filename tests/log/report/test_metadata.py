@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from kafka_log import SegmentReader
-from kafka_log.disk.snapshots import snapshots
 from kafka_log.log_directory import LogDirectory
+from kafka_log.logs.metadata_snapshots import list_snapshots
 from kafka_log.report.metadata import KINDS
 from kafka_log.tables.own_topics import own_topic
 from tests.paths import SAMPLES
 from tests.support.made_topics import log, metadata, uuid
 
 SAMPLE = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
-NEWEST = snapshots(SAMPLE)[0]
+NEWEST = list_snapshots(SAMPLE)[0]
 
 
 @pytest.fixture

@@ -12,15 +12,15 @@ import pytest
 from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader
 from kafka_log.cli import main
-from kafka_log.disk.directory import DirectoryError
-from kafka_log.disk.snapshots import snapshots
 from kafka_log.log_directory import LogDirectory
+from kafka_log.logs.metadata_snapshots import list_snapshots
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.report.metadata import KINDS
 from tests.paths import SAMPLES
 from tests.support.made_topics import entry, log, metadata, uuid
 
 SAMPLE = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
-NEWEST, OLDEST = snapshots(SAMPLE)
+NEWEST, OLDEST = list_snapshots(SAMPLE)
 END = 167
 SEGMENT = f"{0:020}.log"
 

@@ -12,14 +12,14 @@ import pytest
 from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader, read_table
 from kafka_log.cli import main
-from kafka_log.disk.directory import DirectoryError, NotThere
-from kafka_log.disk.snapshots import flaw, snapshots
 from kafka_log.log_directory import LogDirectory
+from kafka_log.logs.metadata_snapshots import find_snapshot_damage, list_snapshots
+from kafka_log.logs.partitions import DirectoryError, NotFoundError
 from tests.paths import SAMPLES
 from tests.support.made_topics import entry, log, metadata, uuid
 
 SAMPLE = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
-NEWEST, OLDEST = snapshots(SAMPLE)
+NEWEST, OLDEST = list_snapshots(SAMPLE)
 
 
 def topic(offset: int) -> bytes:
@@ -58,21 +58,21 @@ def test_a_log_that_is_all_in_a_snapshot(sample: Path) -> None:
     (sample / f"{0:020}.log").unlink()
     log(sample.parent, sample.name, base=NEWEST.end_offset)
     assert names(sample) == names(NEWEST.path)
-    with pytest.raises(NotThere, match="the log ends at 59"):
+    with pytest.raises(NotFoundError, match="the log ends at 59"):
         names(sample, 60)
 
 
 def test_a_snapshot_that_was_not_written_to_its_end(sample: Path) -> None:
     expected = LogDirectory(sample).metadata("partitions")
-    assert flaw(NEWEST) is None
-    assert flaw(OLDEST) is None
+    assert find_snapshot_damage(NEWEST) is None
+    assert find_snapshot_damage(OLDEST) is None
     whole = (sample / NEWEST.path.name).read_bytes()
     for size in (0, 40, len(whole) // 2, len(whole) - 1):
         (sample / NEWEST.path.name).write_bytes(whole[:size])
-        assert flaw(snapshots(sample)[0]) is not None
+        assert find_snapshot_damage(list_snapshots(sample)[0]) is not None
         assert LogDirectory(sample).metadata("partitions") == expected
     (sample / NEWEST.path.name).write_bytes(b"\xff" * 200)
-    assert flaw(snapshots(sample)[0]) is not None
+    assert find_snapshot_damage(list_snapshots(sample)[0]) is not None
     with pytest.raises(DirectoryError, match="not there"):
         names(sample / NEWEST.path.name)
 
@@ -118,7 +118,7 @@ def test_bytes_that_are_no_batch(tmp_path: Path) -> None:
 def test_a_tail_that_is_cut_off_is_not_there(tmp_path: Path) -> None:
     path = log(tmp_path, "__cluster_metadata-0", topic(0), topic(1)[:-1])
     assert names(path) == ["t0"]
-    with pytest.raises(NotThere, match="there is no offset 1: the log ends at 0"):
+    with pytest.raises(NotFoundError, match="there is no offset 1: the log ends at 0"):
         names(path, 1)
 
 

@@ -18,7 +18,7 @@ from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
 from kafka_log import LogDirectory, read_table
 from kafka_log.cli import main
-from kafka_log.disk.directory import discover
+from kafka_log.logs.discovery import discover
 from kafka_log.segment.kernels import Engine
 from kafka_log.tables.own_topics import VIEWS, own_topic
 from kafka_log.tables.splits import Scan, Split, read_split

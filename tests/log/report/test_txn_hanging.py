@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_codecs import TransactionStatus
 from kafka_log import LogDirectory
-from kafka_log.disk.transactions import Observed, State
+from kafka_log.logs.transactions import ObservedTransaction, TransactionState
 from kafka_log.report.hanging import Clock, verdict
 from kafka_log.report.transaction_states import Coordinators, IdState, home_of, is_whole
 from tests.shares import examples
@@ -47,7 +47,7 @@ def test_as_kafkas_own_tool_finds_them(
     number = None if status is None else int(status)
     state = IdState("tx", 0, producer, number, MINUTE, TIME, frozenset(places))
     known = Coordinators({"tx": state}, {7: "tx"} if is_known else {}, True, True)
-    one = Observed(State.OPEN, 7, 0, 5, 9, TIME, TIME, 5)
+    one = ObservedTransaction(TransactionState.OPEN, 7, 0, 5, 9, TIME, TIME, 5)
     said = verdict(one, PLACE, known, Clock(TIME + age, False, MINUTE), is_cut=False)
     # find-hanging: candidates are old; it looks the id up by the producer, and describes it.
     is_candidate = age > MINUTE

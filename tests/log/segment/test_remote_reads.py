@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import TRANSACTION_INDEX
 from kafka_log import LogDirectory, discover, read_table, scan, scan_batches, write_segment
-from kafka_log.disk import kept_transactions
-from kafka_log.disk.directory import Partition
-from kafka_log.disk.transactions import Transactions, transactions
+from kafka_log.logs import transaction_files
+from kafka_log.logs.partitions import Partition
+from kafka_log.logs.transactions import Transactions, read_transactions
 from kafka_log.segment import held_files, remote_files
 from kafka_log.segment.held_files import HeldBlocks, HeldPath
 from kafka_log.segment.positioned_reads import UnreadableError
@@ -91,10 +91,10 @@ def test_all_of_it_is_read_once_in_blocks(store: type[Counted], large: Path) -> 
 
 
 def test_where_a_log_ends_is_at_its_end(store: type[Counted]) -> None:
-    from kafka_log.disk.replicas import LogEnd, log_end
+    from kafka_log.logs.replicas import LogEnd, read_log_end
 
     [partition] = discover("counted://b")
-    assert log_end(partition.segments) == LogEnd(-1, RECORDS)
+    assert read_log_end(partition.segments) == LogEnd(-1, RECORDS)
     assert store.bytes_read(".log") <= 4 * FIRST
 
 
@@ -187,7 +187,7 @@ def test_transactions_take_a_request_for_each_segment_and_partition(seeds: list[
         there, here = discover("counted://b"), discover(directory)
         store.no_requests()
         found = [committed_of(partition) for partition in there]
-        assert found == [transactions(partition.segments) for partition in here]
+        assert found == [read_transactions(partition.segments) for partition in here]
         segments = sum(len(partition.segments) for partition in there)
         assert len(store.read) <= segments + len(there)
         assert len(store.read) == len(set(store.read))
@@ -198,13 +198,15 @@ def test_transactions_take_a_request_for_each_segment_and_partition(seeds: list[
 def test_transactions_of_larger_segments_are_what_is_kept(seed: int, walked: int) -> None:
     """Of each its transaction index, and a producer snapshot or the headers; and where the log ends, and some batches."""
     with TemporaryDirectory() as directory, counted() as store, pytest.MonkeyPatch.context() as p:
-        p.setattr(kept_transactions, "WALKED", walked)
+        p.setattr(transaction_files, "MAX_SCANNED_BYTES", walked)
         grown(Path(directory, "t-0"), seed)
         put(Path(directory), "counted://b")
         [there], [here] = discover("counted://b"), discover(directory)
         store.no_requests()
-        assert committed_of(there) == transactions(here.segments)
-        assert len(store.read) <= 3 * len(there.segments) + 2 + kept_transactions.LOOK_UP
+        assert committed_of(there) == read_transactions(here.segments)
+        assert (
+            len(store.read) <= 3 * len(there.segments) + 2 + transaction_files.REQUESTS_PER_LOOKUP
+        )
 
 
 @examples(10)
@@ -213,7 +215,7 @@ def test_transaction_indexes_take_a_request_for_each_segment(seed: int) -> None:
     """Segments are larger than what is walked. The partition takes one for the newest snapshot, and a few for the log's end and for what
     bears out that the files are about it."""
     with TemporaryDirectory() as directory, counted() as store, pytest.MonkeyPatch.context() as p:
-        p.setattr(kept_transactions, "WALKED", -1)
+        p.setattr(transaction_files, "MAX_SCANNED_BYTES", -1)
         growing = Growing(Path(directory, "t-0"), random.Random(seed))
         for _ in range(12):
             while not growing.files[-1].aborted:
@@ -222,13 +224,13 @@ def test_transaction_indexes_take_a_request_for_each_segment(seed: int) -> None:
         put(Path(directory), "counted://b")
         [there], [here] = discover("counted://b"), discover(directory)
         store.no_requests()
-        assert committed_of(there) == transactions(here.segments)
-        assert len(store.read) <= len(there.segments) + 1 + kept_transactions.LOOK_UP
+        assert committed_of(there) == read_transactions(here.segments)
+        assert len(store.read) <= len(there.segments) + 1 + transaction_files.REQUESTS_PER_LOOKUP
         kinds = Counter(name.rpartition(".")[2] for name, *_ in store.read)
         assert kinds["txnindex"] == len(there.segments) - 1
 
 
-@pytest.mark.parametrize("walked", [kept_transactions.WALKED, -1])
+@pytest.mark.parametrize("walked", [transaction_files.MAX_SCANNED_BYTES, -1])
 def test_an_index_that_lies_is_not_believed(tmp_path: Path, walked: int) -> None:
     """That of small segments is not read; what that of larger ones says is looked for in their batches."""
     growing = Growing(tmp_path / "t-0", random.Random(1))
@@ -237,17 +239,19 @@ def test_an_index_that_lies_is_not_believed(tmp_path: Path, walked: int) -> None
     growing.roll()
     growing.append()
     [here] = discover(tmp_path)
-    assert kept_transactions.kept_transactions(here.segments) == transactions(here.segments)
+    assert transaction_files.read_transactions_from_files(here.segments) == read_transactions(
+        here.segments
+    )
     [path] = here.directory.glob("*.txnindex")
     entries = TRANSACTION_INDEX.parse(path.read_bytes()).entries
     entries[-1].producer_id += 100
     path.write_bytes(TRANSACTION_INDEX.build({"entries": entries}))
     with counted() as store, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_transactions, "WALKED", walked)
+        patch.setattr(transaction_files, "MAX_SCANNED_BYTES", walked)
         put(tmp_path, "counted://b")
         [there] = discover("counted://b")
         store.no_requests()
-        assert committed_of(there) == transactions(here.segments)
+        assert committed_of(there) == read_transactions(here.segments)
         assert any(name.endswith(".txnindex") for name, *_ in store.read) is (walked < 0)
 
 
@@ -262,8 +266,8 @@ def test_a_transaction_that_began_before_a_log_without_its_first_snapshot(tmp_pa
         growing.delete()
         (growing.directory / f"{growing.start:020}.snapshot").unlink()
         [here] = discover(growing.directory)
-        kept = kept_transactions.kept_transactions(here.segments)
-        if kept is not None and kept != transactions(here.segments):
+        kept = transaction_files.read_transactions_from_files(here.segments)
+        if kept is not None and kept != read_transactions(here.segments):
             break
     else:
         pytest.fail("no such log")

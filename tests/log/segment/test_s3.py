@@ -17,8 +17,8 @@ pytest.importorskip("moto")
 
 from kafka_log import LogDirectory, discover, read_table, scan_batches
 from kafka_log.cli import main
-from kafka_log.disk.kept_transactions import LOOK_UP, WALKED
-from kafka_log.disk.transactions import transactions
+from kafka_log.logs.transaction_files import MAX_SCANNED_BYTES, REQUESTS_PER_LOOKUP
+from kafka_log.logs.transactions import read_transactions
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.tables.committed import Known, PartitionRows
@@ -132,7 +132,7 @@ def test_a_read_of_committed_records_asks_once_for_each_segment(tmp_path: Path) 
         ):
             growing.append()
     [here] = discover(tmp_path)
-    large = [segment.size > WALKED for segment in here.segments]
+    large = [segment.size > MAX_SCANNED_BYTES for segment in here.segments]
     assert large[0] and large[2] and not large[-1]
     log = tmp_path / "requests"
     with s3.served(log) as options:
@@ -142,7 +142,7 @@ def test_a_read_of_committed_records_asks_once_for_each_segment(tmp_path: Path) 
         known: Known = {}
         PartitionRows(Selection(isolation="read_committed"), known=known).of(there)
         read = s3.reads(log)
-    assert list(known.values()) == [transactions(here.segments)]
-    assert len(read) <= len(sizes) + 1 + LOOK_UP
+    assert list(known.values()) == [read_transactions(here.segments)]
+    assert len(read) <= len(sizes) + 1 + REQUESTS_PER_LOOKUP
     kinds = Counter(path.rpartition(".")[2] for path in read)
     assert kinds["txnindex"] == 3 and read.count(f"/grown/t-0/{here.segments[-1].path.name}") == 1

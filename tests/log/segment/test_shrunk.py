@@ -11,8 +11,8 @@ import pytest
 
 from kafka_log import LogDirectory, Lost, Partition, discover, scan, scan_batches
 from kafka_log.cli import common, main
-from kafka_log.disk import directory
 from kafka_log.log_directory import opened
+from kafka_log.logs import discovery
 from kafka_log.segment.positioned_reads import UnreadableError
 from tests.support.batches import batch
 
@@ -159,7 +159,7 @@ def test_verbs_say_it(
     sizes: list[int] = []
 
     def found(*args: Any, **options: Any) -> Any:
-        there = directory.survey(*args, **options)
+        there = discovery.survey(*args, **options)
         if not sizes:
             sizes.extend(shrink(log, 1)[1:])
         return there

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader, discover, read_table, scan, scan_batches
 from kafka_log.cli import main
-from kafka_log.disk.transactions import transactions
+from kafka_log.logs.transactions import read_transactions
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.resynchronisation import WORK_PER_BYTE
 from kafka_log.tables.splits import record_batches
@@ -176,7 +176,7 @@ def test_the_same_in_a_rolled_segment_is_damage(alone: Path, engine: Any, tail: 
     with pytest.raises(CodecError):
         list(parts)
     with pytest.raises(CodecError, match=rolled.path.name):
-        transactions([rolled, active])
+        read_transactions([rolled, active])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -190,7 +190,7 @@ def test_half_a_batch_with_whole_ones_after_it_is_damage(alone: Path, engine: st
     assert error.where.position == ENDS[2]
     assert f"one begins at byte {ENDS[3]}" in str(error)
     with pytest.raises(CodecError, match=f"one begins at byte {ENDS[3]}"):
-        transactions(discover(alone)[0].segments)
+        read_transactions(discover(alone)[0].segments)
     assert offsets(alone, "salvage", engine) == expected(len(WHOLE))
     assert offsets(alone, "salvage", engine, on_damage="drop") == [0, 1, 2, 5, 16, 20, 21, 22]
     told = read_table(alone, ["offset", "crc_ok", "damage"], "salvage", engine=engine)  # type: ignore[arg-type]
@@ -231,7 +231,7 @@ def test_strict_refuses_what_was_not_written(alone: Path, engine: str, tail: byt
 def test_headers_and_transactions_end_there_too(alone: Path, tail: bytes, policy: str) -> None:
     alone.write_bytes(WHOLE + tail)
     assert scan_batches(alone.parent, policy=policy).read_all().num_rows == len(PARTS)
-    assert transactions(discover(alone)[0].segments).aborted == ()
+    assert read_transactions(discover(alone)[0].segments).aborted == ()
     assert offsets(alone, policy, isolation="read_committed") == expected(len(WHOLE))
 
 

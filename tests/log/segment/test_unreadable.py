@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader, discover, read_table, scan, scan_batches
 from kafka_log.cli import main
-from kafka_log.disk.transactions import transactions
+from kafka_log.logs.transactions import read_transactions
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.positioned_reads import SECTOR, UnreadableError, read_what_there_is
 from kafka_log.segment.reader import damage
@@ -134,8 +134,8 @@ def test_a_header_that_cannot_be_read(log: Path, engine: Any) -> None:
         assert set(found[0].to_pylist()) >= {ENDS[i] for i in untouched(ranges)}
         segments = discover(log)[0].segments
         with pytest.raises(UnreadableError, match=str(path)):
-            transactions(segments)
-        assert transactions(segments, damage_raises=False).aborted == ()
+            read_transactions(segments)
+        assert read_transactions(segments, damage_raises=False).aborted == ()
 
 
 def test_a_disk_that_gives_nothing(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

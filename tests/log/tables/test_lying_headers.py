@@ -17,7 +17,7 @@ from kafka_codecs import RECORD_BATCH
 from kafka_codecs.arrow import records_numpy
 from kafka_log import discover, read_table, scan_batches
 from kafka_log.cli import main
-from kafka_log.disk.replicas import end_offset
+from kafka_log.logs.replicas import read_end_offset
 from kafka_log.segment import skipping
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_selection import RowSelection
@@ -193,7 +193,7 @@ def test_places_of_offsets_between_batches(tmp_path: Path, bases: tuple[int, ...
     (partition,) = discover(path.parent)
     (segment,) = partition.segments
     scan = Scan(columns=("offset",))
-    assert end_offset(partition.segments) == bases[-1] + 3
+    assert read_end_offset(partition.segments) == bases[-1] + 3
     for policy in ("kafka", "salvage"):
         wanted = Selection(policy=policy)
         for cut in range(bases[-1] + 4):

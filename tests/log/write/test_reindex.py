@@ -11,7 +11,7 @@ from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, RECORD_BATCH, TIME_INDEX_ENTRY
 from kafka_log import LogDirectory, discover
 from kafka_log.cli import main
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.write.indexes import EntryRule
 from tests.paths import SAMPLES
 from tests.support.batches import batch

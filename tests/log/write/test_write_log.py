@@ -11,7 +11,7 @@ import pytest
 
 import kafka_log
 from kafka_log import FormatError, LogDirectory, SinkError
-from kafka_log.disk.topic_ids import topic_id
+from kafka_log.logs.broker_files import read_topic_id
 from kafka_log.write.checkpoints import LEADER_EPOCHS, leader_epochs
 from tests.paths import SAMPLES
 from tests.support.murmur2 import plain
@@ -92,7 +92,7 @@ def test_files_are_as_a_broker_has_them(tmp_path: Path) -> None:
         tmp_path, records(90), topic="t", partitions=2, segment_bytes=900, batch_bytes=300
     )
     found = files(tmp_path)
-    ids = {topic_id(tmp_path / f"t-{i}") for i in range(2)}
+    ids = {read_topic_id(tmp_path / f"t-{i}") for i in range(2)}
     assert len(ids) == 1
     assert ids != {None}
     for i in range(2):
@@ -111,7 +111,7 @@ def test_files_are_as_a_broker_has_them(tmp_path: Path) -> None:
             assert before[name] == data, name
     kafka_log.write_log(tmp_path, records(10), topic="t")
     assert {name: data for name, data in files(tmp_path).items() if name in before} == before
-    assert {topic_id(tmp_path / f"t-{i}") for i in range(2)} == ids
+    assert {read_topic_id(tmp_path / f"t-{i}") for i in range(2)} == ids
 
 
 def test_a_log_of_a_broker_goes_on(tmp_path: Path) -> None:

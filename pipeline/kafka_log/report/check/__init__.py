@@ -17,9 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.disk.broker_files import BrokerFiles, read_broker_files
-from kafka_log.disk.directory import Partition, Segment, State, by_state, next_bases
-from kafka_log.disk.files import segment_bases
+from kafka_log.logs.broker_files import BrokerFiles, read_broker_files
+from kafka_log.logs.listing import list_base_offsets
+from kafka_log.logs.names import State
+from kafka_log.logs.partitions import Partition, Segment, group_by_state, pair_with_next_base_offset
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
 from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints
@@ -130,7 +131,7 @@ def findings(
     brokers = {path: (read_broker_files(path), clusters(path)) for path in {*parents.values()}}
     reading = Reading(deep, engine, advance, judged, wanted.timestamps != EVERYTHING)
     parts = [part for partition in partitions for part in _parts(partition)]
-    following = dict(pair for part in parts for pair in next_bases(part.segments))
+    following = dict(pair for part in parts for pair in pair_with_next_base_offset(part.segments))
     pieces = reading.pieces([segment for part in parts for segment in part.segments], following)
     for partition in parts:
         if partition.error is not None and not partition.segments:
@@ -145,7 +146,7 @@ def findings(
 
 def _parts(partition: Partition) -> Iterator[Partition]:
     """Split a partition into its segments in each state. Snapshots of the metadata have a check of their own."""
-    for _, state, segments in by_state([partition]):
+    for _, state, segments in group_by_state([partition]):
         if state == partition.state or state != "snapshot":
             yield replace(partition, segments=segments)
 
@@ -179,7 +180,7 @@ def _of_partition(
 ) -> Iterator[Finding]:
     is_log = not any(segment.state in _APART for segment in partition.segments)
     try:
-        bases = segment_bases(partition.directory) if is_log else ()
+        bases = list_base_offsets(partition.directory) if is_log else ()
     except OSError as error:
         yield _io_error(partition.directory, error, *partition.key)
         for segment in partition.segments:
@@ -192,7 +193,7 @@ def _of_partition(
     following = dict(pairwise(bases))
     for segment in partition.segments:
         before, missing = [check.saved() for check in checks], [*context.missing]
-        next_base = following.get(segment.base_offset) if segment.is_named else None
+        next_base = following.get(segment.base_offset) if segment.has_canonical_name else None
         found = list(_of_segment(checks, segment, next_base, pieces, reading, wanted))
         if any(finding.severity != "note" and finding.code not in _UNREAD for finding in found):
             checks, context.missing[:] = before, missing
@@ -231,12 +232,12 @@ def _once_more(
     checks: Sequence[Check], segment: Segment, reading: Reading, wanted: Selection
 ) -> Iterator[Finding]:
     """Check a segment as it is by now: a broker may be writing to it, or have put another file in its place."""
-    following = dict(pairwise(segment_bases(segment.path.parent)))
-    next_base = following.get(segment.base_offset) if segment.is_named else None
+    following = dict(pairwise(list_base_offsets(segment.path.parent)))
+    next_base = following.get(segment.base_offset) if segment.has_canonical_name else None
     for check in checks:
         check.renew()
     quiet = replace(reading, advance=ignore, judged=ignore)
-    if segment.is_named:
+    if segment.has_canonical_name:
         segment = replace(segment, rolled=next_base is not None)
     pieces = quiet.pieces([segment], {segment: next_base})
     yield from _of_segment(checks, segment, next_base, pieces, quiet, wanted)

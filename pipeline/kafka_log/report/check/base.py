@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from kafka_log.disk.broker_files import BrokerFiles
-from kafka_log.disk.directory import Partition, Segment, State
+from kafka_log.logs.broker_files import BrokerFiles
+from kafka_log.logs.names import State
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.report.check.cluster import Cluster
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked
@@ -31,7 +32,7 @@ class Context:
 
     def may_grow(self, walked: Walked) -> bool:
         """Return whether a broker may have appended to a segment after it was read. A broker that was stopped in order does not."""
-        return walked.is_active and not self.broker.was_stopped
+        return walked.is_active and not self.broker.was_clean_shutdown
 
     @property
     def key(self) -> tuple[str, int]:

@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterable, Iterator
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.broker_files import BrokerFiles
-from kafka_log.disk.files import partition_names
-from kafka_log.disk.names import (
+from kafka_log.logs.broker_files import BrokerFiles
+from kafka_log.logs.listing import list_partition_names
+from kafka_log.logs.names import (
     CHECKPOINTS,
     CLEANER,
     HIGH_WATERMARK,
     LOG_START,
     RECOVERY_POINT,
-    parse_any,
-    parse_name,
+    parse_live_partition_name,
+    parse_partition_name,
 )
 from kafka_log.report.check.cluster import Cluster
 from kafka_log.report.check.ends import KILLED, REACHED, TAKE_ANOTHER, EndCheck
@@ -64,7 +64,7 @@ class CheckpointCheck(EndCheck):
             if self.is_told and name in REACHED and offset > 0:
                 continue
             severity, code, what, remedy = _BEYOND[name]
-            if name == HIGH_WATERMARK and not context.broker.was_stopped:
+            if name == HIGH_WATERMARK and not context.broker.was_clean_shutdown:
                 remedy = KILLED
             path = context.broker.directory / name
             if offset < 0:
@@ -87,7 +87,11 @@ class CheckpointCheck(EndCheck):
         """A partition always has a segment: a new one before the last one is deleted."""
         context, directory = self.context, self.context.partition.directory
         first, end = _extent(context.broker, context.key)
-        if end <= first or context.partition.state != "live" or parse_name(directory) is None:
+        if (
+            end <= first
+            or context.partition.state != "live"
+            or parse_live_partition_name(directory) is None
+        ):
             return
         yield context.finding(
             "error",
@@ -119,7 +123,7 @@ def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding
             f"Move the file away before you start the broker, which may refuse the directory: {_WITHOUT[name]}.",
             byte=error.where.position if isinstance(error, CodecError) else None,
         )
-    there = partition_names(broker.directory)
+    there = list_partition_names(broker.directory)
     missing = _missing(broker, cluster)
     for name, offsets in broker.checkpoints.items():
         for topic, partition in sorted(offsets):
@@ -153,13 +157,15 @@ def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding
 def _missing(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str, int], str]:
     """The partitions with records that have no directory, in whatever state, and belong here: why that is known. A broker that stops in order
     writes recovery points of those that it has then, but before 3.0 none where it has none; until that it does so once a minute."""
-    there = {found[:2] for path in broker.directory.iterdir() if (found := parse_any(path))}
+    there = {
+        found[:2] for path in broker.directory.iterdir() if (found := parse_partition_name(path))
+    }
     out = {}
     for key in sorted(broker.checkpoints.get(RECOVERY_POINT, {}).keys() - there):
         first, end = _extent(broker, key)
         if end <= first:
             continue
-        if broker.was_stopped and there:
+        if broker.was_clean_shutdown and there:
             out[key] = "and was when the broker was stopped in order"
         elif cluster.is_here(key):
             out[key] = "and by the metadata of the cluster it belongs here"

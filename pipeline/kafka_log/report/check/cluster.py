@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.broker_ids import broker_ids, node_of
-from kafka_log.disk.directory import DirectoryError, NotThere, Partition, discover
-from kafka_log.disk.names import CLUSTER_METADATA
+from kafka_log.logs.broker_files import get_node_id, read_meta_properties
+from kafka_log.logs.discovery import discover
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition
 from kafka_log.report.metadata_answer import answer, metadata_replicas
 from kafka_log.report.metadata_log import Event
 from kafka_log.report.metadata_state import TOPIC, topics
@@ -72,7 +73,7 @@ class Cluster:
         try:
             found = discover([directory]) if directory.is_dir() else []
             return metadata_replicas(found, None) if found else []
-        except (DirectoryError, NotThere, OSError):
+        except (DirectoryError, NotFoundError, OSError):
             return []
 
     def _rows(
@@ -85,7 +86,7 @@ class Cluster:
                 if self._replicas
                 else []
             )
-        except (CodecError, DirectoryError, NotThere, OSError):
+        except (CodecError, DirectoryError, NotFoundError, OSError):
             return []
 
     @cached_property
@@ -126,8 +127,8 @@ Clusters = Callable[[Path], Cluster]
 
 def _ids(directory: Path) -> tuple[int, bytes] | None:
     """The ids of the node and of the log directory; None where they are not known."""
-    said = broker_ids(directory)
-    node = None if said is None else node_of(said)
+    said = read_meta_properties(directory)
+    node = None if said is None else get_node_id(said)
     if said is None or node is None or said.directory_id is None:
         return None
     return node, said.directory_id.bytes

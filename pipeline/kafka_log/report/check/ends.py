@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kafka_log.disk.directory import Segment
-from kafka_log.disk.files import segment_bases
-from kafka_log.disk.names import HIGH_WATERMARK, RECOVERY_POINT
+from kafka_log.logs.listing import list_base_offsets
+from kafka_log.logs.names import HIGH_WATERMARK, RECOVERY_POINT
+from kafka_log.logs.partitions import Segment
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.tails import tail_kind
@@ -44,7 +44,7 @@ class EndCheck(Check):
             if first[i] == self.log_end:  # it only lies elsewhere
                 self.log_end = max(self.log_end, int(last_of[i]) + 1)
         ends = [run for run in walked.lost if run.end == walked.size]
-        is_torn = self.context.broker.was_stopped or not walked.is_active
+        is_torn = self.context.broker.was_clean_shutdown or not walked.is_active
         self.is_told = any(is_torn or tail_kind(walked, run) is None for run in ends)
         self.is_told |= len(headers) > 0 and not walked.placed[-1]
         return ()
@@ -69,7 +69,7 @@ class EndCheck(Check):
         ends = (context.broker.offset(name, context.key) or 0 for name in REACHED)
         if self.is_told or offset <= max(self.log_end, *ends) or not self.is_settled():
             return
-        if offset <= max(segment_bases(context.partition.directory), default=0):
+        if offset <= max(list_base_offsets(context.partition.directory), default=0):
             return  # a broker goes on writing
         yield context.finding(
             "warning",

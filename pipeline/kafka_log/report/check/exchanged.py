@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, parse_name
+from kafka_log.logs.names import parse_live_partition_name
+from kafka_log.logs.partitions import Partition
 from kafka_log.report.check.cluster import Clusters
 from kafka_log.report.check.finding import Finding
 from kafka_log.segment.columnar import Scanner
@@ -31,7 +32,11 @@ def check_exchanged(
     another one too. Nothing else on a disk tells: files in the directories go along, and checkpoints may fit both."""
     topics: dict[tuple[Path, str], dict[int, Partition]] = {}
     for p in partitions:
-        if p.state == "live" and parse_name(p.directory) == p.key and not p.topic.startswith("__"):
+        if (
+            p.state == "live"
+            and parse_live_partition_name(p.directory) == p.key
+            and not p.topic.startswith("__")
+        ):
             topics.setdefault((p.directory.parent, p.topic), {})[p.partition] = p
     many = {place: found for place, found in topics.items() if len(found) > 1}
     size = sum(min(p.size, LOOK) for found in many.values() for p in found.values())

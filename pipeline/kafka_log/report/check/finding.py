@@ -10,7 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import utf8
+from kafka_log.segment.arrow_text import utf8
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")

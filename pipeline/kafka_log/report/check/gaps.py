@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.directory import Segment
-from kafka_log.disk.names import CLEANER, CLUSTER_METADATA, LOG_START
+from kafka_log.logs.names import CLEANER, CLUSTER_METADATA, LOG_START
+from kafka_log.logs.partitions import Segment
 from kafka_log.report.check.base import Check, Context, are
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked
@@ -74,7 +74,11 @@ class GapCheck(Check):
         self.end_before: tuple[int, tuple[Path, int] | None] | None = None
         self.base_before: int | None = None
         segments = context.partition.segments
-        if segments and segments[0].is_named and context.bases[:1] == (segments[0].base_offset,):
+        if (
+            segments
+            and segments[0].has_canonical_name
+            and context.bases[:1] == (segments[0].base_offset,)
+        ):
             # Segments have the names of their first offsets.
             self.end_before = context.bases[0] - 1, None
 
@@ -121,7 +125,7 @@ class GapCheck(Check):
             return
         last, place = self.end_before
         first = int(headers.first[0])
-        if walked.segment.is_named and last + 1 < first and base <= first:
+        if walked.segment.has_canonical_name and last + 1 < first and base <= first:
             here = walked.segment.path, int(headers.position[0])
             # A segment that went missing leaves a gap up to the name of the next one.
             between = first == base and place is not None

@@ -51,7 +51,7 @@ class IndexCheck(Check):
         # Where the segment before comes as far as this one, its name may be wrong, and offsets are relative to it.
         is_doubtful = segment.base_offset <= self.reached <= segment.base_offset + MAX_RELATIVE
         self.reached = int(walked.headers.last[-1]) if len(walked.headers) else -1
-        if not segment.is_named or is_doubtful or not _names_agree(walked):
+        if not segment.has_canonical_name or is_doubtful or not _names_agree(walked):
             return
         path = segment.path.with_suffix(self.suffix)
         # An entry is made for a batch at most, and one more when a segment is closed.
@@ -64,7 +64,7 @@ class IndexCheck(Check):
         found = self.used(walked, found)
         size = self.kind.itemsize
         self.is_open = bool(
-            walked.is_active and found.zeros and not self.context.broker.was_stopped
+            walked.is_active and found.zeros and not self.context.broker.was_clean_shutdown
         )
         if found.odd:
             yield self._wrong(

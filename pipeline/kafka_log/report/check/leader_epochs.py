@@ -9,8 +9,8 @@ import numpy as np
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
-from kafka_log.disk.names import CLUSTER_METADATA, LOG_START
-from kafka_log.disk.small_files import small_file
+from kafka_log.logs.broker_files import read_small_file
+from kafka_log.logs.names import CLUSTER_METADATA, LOG_START
 from kafka_log.report.check.base import Context
 from kafka_log.report.check.ends import EndCheck
 from kafka_log.report.check.finding import Finding
@@ -43,7 +43,7 @@ class LeaderEpochCheck(EndCheck):
         self.epochs: list[tuple[int, int]] | None = None
         try:
             parsed = LEADER_EPOCH_CHECKPOINT.parse(
-                small_file(self.path), file=os.fspath(self.path), strict=False
+                read_small_file(self.path), file=os.fspath(self.path), strict=False
             )
             self.epochs = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
         except FileNotFoundError:
@@ -122,7 +122,7 @@ class LeaderEpochCheck(EndCheck):
         if (
             topic == CLUSTER_METADATA
             or LOG_START not in broker.checkpoints
-            or not broker.was_stopped
+            or not broker.was_clean_shutdown
         ):
             # The file is written before the log start offset is.
             return self.epochs[0][1] if self.epochs else 0
@@ -139,7 +139,7 @@ class LeaderEpochCheck(EndCheck):
         if not context.is_whole or not 0 <= first < base or context.partition.state != "live":
             return
         broker = context.broker
-        is_certain = broker.was_stopped and LOG_START in broker.checkpoints
+        is_certain = broker.was_clean_shutdown and LOG_START in broker.checkpoints
         is_certain &= (
             broker.offset(LOG_START, context.key) is None and context.key[0] != CLUSTER_METADATA
         )

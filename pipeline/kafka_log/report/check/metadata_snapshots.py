@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import MAX_OFFSET, Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.batches import framed
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Reading, Walked, walk
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 
 NAME = re.compile(r"\d{20}-\d{10}\.checkpoint\Z")

@@ -11,17 +11,27 @@ from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.properties_file import PropertiesFile
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
-from kafka_log.disk.broker_ids import broker_ids, node_of
-from kafka_log.disk.directory import MAX_OFFSET, parse_name
-from kafka_log.disk.files import PassedOver, is_directory
-from kafka_log.disk.names import BESIDE_PARTITIONS, META, State, stops_brokers
-from kafka_log.disk.remote_names import remote_partition
-from kafka_log.disk.small_files import small_file
-from kafka_log.disk.topic_ids import topic_id
+from kafka_log.logs.broker_files import (
+    get_node_id,
+    read_meta_properties,
+    read_small_file,
+    read_topic_id,
+)
+from kafka_log.logs.listing import is_directory
+from kafka_log.logs.names import (
+    BROKER_FILE_NAMES,
+    META,
+    State,
+    parse_live_partition_name,
+    prevents_broker_start,
+    remote_partition,
+)
+from kafka_log.logs.partitions import SkippedPath
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.metadata_snapshots import NAME as METADATA_SNAPSHOT
 from kafka_log.report.printing import short_uuid
+from kafka_log.segment.ranges import MAX_OFFSET
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")
@@ -51,7 +61,7 @@ class NameCheck(Check):
 
     def end(self) -> Iterable[Finding]:
         directory = self.context.partition.directory
-        if not self.context.is_whole or parse_name(directory.resolve()) is None:
+        if not self.context.is_whole or parse_live_partition_name(directory.resolve()) is None:
             return
         left: dict[str, list[Path]] = {}
         there = sorted(directory.iterdir())
@@ -68,7 +78,7 @@ class NameCheck(Check):
                 )
             elif path.name not in _IN_PARTITION and not METADATA_SNAPSHOT.match(path.name):
                 yield self.context.finding("note", *_nothing_reads(path))
-        for one in self.context.partition.passed_over:
+        for one in self.context.partition.skipped_paths:
             if _OF_SEGMENT.match(one.path.name):
                 yield self.context.finding("warning", *_no_segment(one))
         for suffix, paths in left.items():
@@ -101,7 +111,7 @@ class NameCheck(Check):
         is_told = any(base in offsets for offsets in self.context.missing)
         if suffix not in ("log", "snapshot") and not has_segment and not is_told:
             yield self.context.finding(
-                "error" if self.context.broker.was_stopped else "note",
+                "error" if self.context.broker.was_clean_shutdown else "note",
                 "index_without_segment",
                 path,
                 f"There is no segment with the base offset {base}: nothing reads this index.",
@@ -120,7 +130,7 @@ class NameCheck(Check):
                 "Copy the file from another replica: it holds the id of the topic.",
                 byte=found[1],
             )
-        said = topic_id(path.parent)
+        said = read_topic_id(path.parent)
         known = None if said is None else self.context.cluster.topic_id(self.context.key[0])
         if said is not None and known is not None and said != known:
             yield self.context.finding(
@@ -132,7 +142,7 @@ class NameCheck(Check):
             )
 
 
-def _no_segment(one: PassedOver) -> tuple[str, Path, str, str]:
+def _no_segment(one: SkippedPath) -> tuple[str, Path, str, str]:
     meaning = f"This has the name of a segment and is {one.reason}: neither a broker nor kafka-log reads it."
     remedy = "Find out who made it: a link may lead to a disk that is not mounted; move away what has no records."
     return "no_segment", one.path, meaning, remedy
@@ -145,10 +155,10 @@ def _unless(is_checked: bool) -> str:
 def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:
     """Check `meta.properties` and what lies beside the partitions of a log directory. Raise OSError."""
     there = sorted(directory.iterdir())
-    is_tier = not any(path.name == META or parse_name(path) for path in there)
+    is_tier = not any(path.name == META or parse_live_partition_name(path) for path in there)
     for path in there:
         found = _DIRECTORY.match(path.name)
-        if is_directory(path) and stops_brokers(path.name):
+        if is_directory(path) and prevents_broker_start(path.name):
             if not (is_tier and _is_copy(path)):
                 yield _stops_brokers(path)
         elif found:
@@ -170,7 +180,9 @@ def check_broker_directory(directory: Path, included: frozenset[State]) -> Itera
             )
         elif _SAYS.match(path.name):
             continue
-        elif path.name not in BESIDE_PARTITIONS and not (is_directory(path) and parse_name(path)):
+        elif path.name not in BROKER_FILE_NAMES and not (
+            is_directory(path) and parse_live_partition_name(path)
+        ):
             yield Finding("note", *_nothing_reads(path))
     path = directory / META
     wrong = unreadable(path, META_PROPERTIES) or _without_ids(directory)
@@ -184,7 +196,7 @@ def unreadable(path: Path, codec: EntryPoint) -> tuple[str, int | None] | None:
     """Return why a text file cannot be read, with the line, and the byte; None if it can be read, or is not there."""
     data = b""
     try:
-        data = small_file(path)
+        data = read_small_file(path)
         codec.parse(data, file=os.fspath(path), strict=False)
     except FileNotFoundError:
         return None
@@ -207,8 +219,8 @@ def _with_line(error: CodecError, data: bytes, codec: EntryPoint) -> str:
 
 def _without_ids(directory: Path) -> tuple[str, int | None] | None:
     """Why a meta.properties that can be read is none: brokers write at least one id."""
-    found = broker_ids(directory)
-    if found is None or node_of(found) is not None or found.cluster_id is not None:
+    found = read_meta_properties(directory)
+    if found is None or get_node_id(found) is not None or found.cluster_id is not None:
         return None
     return "it has no id of the node and the cluster", None
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.broker_ids import broker_ids
-from kafka_log.disk.names import CLUSTER_METADATA, META
-from kafka_log.disk.small_files import TooLargeError, small_file
+from kafka_log.logs.broker_files import TooLargeError, read_meta_properties, read_small_file
+from kafka_log.logs.names import CLUSTER_METADATA, META
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
 
@@ -37,7 +36,7 @@ class QuorumStateCheck(Check):
 
     def _of(self, path: Path) -> Iterator[Finding]:
         try:
-            wrong = problem(small_file(path, MOST))
+            wrong = problem(read_small_file(path, MOST))
         except FileNotFoundError:
             return
         except TooLargeError as error:
@@ -55,10 +54,10 @@ class QuorumStateCheck(Check):
     def _without_id(self, path: Path, directory: Path) -> Iterator[Finding]:
         """The voters of a dynamic quorum are known by the ids of their directories. Brokers that know no such quorums write none."""
         try:
-            state = _state(small_file(path, MOST))
+            state = _state(read_small_file(path, MOST))
         except (OSError, CodecError, ValueError):
             return
-        said = broker_ids(directory)
+        said = read_meta_properties(directory)
         if said is None or said.node_id is None or said.directory_id is not None:
             return
         is_voter = state["votedId"] >= 0 or state["leaderId"] == said.node_id

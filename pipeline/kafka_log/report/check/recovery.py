@@ -6,10 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kafka_log.disk.broker_files import BrokerFiles
-from kafka_log.disk.directory import Partition, Segment
-from kafka_log.disk.names import CLEAN_SHUTDOWN, CLUSTER_METADATA, META, RECOVERY_POINT
-from kafka_log.disk.running import is_running
+from kafka_log.logs.broker_files import BrokerFiles, is_broker_running
+from kafka_log.logs.names import CLEAN_SHUTDOWN, CLUSTER_METADATA, META, RECOVERY_POINT
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.report.check.base import are
 from kafka_log.report.check.finding import Finding
 
@@ -18,7 +17,11 @@ def check_recovery(
     directory: Path, broker: BrokerFiles, partitions: Sequence[Partition]
 ) -> Iterable[Finding]:
     """Say what a broker reads again when it starts, if it was not stopped in order, and does not run."""
-    if broker.was_stopped or not (directory / META).is_file() or is_running(directory):
+    if (
+        broker.was_clean_shutdown
+        or not (directory / META).is_file()
+        or is_broker_running(directory)
+    ):
         return
     of_directory = [p for p in partitions if p.directory.parent == directory]
     recovered = [segments for p in of_directory if (segments := recovered_segments(p, broker))]
@@ -42,7 +45,7 @@ def recovered_segments(partition: Partition, broker: BrokerFiles) -> list[Segmen
     at each start."""
     if partition.state != "live" or partition.topic == CLUSTER_METADATA:
         return []
-    live = [s for s in partition.segments if s.state == "live" and s.is_named]
+    live = [s for s in partition.segments if s.state == "live" and s.has_canonical_name]
     point = broker.offset(RECOVERY_POINT, partition.key) or 0
     first = bisect_right([s.base_offset for s in live], point) - 1
     return live[max(first, 0) :]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.names import LOG_START
+from kafka_log.logs.names import LOG_START
 from kafka_log.report.check.base import Check, Context, are
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.walk import Walked

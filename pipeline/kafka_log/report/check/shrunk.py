@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_log.disk.broker_files import read_broker_files
-from kafka_log.disk.names import CLEANER
+from kafka_log.logs.broker_files import read_broker_files
+from kafka_log.logs.names import CLEANER
 from kafka_log.report.check.base import Check
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.check.walk import Walked

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kafka_log.disk.directory import Partition, parse_name
-from kafka_log.disk.topic_ids import topic_id
+from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.names import parse_live_partition_name
+from kafka_log.logs.partitions import Partition
 from kafka_log.report.check.cluster import Cluster, Clusters
 from kafka_log.report.check.finding import Finding
 from kafka_log.report.printing import short_uuid
@@ -23,7 +24,10 @@ def check_together(partitions: Iterable[Partition], clusters: Clusters) -> Itera
     of a topic, each partition is compared with that."""
     beside: dict[Path, list[Partition]] = {}
     for partition in partitions:
-        if partition.state == "live" and parse_name(partition.directory) == partition.key:
+        if (
+            partition.state == "live"
+            and parse_live_partition_name(partition.directory) == partition.key
+        ):
             beside.setdefault(partition.directory.parent, []).append(partition)
     for directory, found in beside.items():
         yield from _twice(found)
@@ -52,7 +56,7 @@ def _twice(partitions: list[Partition]) -> Iterator[Finding]:
 def _ids(partitions: list[Partition], cluster: Cluster) -> Iterator[Finding]:
     """Ids that most partitions of a topic do not have, or that more partitions of another topic have. Where nobody knows which is the
     right one, each is told."""
-    said = [(p, i) for p in partitions if (i := topic_id(p.directory)) is not None]
+    said = [(p, i) for p in partitions if (i := read_topic_id(p.directory)) is not None]
     counts = Counter((p.topic, i) for p, i in said)
     names = {(p.topic, i): p.directory.name for p, i in reversed(said)}
     of_topic: dict[str, list[Claim]] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import PRODUCER_SNAPSHOT
-from kafka_log.disk.small_files import TooLargeError, small_file
+from kafka_log.logs.broker_files import TooLargeError, read_small_file
 from kafka_log.report.check.base import Context
 from kafka_log.report.check.ends import EndCheck
 from kafka_log.report.check.finding import Finding
@@ -34,7 +34,7 @@ class SnapshotCheck(EndCheck):
 
     def _of(self, path: Path, offset: int) -> Iterator[Finding]:
         try:
-            entries = PRODUCER_SNAPSHOT.parse(small_file(path), file=os.fspath(path)).entries
+            entries = PRODUCER_SNAPSHOT.parse(read_small_file(path), file=os.fspath(path)).entries
         except FileNotFoundError:
             return  # brokers delete old ones
         except TooLargeError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.names import CLEAN_SHUTDOWN, CLUSTER_METADATA
+from kafka_log.logs.names import CLEAN_SHUTDOWN, CLUSTER_METADATA
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.bytes_of_files import only_zeros
 from kafka_log.report.check.finding import Finding
@@ -36,7 +36,7 @@ class TailCheck(Check):
             what = f"{size} at the end are a batch that was not written to its end"
         if (
             walked.is_active
-            and self.context.broker.was_stopped
+            and self.context.broker.was_clean_shutdown
             and self.context.key[0] != CLUSTER_METADATA
         ):
             return self.context.finding(

@@ -13,11 +13,11 @@ import numpy as np
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import TRANSACTION_INDEX_ENTRY, ControlRecordType
-from kafka_log.disk.directory import Segment
-from kafka_log.disk.index_files import first_position
-from kafka_log.disk.names import CLEANER
-from kafka_log.disk.producer_snapshots import producers_of
-from kafka_log.disk.transactions import open_of
+from kafka_log.logs.broker_files import read_producer_snapshot
+from kafka_log.logs.index_files import find_position_by_index
+from kafka_log.logs.names import CLEANER
+from kafka_log.logs.partitions import Segment
+from kafka_log.logs.transactions import get_open_transactions
 from kafka_log.report.check.base import Check, Context, are
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.indexes import REBUILD
@@ -73,7 +73,7 @@ class TransactionIndexCheck(Check):
     def segment(self, walked: Walked) -> Iterable[Finding]:
         self._begin(walked.segment)
         markers = self._markers(walked)
-        if not walked.segment.is_named:
+        if not walked.segment.has_canonical_name:
             return
         path = walked.segment.path.with_suffix(".txnindex")
         named: set[int] = set()
@@ -113,12 +113,15 @@ class TransactionIndexCheck(Check):
 
     def _begin(self, segment: Segment) -> None:
         """Take the transactions that are open where the log begins from the producer snapshot there."""
-        if segment.path != self.context.partition.segments[0].path or not segment.is_named:
+        if (
+            segment.path != self.context.partition.segments[0].path
+            or not segment.has_canonical_name
+        ):
             return
-        entries = producers_of(segment.path.with_suffix(".snapshot"))
+        entries = read_producer_snapshot(segment.path.with_suffix(".snapshot"))
         if entries is not None and segment.base_offset <= MAX_OFFSET:
             self.start = self.next_offset = segment.base_offset
-            for producer, one in open_of(entries, segment.base_offset).items():
+            for producer, one in get_open_transactions(entries, segment.base_offset).items():
                 if one.first_offset is not None:
                     self.open_at_start[producer] = one.first_offset
 
@@ -244,7 +247,7 @@ class TransactionIndexCheck(Check):
             policy=Policy.SALVAGE,
             records=False,
             rescue=False,
-            start=first_position(segment, offset, None, "construct"),
+            start=find_position_by_index(segment, offset, None, "construct"),
             size=segment.size,
         )
         for batch in reader:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from codecgen.runtime.errors import RuleBroken
-from kafka_log.disk.directory import Segment
+from kafka_log.logs.partitions import Segment
 from kafka_log.report.header_pass import HeaderPass, Piece, pays
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_arrays import WANTED, Headers
@@ -129,7 +129,7 @@ def walk(
     headers = Headers(**columns)
     end_of_last = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     end_of_file = max([end_of_last, *(run.end for run in lost)])
-    base = segment.base_offset if segment.is_named else None
+    base = segment.base_offset if segment.has_canonical_name else None
     out = outside(headers.first, headers.last, base, next_base)
     placed = in_order(headers.first, headers.last, out)
     found = tuple(refused), next_base, out, placed, sequences, *times

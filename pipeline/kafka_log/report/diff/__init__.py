@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition
+from kafka_log.logs.partitions import Partition
 from kafka_log.report.diff.answer import DIFFERENCES, alone, row_of
 from kafka_log.report.diff.side import Advance
 from kafka_log.report.diff.walk import walk

@@ -7,12 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, utf8
+from kafka_log.logs.partitions import Partition
 from kafka_log.report.diff.epochs import Common, checkpoint, last_common
 from kafka_log.report.diff.meaning import sentences
 from kafka_log.report.diff.rows import place
 from kafka_log.report.diff.side import Side
 from kafka_log.report.diff.walk import Counts, Walked
+from kafka_log.segment.arrow_text import utf8
 
 VERDICTS = (
     "parted",
@@ -152,7 +153,9 @@ def _bounds(side: Side, other: Side) -> set[int]:
     """Where segments of a side begin, inside of what both have."""
     low = max(side.start or 0, other.start or 0)
     high = min(side.end or 0, other.end or 0)
-    return {s.base_offset for s in side.segments if s.says_offset and low < s.base_offset < high}
+    return {
+        s.base_offset for s in side.segments if s.has_offset_in_name and low < s.base_offset < high
+    }
 
 
 def _first(walked: Walked, verdict: str) -> int | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
-from kafka_log.disk.small_files import small_file
+from kafka_log.logs.broker_files import read_small_file
 from kafka_log.report.check.leader_epochs import NAME
 
 Epochs = Sequence[tuple[int, int]]
@@ -28,7 +28,9 @@ def checkpoint(directory: Path) -> Epochs | None:
     """What the file leader-epoch-checkpoint of a partition says, None when it is not there, or cannot be trusted."""
     path = directory / NAME
     try:
-        parsed = LEADER_EPOCH_CHECKPOINT.parse(small_file(path), file=os.fspath(path), strict=False)
+        parsed = LEADER_EPOCH_CHECKPOINT.parse(
+            read_small_file(path), file=os.fspath(path), strict=False
+        )
     except (CodecError, OSError):
         return None
     found = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]

@@ -7,12 +7,13 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from kafka_log.disk.directory import STATES, Partition, Segment
+from kafka_log.logs.names import STATES
+from kafka_log.logs.partitions import Partition, Segment
 
 
 def logs_of(partitions: Iterable[Partition]) -> list[Partition]:
     """Each partition once, with the segments that make up its log: the live ones, and before the first of these those in other states,
-    in the order of :data:`~kafka_log.disk.directory.STATES`. So no offsets come twice: what is not live has often been replaced by
+    in the order of :data:`~kafka_log.logs.names.STATES`. So no offsets come twice: what is not live has often been replaced by
     what is."""
     found: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:
@@ -24,7 +25,9 @@ def _joined(those: list[Partition]) -> Partition:
     segments: tuple[Segment, ...] = ()
     for group in _groups(those):
         start = segments[0].base_offset if segments else None
-        before = (s for s in group if start is None or (s.says_offset and s.base_offset < start))
+        before = (
+            s for s in group if start is None or (s.has_offset_in_name and s.base_offset < start)
+        )
         segments = (*before, *segments)
     return replace(those[0], segments=segments)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.disk.transactions import transactions
+from kafka_log.logs.transactions import read_transactions
 from kafka_log.report.diff.repeats import Repeats
 from kafka_log.report.diff.rows import rows_of
 from kafka_log.report.diff.side import Side
@@ -214,7 +214,7 @@ class Missing:
 
 
 def _aborted(side: Side) -> Aborted:
-    found = transactions(side.segments, Policy.SALVAGE, damage_raises=False)
+    found = read_transactions(side.segments, Policy.SALVAGE, damage_raises=False)
     return Aborted((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
 
 

@@ -179,7 +179,7 @@ def _unequal(a: pa.RecordBatch, b: pa.RecordBatch, name: str) -> Any:
 def place(side: Side, offset: int) -> tuple[str, int, int, int] | None:
     """File, byte, checksum and leader epoch of the good batch of a side that spans an offset, None where there is none."""
     for segment in reversed(side.segments):
-        if segment.is_named and segment.base_offset > offset:
+        if segment.has_canonical_name and segment.base_offset > offset:
             continue
         alone = Side(_only(side, segment), lambda _: None)
         while not alone.done:
@@ -191,7 +191,7 @@ def place(side: Side, offset: int) -> tuple[str, int, int, int] | None:
                 numbers_ = (int(head[name]) for name in ("position", "crc", "epoch"))
                 return (os.fspath(segment.path), *numbers_)  # type: ignore[return-value]
             alone.drop(offset)
-        if segment.is_named:
+        if segment.has_canonical_name:
             return None
     return None
 

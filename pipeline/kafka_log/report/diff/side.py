@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.disk.directory import Partition, Segment
-from kafka_log.disk.replicas import LAST_OFFSET
-from kafka_log.disk.unfinished import unfinished_at
+from kafka_log.logs.incomplete_tails import find_incomplete_tail
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.replicas import LAST_OFFSET
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch, Policy
@@ -90,7 +90,9 @@ class Side:
     def start(self) -> int | None:
         """The first offset of the log: what the name of the first segment says, or its first batch. None: it has nothing."""
         named = (
-            self.segments[0].base_offset if self.segments and self.segments[0].says_offset else None
+            self.segments[0].base_offset
+            if self.segments and self.segments[0].has_offset_in_name
+            else None
         )
         return named if named is not None else self._first
 
@@ -100,7 +102,9 @@ class Side:
     def end(self) -> int | None:
         """The offset that follows what was read."""
         last = self.segments[-1] if self.segments else None
-        named = last.base_offset if self.done and last is not None and last.says_offset else None
+        named = (
+            last.base_offset if self.done and last is not None and last.has_offset_in_name else None
+        )
         known = [offset for offset in (self.next_offset, named) if offset is not None]
         return max(known, default=None)
 
@@ -130,7 +134,7 @@ class Side:
         return out
 
     def _read(self, advance: Advance) -> Iterator[Any]:
-        bounds = [s.base_offset if s.says_offset else None for s in self.segments[1:]]
+        bounds = [s.base_offset if s.has_offset_in_name else None for s in self.segments[1:]]
         for number, segment in enumerate(self.segments):
             bound = bounds[number] if number < len(bounds) else None
             known = len(self.damage)
@@ -210,7 +214,7 @@ class Side:
                 found.path, found.start, found.end, found.after, found.before, reason
             )
         for lost in end.lost if end is not None else ():
-            if lost.start >= at and unfinished_at(segment, lost.start) is None:
+            if lost.start >= at and find_incomplete_tail(segment, lost.start) is None:
                 self._note(segment, lost.start, lost.end, self._last, bound, lost.reason)
 
 

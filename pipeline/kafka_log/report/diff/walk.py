@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition
+from kafka_log.logs.partitions import Partition
 from kafka_log.report.diff.missing import Missing
 from kafka_log.report.diff.rows import Compared, merged, rows_of
 from kafka_log.report.diff.side import Advance, Side

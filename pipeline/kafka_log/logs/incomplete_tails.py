@@ -1,0 +1,72 @@
+"""What a live or killed broker leaves behind the last whole batch of the segment that it writes to. That is no damage."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import LOG_ENTRY
+from kafka_log.logs.partitions import Segment
+from kafka_log.segment import framing, tails
+from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
+from kafka_log.segment.model import End, Lost, Tail
+from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_exactly, size_of
+from kafka_log.segment.reader import SegmentReader
+
+_FIRST_AND_LAST = ("base_offset", "last_offset")
+
+
+def find_incomplete_tail(segment: Segment, position: int) -> Lost | None:
+    """The bytes from a place on that were not written to their end, as a reader that takes no damage says: it stops there and names
+    them. Where they have the head of a batch it must be one of this segment: other bytes are damage."""
+    try:
+        if segment.tail is not Tail.ACTIVE or not _may_begin_here(segment, position):
+            return None
+    except UnreadableError:
+        return None
+    reader = SegmentReader(
+        segment.path, start=position, records=False, tail=segment.tail, size=segment.size
+    )
+    if next(iter(reader), None) is not None or reader.end is None or reader.end.note is None:
+        return None
+    reason = tails.ZEROS if reader.end.stop == "zeros" else tails.TORN
+    return Lost(position, position + reader.end.trailing_bytes, reason)
+
+
+def separate_incomplete_tail(
+    segment: Segment, end: End | None
+) -> tuple[tuple[Lost, ...], Lost | None]:
+    """What is lost of a file that was read under ``salvage``, and what was not written to its end."""
+    if end is None:
+        return (), None
+    lost = end.lost
+    stop = end.iterated_bytes + (0 if end.note else end.trailing_bytes)
+    if lost and lost[-1].end == stop and lost[-1].before_offset is None:
+        torn = find_incomplete_tail(segment, lost[-1].start)
+        if torn is not None:
+            return lost[:-1], replace(torn, after_offset=lost[-1].after_offset)
+    return lost, None if end.note is None else find_incomplete_tail(segment, end.iterated_bytes)
+
+
+def _may_begin_here(segment: Segment, position: int) -> bool:
+    """Whether bytes may be the beginning of a batch with offsets that are not below those of its segment."""
+    name = os.fspath(segment.path)
+    with open_segment(segment.path, is_listed=True) as file:
+        size = min(segment.size, size_of(file))
+        data = read_exactly(file, position, max(min(HEADER_BYTES, size - position), 0))
+    if len(data) < framing.HEADER_START:
+        return True
+    try:
+        frame = framing.frame_of(data, position, name)
+    except CodecError:
+        return True  # the reader knows whether zeros stand there
+    if frame.magic not in LOG_ENTRY.cases:
+        return False
+    try:
+        first, last = Columns(_FIRST_AND_LAST, name).of(Entry(position, frame, data))
+    except CodecError:
+        return True
+    offset = int(last if first is None else first)
+    least = segment.base_offset if segment.has_offset_in_name else 0
+    return offset >= least

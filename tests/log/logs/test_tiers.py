@@ -1,0 +1,251 @@
+"""Logs in tiered storage and replicas of several brokers: each record once, of the newest replica."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.shares import examples
+from tests.support.tiers import TIER, local, remote, write
+
+pytest.importorskip("pyspark")
+
+from kafka_log import (
+    DirectoryError,
+    LogDirectory,
+    discover,
+    read_table,
+    scan_batches,
+)
+from kafka_log.cli import main
+from kafka_log.logs.names import LOG_START
+from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.tables.splits import Scan, read_splits
+from pyspark_kafka_log.options import OptionError, parse
+from pyspark_kafka_log.plan import plan
+
+
+def offsets(table: pa.Table) -> list[int]:
+    found: list[int] = table["offset"].to_pylist()
+    return found
+
+
+def of_spark(root: Path, **options: str) -> list[int]:
+    """What Spark's tasks read."""
+    tasks = plan(parse({"path": str(root), **options}))
+    batches = [b for task in tasks for b in read_splits(task, Scan(columns=("offset",)))]
+    return [offset for batch in batches for offset in batch.column(0).to_pylist()]
+
+
+def test_what_is_remote_and_local_is_read_once(tmp_path: Path) -> None:
+    remote(tmp_path, 0, 0, 50)
+    remote(tmp_path, 1, 50, 120)
+    local(tmp_path, 80, 120)
+    local(tmp_path, 120, 130)
+    table = read_table(tmp_path, ["offset", "state"], include="remote")
+    assert offsets(table) == list(range(130))
+    assert table["state"].to_pylist() == ["remote"] * 80 + ["live"] * 50
+    assert offsets(read_table(tmp_path, ["offset"])) == list(range(80, 130))
+    assert of_spark(tmp_path, include="remote") == list(range(130))
+    assert of_spark(tmp_path, include="remote", splitBytes="500") == list(range(130))
+    assert of_spark(tmp_path) == list(range(80, 130))
+    chosen = {
+        "include": "remote",
+        "startingOffsets": '{"t":{"0":70}}',
+        "endingOffsets": '{"t":{"0":90}}',
+    }
+    assert of_spark(tmp_path, **chosen) == list(range(70, 90))
+    assert offsets(read_table(tmp_path, ["offset"], include="remote", offsets=(70, 90))) == list(
+        range(70, 90)
+    )
+
+
+def test_isolation_is_of_both(tmp_path: Path) -> None:
+    remote(tmp_path, 0, 0, 50)
+    local(tmp_path, 40, 60)
+    options = {"include": "remote", "isolation": "read_committed"}
+    assert offsets(read_table(tmp_path, ["offset"], **options)) == list(range(60))  # type: ignore[arg-type]
+    assert of_spark(tmp_path, include="remote", isolationLevel="read_committed") == list(range(60))
+
+
+def test_the_commands_read_each_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    remote(tmp_path, 0, 0, 50)
+    local(tmp_path, 40, 60)
+    arguments = [
+        "dump",
+        str(tmp_path),
+        "--include",
+        "remote",
+        "--output",
+        "csv",
+        "--columns",
+        "offset",
+    ]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.split()[1:] == [str(n) for n in range(60)]
+    out = tmp_path.with_name(f"{tmp_path.name}-out")
+    list(LogDirectory(tmp_path, include=["remote"]).export(out, "csv", columns=["offset"]))
+    [made] = out.glob("*.csv")
+    assert made.read_text().split()[1:] == [str(n) for n in range(60)]
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 20)), min_size=1, max_size=5)
+
+
+@examples(25)
+@given(SPANS, st.none() | st.integers(0, 40))
+def test_each_offset_that_a_copy_has_comes_once(
+    tmp_path_factory: pytest.TempPathFactory, spans: Sequence[tuple[int, int]], first: int | None
+) -> None:
+    """The law, whatever the copies are: as a set of what lies before the local log, and the local log."""
+    root = tmp_path_factory.mktemp("tier")
+    there = set()
+    for number, (base, count) in enumerate(spans):
+        remote(root, number, base, base + count, batch=1)
+        there |= {n for n in range(base, base + count) if first is None or n < first}
+    if first is not None:
+        local(root, first, first + 3)
+        there |= set(range(first, first + 3))
+    assert offsets(read_table(root, ["offset"], include="remote")) == sorted(there)
+    assert of_spark(root, include="remote") == sorted(there)
+    merged = merge_tiered_segments(discover(root, ["remote"]))
+    assert merge_tiered_segments(merged) == merged
+
+
+def test_a_copy_that_cannot_be_read_does_not_hide_others(tmp_path: Path) -> None:
+    remote(tmp_path, 0, 0, 50)
+    remote(tmp_path, 1, 50, 60)
+    path = next((tmp_path / TIER).rglob(f"{0:020d}-*.log"))
+    path.write_bytes(b"\x07" * 200)
+    found = read_table(tmp_path, ["offset"], include="remote", policy="salvage")
+    assert offsets(found) == list(range(50, 60))
+
+
+@pytest.fixture
+def trimmed(tmp_path: Path) -> Path:
+    """A log whose start DeleteRecords has moved into the copies of its first segments."""
+    remote(tmp_path, 0, 0, 50)
+    remote(tmp_path, 1, 50, 100)
+    local(tmp_path, 80, 120)
+    local(tmp_path, 120, 130)
+    (tmp_path / LOG_START).write_text("0\n1\nt 0 40\n")
+    return tmp_path
+
+
+def test_records_before_the_log_start_do_not_come_back(trimmed: Path) -> None:
+    """Not of copies, whether these lie in the log directory or elsewhere; the checkpoint is that beside the live directory."""
+    every: dict[str, Any] = {"columns": ["offset"], "include": "remote"}
+    assert offsets(read_table(trimmed, **every)) == list(range(40, 130))
+    assert offsets(read_table(trimmed, **every, offsets=(30, 90))) == list(range(40, 90))
+    assert offsets(read_table(trimmed, **every, policy="salvage")) == list(range(40, 130))
+    assert offsets(read_table(trimmed, **every, deleted_records=True)) == list(range(130))
+    assert offsets(read_table(trimmed, ["offset"])) == list(range(80, 130))
+    assert of_spark(trimmed, include="remote") == list(range(40, 130))
+    assert of_spark(trimmed, include="remote", includeDeletedRecords="true") == list(range(130))
+    log = LogDirectory(trimmed, include="remote")
+    assert log.keys()["records"].to_pylist() == [90]
+    elsewhere = trimmed.parent / "elsewhere"
+    (trimmed / TIER).rename(elsewhere)
+    both = [elsewhere, trimmed]
+    assert offsets(read_table(both, **every)) == list(range(40, 130))
+    # Of the tier alone nobody knows the start.
+    assert offsets(read_table(elsewhere, **every)) == list(range(100))
+    (elsewhere / LOG_START).write_text("0\n1\nt 0 60\n")
+    assert offsets(read_table(elsewhere, **every)) == list(range(100))
+    assert offsets(read_table(both, **every)) == list(range(40, 130))
+    (trimmed / LOG_START).write_text("0\n1\nt 0 100\n")
+    assert offsets(read_table(both, **every)) == list(range(100, 130))
+
+
+def test_verbs_say_which_records_lie_before_the_log_start(
+    trimmed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("dump", "keys", "export"):
+        out = ["--out", str(trimmed.parent / "out")] if command == "export" else ["--output", "csv"]
+        assert main([command, str(trimmed), "--include", "remote", *out]) == 0
+        shown = capsys.readouterr()
+        assert "before the start of their log: t-0 before 40; --deleted-records" in shown.err
+        assert command != "dump" or len(shown.out.splitlines()) == 1 + 90
+    for more, said in ((["--include", "remote"], True), ([], False), (["--offsets", "40:"], False)):
+        assert main(["stat", str(trimmed), *more]) == 0
+        shown = capsys.readouterr()
+        assert ("before the start of a log: t-0 before 40" in shown.err) == said
+    assert "counted twice" not in shown.err
+
+
+def test_stat_says_what_it_counts_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    remote(tmp_path, 0, 0, 50)
+    local(tmp_path, 50, 80)
+    local(tmp_path, 80, 90)
+    command = ["stat", str(tmp_path), "--by", "topic"]
+    assert main([*command, "--include", "remote"]) == 0
+    assert "counted twice" not in capsys.readouterr().err
+    remote(tmp_path, 1, 50, 80)
+    assert main([*command, "--include", "remote"]) == 0
+    err = capsys.readouterr().err
+    assert "counted twice, in tiered storage and in live segments: t-0 from 50" in err
+    assert main(command) == 0
+    assert "counted twice" not in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- replicas
+
+
+def test_the_newest_replica(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The later epoch goes before the larger offset."""
+    places = [tmp_path / name for name in "abc"]
+    for place, end, epoch in zip(places, (30, 20, 20), (1, 2, 1), strict=True):
+        local(place, 0, end, epoch=epoch)
+        write(place / f"only-{place.name}-0" / f"{0:020d}.log", 0, 3)
+    with pytest.raises(DirectoryError, match="its records would come twice"):
+        read_table(places)
+    columns = ["topic", "offset", "value"]
+    newest = read_table(places, columns, replicas="newest")
+    of_t = [row for row in newest.to_pylist() if row["topic"] == "t"]
+    assert [row["value"] for row in of_t] == [b"%d of 2" % n for n in range(20)]
+    assert newest.num_rows == 20 + 9
+    assert read_table(places, columns, replicas="keep").num_rows == 30 + 20 + 20 + 9
+    assert scan_batches(places, replicas="newest").read_all().num_rows < (
+        scan_batches(places, replicas="keep").read_all().num_rows
+    )
+    with pytest.raises(ValueError, match="replicas is 'oldest'; known: error, newest, keep"):
+        read_table(places, replicas="oldest")  # type: ignore[arg-type]
+
+    assert len(LogDirectory(places).partitions) == 6
+    directory = LogDirectory(places, replicas="newest")
+    assert [p.directory for p in directory.partitions if p.topic == "t"] == [places[1] / "t-0"]
+    assert directory.stat()["records"].to_pylist() == [3, 3, 3, 20]
+    with pytest.raises(DirectoryError, match="lies in"):
+        _ = LogDirectory(places, replicas="error").partitions
+
+    texts = list(map(str, places))
+    assert main(["ls", *texts, "--replicas", "newest", "--output", "csv"]) == 0
+    assert len(capsys.readouterr().out.split()) == 1 + 4
+    assert main(["stat", *texts, "--replicas", "error"]) == 2
+    assert "would come twice" in capsys.readouterr().err
+    assert main(["dump", *texts, "--topic", "t", "--replicas", "newest", "--output", "csv"]) == 0
+    assert len(capsys.readouterr().out.split("\n")) == 20 + 2
+
+
+def test_replicas_of_spark(tmp_path: Path) -> None:
+    places = [tmp_path / name for name in "ab"]
+    local(places[0], 0, 10)
+    local(places[1], 0, 12)
+    paths = {"paths": json.dumps(list(map(str, places)))}
+    both = Scan(columns=("offset",))
+
+    def count(**options: str) -> int:
+        tasks = plan(parse(paths | options))
+        return sum(b.num_rows for task in tasks for b in read_splits(task, both))
+
+    assert count(replicas="newest") == 12
+    assert count(replicas="keep") == 22
+    with pytest.raises(OptionError, match="set replicas to newest or keep"):
+        count()
