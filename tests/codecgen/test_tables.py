@@ -14,8 +14,7 @@ from codecgen.plan import make_plan
 from codecgen.plan.generated_names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.runtime import construct as runtime
 from codecgen.schema.expression import _KEYWORDS, Expression, parse
-from codecgen.schema.grammar import FORMS
-from codecgen.schema.grammar_of_choices import FIELD_OF_CHOICE
+from codecgen.schema.grammar import FIELD_OF_CHOICE, FORMS
 from codecgen.schema.key_types import OneOf
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import FREEDOMS, Field

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from codecgen.check import (
     bits,
     choices,
-    chosen,
-    example_trials,
     examples,
     expressions,
     manifest,
     names,
-    nested,
     nulls,
     open_ended,
     payloads,
@@ -70,8 +67,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("tagged", tagged.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
-    Pass("nested", nested.check),
-    Pass("chosen", chosen.check),
+    Pass("nested", choices.check_nested),
+    Pass("chosen", choices.check_uses),
     Pass("texts", texts.check),
     Pass("tolerances", tolerances.check, _SOUND),
     Pass("open_ended", open_ended.check, _SOUND),
@@ -81,7 +78,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("writes", writes.check, (*_SOUND, "views")),
     Pass("examples", examples.check, (*_SOUND, "values", "nulls")),
 )
-PASSES += (Pass("example_trials", example_trials.check, tuple(check.name for check in PASSES)),)
+PASSES += (Pass("example_trials", examples.check_trials, tuple(check.name for check in PASSES)),)
 """All passes, in the order in which they run. Those without ``after`` pass over what an earlier one reports."""
 
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from codecgen.check.expressions import newer
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.schema.model import Choice, Enum, Layout, Model
+from codecgen.plan.resolve import Resolver
+from codecgen.plan.scope import Scope
+from codecgen.plan.types import Type
+from codecgen.schema.expression import Expression
+from codecgen.schema.key_types import MAX_CASES
+from codecgen.schema.lookup import choice_of, versions_of
+from codecgen.schema.model import Choice, Enum, Field, Layout, Model
+from codecgen.schema.nested_choices import fits, same
 from codecgen.schema.scalars import INTEGERS, VARINTS
-from codecgen.schema.types import ScalarType, Span
-from codecgen.spans import place, version_place
+from codecgen.schema.types import ChoiceType, Reference, ScalarType, Span, choosing, held_layouts
+from codecgen.spans import expression_span, place, version_place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -96,3 +104,146 @@ def _complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
         message = f'"{choice.name}" has no case for {words}'
         help = f"add the cases, or say in `doc` what becomes of them; the enum is at {enum.span}"
         yield Diagnostic("C030", message, place(choice, "cases"), help=help)
+
+
+def check_uses(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        found: list[Diagnostic] = []
+        for i, f in enumerate(layout.fields):
+            for version in versions_of(layout, f.versions):
+                one = f.in_versions((version,))
+                since = f.since or layout.since
+                scope = Scope(model, layout, version, before=i, owner=f.name, since=since)
+                choice = choice_of(one)
+                if choice is not None and choice.choice in model.choices:
+                    found += _check_given(one, choice, scope)
+                if choosing(one.type)[1] is not None:
+                    found += _check_version(one, layout, scope)
+        yield from once(found)
+
+
+def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnostic]:
+    choice = scope.model.choices[type_.choice]
+    where = type_.span
+    if choice.by is not None:
+        if type_.given is not None:
+            message = f'the field "{choice.by}" of its cases says which of "{choice.name}" it is'
+            place = expression_span(scope.model, type_.given)
+            yield Diagnostic("C054", message, place, help='take out "given"')
+        return
+    wanted = f'a value of the enum "{choice.given}"' if choice.given else "a number"
+    if type_.given is None:
+        message = f'nothing says which case of "{choice.name}" it is'
+        help = f"write `given:` and a field before that is {wanted}; the choice is at {choice.span}"
+        yield Diagnostic("C054", message, where, help=help)
+        return
+    found: list[Diagnostic] = []
+    given = _resolve_type(type_.given, scope, found)
+    yield from found
+    if given is None:
+        return
+    fits = given.enum == choice.given if choice.given else given.kind in ("int", "enum")
+    if not fits:
+        message = f'"{choice.name}" is chosen by {wanted}, not by {given}'
+        place = expression_span(scope.model, type_.given)
+        yield Diagnostic("C054", message, place, help=f"the choice is at {choice.span}")
+
+
+def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnostic]:
+    expression = choosing(f.type)[1]
+    assert expression is not None
+    found: list[Diagnostic] = []
+    value = _resolve_type(expression, scope, found)
+    yield from found
+    where = expression_span(scope.model, expression)
+    if value is not None and value.kind != "int":
+        yield Diagnostic("C055", f"a version is a number, not {value}", where)
+    held = [ref for ref in held_layouts(f.type) if ref.layout in scope.model.layouts]
+    told = [ref for ref in held if scope.model.layouts[ref.layout].versions is not None]
+    if held and not told:
+        message = f'nothing that "{f.name}" holds has versions'
+        yield Diagnostic("C055", message, where, help=_take_out_help(held, scope.model))
+    for ref in told:
+        if ref.version is not None and scope.model.layouts[ref.layout].version_is is None:
+            message = f'"{ref}" is one version: "{f.name}" cannot say which'
+            yield Diagnostic("C055", message, _reference_span(ref, f), help=f'write "{ref.layout}"')
+
+
+def _reference_span(ref: Reference, f: Field) -> Span:
+    return ref.span if choice_of(f) is None else f.span
+
+
+def _take_out_help(held: list[Reference], model: Model) -> str:
+    layout = model.layouts[held[0].layout]
+    return f'take out "version", or give "{layout.name}" `versions` ({layout.span})'
+
+
+def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic]) -> Type | None:
+    resolver = Resolver(expression, scope)
+    value = resolver.value()
+    found += resolver.found
+    found += newer(resolver)
+    return None if value is None else value.type
+
+
+def check_nested(model: Model) -> Iterator[Diagnostic]:
+    for choice in model.choices.values():
+        reported: set[Span] = set()
+        for key, ref in choice.named:
+            inner = model.choices.get(ref.layout)
+            if (
+                inner is not None
+                and (found := _find_nested_mistake(choice, key, ref, inner, model)) is not None
+            ):
+                if ref.span not in reported:
+                    yield found
+                reported.add(ref.span)
+        if len(choice.cases) > MAX_CASES:
+            message = f'"{choice.name}" comes down to more than {MAX_CASES} cases'
+            yield Diagnostic("C006", message, place(choice, "cases"))
+
+
+def _find_nested_mistake(
+    choice: Choice, key: int | str, ref: Reference, inner: Choice, model: Model
+) -> Diagnostic | None:
+    """What is wrong with a case that is a choice."""
+    if ref.version is not None:
+        message = f'"{inner.name}" is a choice, which has no versions'
+        return Diagnostic("C020", message, ref.span, help=f'write "{inner.name}"')
+    way = _find_way_back(choice.name, inner.name, model)
+    if way:
+        message = " holds ".join(f'"{name}"' for name in way)
+        help = "a case of each choice comes down to layouts"
+        return Diagnostic("C019", f"{message}, without end", ref.span, help=help)
+    if not fits(choice, inner):
+        message = f'nothing says which case of "{inner.name}" it is'
+        help = f'"{inner.name}" is chosen by {_describe_decider(inner)}, "{choice.name}" by {_describe_decider(choice)}'
+        return Diagnostic("C054", message, ref.span, help=f"{help} ({inner.span})")
+    if same(choice, inner) and key not in {key for key, _ in inner.named}:
+        message = f'"{inner.name}" has no case for {key}'
+        return Diagnostic("C054", message, ref.span, help=f"the choice is at {inner.span}")
+    return None
+
+
+def _describe_decider(choice: Choice) -> str:
+    if choice.by is not None:
+        return f'the field "{choice.by}"'
+    return f'the enum "{choice.given}"' if choice.given is not None else "a number"
+
+
+def _find_way_back(start: str, name: str, model: Model) -> list[str]:
+    """The choices on the way from one, by a case of it, back to itself; none where there is no such way."""
+    came_from: dict[str, str] = {name: start}
+    todo = [name]
+    while todo:
+        name = todo.pop(0)
+        if name == start:
+            way = [start]
+            while len(way) == 1 or way[-1] != start:
+                way.append(came_from[way[-1]])
+            return way[::-1]
+        for _, ref in model.choices[name].named:
+            if ref.layout in model.choices and ref.layout not in came_from:
+                came_from[ref.layout] = name
+                todo.append(ref.layout)
+    return []

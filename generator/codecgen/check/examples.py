@@ -359,3 +359,10 @@ def _is_uuid(value: object) -> bool:
         return isinstance(value, str) and uuid.UUID(value) is not None
     except ValueError:
         return False
+
+
+def check_trials(model: Model) -> Iterator[Diagnostic]:
+    if model.has_examples:
+        from codecgen.examples.trial import findings  # needed where there are examples
+
+        yield from findings(make_plan(model))

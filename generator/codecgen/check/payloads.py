@@ -12,8 +12,8 @@ from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import Plan, make_plan
 from codecgen.plan.constant_folding import is_known, truth
 from codecgen.plan.payloads import PartKind, combined, fits, part_kinds, part_scopes
-from codecgen.plan.resolve_payloads import (
-    PayloadResolver,
+from codecgen.plan.resolve_views import (
+    ViewResolver,
     array_of,
     condition_of,
     payload_scope,
@@ -195,7 +195,7 @@ def _columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
         parts = part_scopes(plan.model, view, rows, layouts)
         scope = payload_scope(plan.model, view, rows, parts)
         if rows.when is not None:
-            resolver = PayloadResolver(rows.when, scope, parts)
+            resolver = ViewResolver(rows.when, scope, parts)
             condition = list(typed(resolver, "`when`", ("bool",), False))
             yield from condition
             settled = condition_of(rows, scope, parts)
@@ -208,5 +208,5 @@ def _columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
         yield from values_of(
             view,
             rows,
-            lambda e, s=scope, p=parts: PayloadResolver(e, s, p),  # type: ignore[misc]
+            lambda e, s=scope, p=parts: ViewResolver(e, s, p),  # type: ignore[misc]
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check import checksums, sizes
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.runtime.checksums import CRCS
 from codecgen.schema.lookup import (
@@ -22,7 +21,7 @@ from codecgen.schema.lookup import (
 )
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.scalars import is_integer
-from codecgen.schema.types import ArrayType, FieldRange, ScalarType, Span
+from codecgen.schema.types import ArrayType, BytesType, FieldRange, PaddingType, ScalarType, Span
 from codecgen.spans import hint, place
 
 
@@ -34,16 +33,16 @@ def check(model: Model) -> Iterator[Diagnostic]:
             found += _run(f, f.measures, "measures", layout)
             for key, part in covered_parts(f):
                 found += _run(f, part, key, layout)
-            found += checksums.overlap(f, layout)
-            found += checksums.mask(f)
+            found += find_overlap(f, layout)
+            found += check_mask(f)
             found += _counts(f, layout)
             found += _array(f)
-            found += sizes.check_field(f, layout)
+            found += check_sizes(f, layout)
             found += _codec(f, layout)
         if not found:
             for version in all_versions(layout):
                 found += _nested(layout, version)
-                found += checksums.cycles(layout, version)
+                found += find_cycles(layout, version)
         yield from once(found)
 
 
@@ -129,7 +128,7 @@ def _run(
         yield from _counts_before(f, layout, layout.fields[first:own], start)
         yield from _counts_itself(f, layout, last > own, start)
     if key != "measures":
-        yield from checksums.zero(f, field_range, key, layout, first, last)
+        yield from check_zeroed_fields(f, field_range, key, layout, first, last)
         if first <= own <= last and f.name not in field_range.zero:
             message = f'the checksum "{f.name}" lies in the range that it covers'
             help = f"let it end before, or begin after the checksum, or let it count as zero: `zero: [{f.name}]`"
@@ -290,3 +289,135 @@ def _nested(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
                     message = f'the ranges that "{f.name}" and "{g.name}" measure overlap'
                     help = f"one must lie inside the other, and the outer length come first; see {place(g, 'measures')}"
                     yield Diagnostic("C016", message, where, help=help)
+
+
+def check_zeroed_fields(
+    f: Field, field_range: FieldRange, key: str, layout: Layout, first: int, last: int
+) -> Iterator[Diagnostic]:
+    """What counts as zero bytes for a checksum is a field that it covers."""
+    for i, name in enumerate(field_range.zero):
+        where = f.places.get(f"{key}.zero.{i}", f.places.get(f"{key}.zero", field_range.span))
+        index = index_of(layout, name)
+        if index is None:
+            message = f'"{layout.name}" has no field "{name}"'
+            yield Diagnostic("C014", message, where, "not a field", hint(name, field_spans(layout)))
+        elif not first <= index <= last:
+            message = f'"{name}" does not lie in the range that "{f.name}" covers here'
+            help = f"it is declared at {layout.fields[index].span}"
+            yield Diagnostic("C063", message, where, help=help)
+
+
+def check_mask(f: Field) -> Iterator[Diagnostic]:
+    """Some bits of a checksum are kept, and no others than it has."""
+    crc = None if f.checksum is None else CRCS[f.checksum]
+    if crc is None or f.mask is None or 0 < f.mask < 1 << crc.width:
+        return
+    message = f'the mask of "{f.name}" is {f.mask:#x}, but {f.checksum} has {crc.width} bits'
+    help = f"write a number from 1 to {(1 << crc.width) - 1:#x}"
+    yield Diagnostic("C063", message, place(f, "mask"), help=help)
+
+
+def find_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """A checksum covers no field twice."""
+    seen: dict[int, FieldRange] = {}
+    for key, part in covered_parts(f):
+        ends = bounds(layout, f, part)
+        for i in () if ends is None else range(ends[0], ends[1] + 1):
+            if seen.setdefault(i, part) is not part:
+                message = f'"{f.name}" covers "{layout.fields[i].name}" twice'
+                where = f.places.get(f"{key}.from", part.span)
+                yield Diagnostic("C063", message, where)
+                return
+
+
+def find_cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
+    """Checksums over each other: none of them could be worked out first."""
+    covers: dict[str, list[Field]] = {}
+    checksums = [f for f in layout.fields if f.checksum is not None and exists_in(f, version)]
+    for f in checksums:
+        all_ends = [(bounds(layout, f, part), part.zero) for part in f.covers]
+        covers[f.name] = [
+            g
+            for ends, zeros in all_ends
+            for g in (layout.fields[ends[0] : ends[1] + 1] if ends is not None else ())
+            if g in checksums and g.name not in zeros
+        ]
+    for f in checksums:
+        seen: set[str] = set()
+        todo = list(covers.get(f.name, ()))
+        while todo:
+            g = todo.pop()
+            if g.name not in seen:
+                seen.add(g.name)
+                todo += covers.get(g.name, ())
+        if f.name in seen:
+            others = ", ".join(f'"{name}"' for name in sorted(seen - {f.name}))
+            message = f'"{f.name}" covers {others}, which covers it too'
+            yield Diagnostic(
+                "C016", message, place(f, "covers"), help="one must not cover the other"
+            )
+            return
+
+
+MOST_ELEMENTS = 1 << 20
+"""The most elements that an array may always have."""
+
+MOST_PADDING = 1 << 16
+"""The largest number to a multiple of which padding goes."""
+
+_VALUE_KEYS = ("default", "absent", "const", "valid", "refuse", "unit", "is", "measures", "counts")
+
+
+def check_sizes(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """What is wrong with the sizes of a field."""
+    for type_ in f.all_types():
+        match type_:
+            case ArrayType(fixed=int(number)):
+                yield from _check_fixed_count(f, number)
+            case BytesType(length=str(), padded=True):
+                yield _unpaddable(f, "padded")
+            case PaddingType(multiple):
+                yield from _check_padding(f, multiple)
+                yield from _check_padding_place(f, layout)
+        match type_:
+            case ArrayType(BytesType(length=str(), padded=True)):
+                yield _unpaddable(f, "array.padded")
+
+
+def _check_fixed_count(f: Field, number: int) -> Iterator[Diagnostic]:
+    """What is wrong with a number of elements that is always the same."""
+    if not 1 <= number <= MOST_ELEMENTS:
+        message = f'"{f.name}" cannot always have {number} elements'
+        help = f"write 1 to {MOST_ELEMENTS}, or the type of a count before them"
+        yield Diagnostic("C062", message, place(f, "count"), help=help)
+    elif "at_least" in f.places and not f.types:
+        message = f'"{f.name}" always has {number} elements'
+        yield Diagnostic("C011", message, place(f, "at_least"), help='take out "at_least"')
+
+
+def _unpaddable(f: Field, key: str) -> Diagnostic:
+    message = f'"{f.name}" has no fixed size that zeros could fill up'
+    help = 'write how many bytes there are, or take out "padded"'
+    return Diagnostic("C011", message, place(f, key), help=help)
+
+
+def _check_padding_place(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Where padding begins is known when it is written: lengths of varying size are only worked out then."""
+    for g in layout.fields[: layout.fields.index(f)]:
+        if g.measures is not None and not all(has_fixed_size(one) for one in g.variants()):
+            message = f'where "{f.name}" begins depends on how long the length "{g.name}" is, which is worked out last'
+            help = f"give it a fixed size, or put what is padded into a layout of its own; see {g.span}"
+            yield Diagnostic("C016", message, place(f, "padding"), help=help)
+            return
+
+
+def _check_padding(f: Field, multiple: int) -> Iterator[Diagnostic]:
+    """What is wrong with padding: it has no value that anything could be said of."""
+    if not 2 <= multiple <= MOST_PADDING:
+        message = f'"{f.name}" cannot go up to a multiple of {multiple}'
+        yield Diagnostic("C062", message, place(f, "padding"), help=f"write 2 to {MOST_PADDING}")
+    for key in _VALUE_KEYS:
+        if key in f.places:
+            message = f'"{f.name}" is padding: it has no value that "{key}" could be about'
+            yield Diagnostic("C011", message, place(f, key), help=f'take out "{key}"')
+            return

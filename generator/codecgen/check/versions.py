@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.check import types_by_version
 from codecgen.diagnostics import Diagnostic, once
+from codecgen.plan.types import scalar_type
+from codecgen.schema.by_version import may_be_left_out
 from codecgen.schema.lookup import (
     MAX_VERSIONS,
     choice_of,
@@ -14,6 +15,7 @@ from codecgen.schema.lookup import (
     integer_range,
     members,
     references_of,
+    versions_of,
 )
 from codecgen.schema.model import Choice, Field, Layout, Model
 from codecgen.schema.types import ArrayType, Reference, ScalarType, Span, Versions, choosing
@@ -26,7 +28,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
         yield from _ranges(layout)
         yield from _version_field(layout)
         for f in layout.fields:
-            yield from types_by_version.check(layout, f)
+            yield from check_types_by_version(layout, f)
             for one in f.variants():
                 if choosing(one.type)[1] is None:
                     chosen = choice_of(one)
@@ -261,3 +263,52 @@ def _used(choice: Choice, model: Model) -> bool:
         more = {c.name for c in model.choices.values() if names & {r.layout for _, r in c.named}}
         grows, names = not more <= names, names | more
     return any(one is not None and one.choice in names for one in found)
+
+
+def check_types_by_version(layout: Layout, f: Field) -> Iterator[Diagnostic]:
+    """What is wrong with the ranges of one field."""
+    for key, ranges in f.ranges.items():
+        if layout.versions is None:
+            message = f'"{f.name}" has `{key}` by version, but "{layout.name}" has no versions'
+            help = f"give the layout `versions` ({layout.span})"
+            yield Diagnostic("C020", message, place(f, key), help=help)
+            return
+        if layout.versions.high is None:
+            return
+        yield from _check_ranges(layout, f, key, ranges)
+    yield from _check_kinds(f)
+
+
+def _check_ranges(
+    layout: Layout, f: Field, key: str, ranges: tuple[tuple[Versions, Span], ...]
+) -> Iterator[Diagnostic]:
+    own = [v for v in versions_of(layout, f.versions) if v is not None]
+    there = f'"{f.name}" is in versions {f.versions or layout.versions}'
+    taken: dict[int, Versions] = {}
+    for part, span in ranges:
+        mine = [v for v in own if v in part]
+        high = layout.versions.high if layout.versions is not None else None
+        beyond = part.high is not None and high is not None and part.high > high
+        if not mine or beyond:
+            which = "version" if part.low == part.high else "versions"
+            message = f'`{key}` is given for {which} {part}, in which there is no "{f.name}"'
+            yield Diagnostic("C050", message, span, help=there)
+        twice = next((v for v in mine if v in taken), None)
+        if twice is not None:
+            message = f"`{key}` is given twice for version {twice}: by {taken[twice]} and by {part}"
+            yield Diagnostic("C050", message, span)
+        taken |= dict.fromkeys(mine, part)
+    missing = next((v for v in own if v not in taken), None)
+    if missing is not None and not may_be_left_out(key):
+        message = f'"{f.name}" has no `{key}` in version {missing}'
+        yield Diagnostic("C050", message, place(f, key), help=there)
+
+
+def _check_kinds(f: Field) -> Iterator[Diagnostic]:
+    """A number stays a number, so that expressions and columns mean the same in all versions."""
+    kinds = {
+        scalar_type(t).kind: str(scalar_type(t)) for t in f.all_types() if isinstance(t, ScalarType)
+    }
+    if len(kinds) > 1:
+        message = f'"{f.name}" is {" in some versions, ".join(kinds.values())} in others'
+        yield Diagnostic("C050", message, place(f, "type"), help="give each a field of its own")

@@ -10,7 +10,7 @@ from codecgen.check.open_ended import Ends
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import LayoutPlan, make_plan
 from codecgen.plan.nodes import FieldValue, Value, fields_read, walk
-from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
+from codecgen.plan.resolve_views import NUMBERS, ViewResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
 from codecgen.plan.value_ranges import column_range, exact_range, range_of
@@ -121,8 +121,8 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
         bare = replace(scope, holds=())
         for what, condition in (("`when`", rows.when), ("`full_check`", rows.full_check)):
             if condition is not None:
-                yield from typed(RowsResolver(condition, bare), what, ("bool",), False)
-        yield from values_of(view, rows, lambda e, known=scope: RowsResolver(e, known))  # type: ignore[misc]
+                yield from typed(ViewResolver(condition, bare), what, ("bool",), False)
+        yield from values_of(view, rows, lambda e, known=scope: ViewResolver(e, known))  # type: ignore[misc]
         if rows.header_only:
             plans = make_plan(model).versions[layout.name]
             yield from _heads(rows, next(p for p in plans if p.version == version), scope)
@@ -133,7 +133,7 @@ def _heads(rows: Rows, layout: LayoutPlan, scope: Scope) -> Iterator[Diagnostic]
     taken = {"when": rows.when, "full_check": rows.full_check}
     taken |= {f"columns.{name}": expression for name, expression in rows.values.items()}
     for where, expression in taken.items():
-        value = None if expression is None else RowsResolver(expression, scope).value()
+        value = None if expression is None else ViewResolver(expression, scope).value()
         for read in () if value is None else fields_read(value):
             f = layout.field(read.names[0])
             if f is not None and not f.is_fixed:
@@ -142,7 +142,7 @@ def _heads(rows: Rows, layout: LayoutPlan, scope: Scope) -> Iterator[Diagnostic]
                 yield Diagnostic("C032", message, rows.places[where], help=help)
 
 
-Resolve = Callable[[Expression], RowsResolver]
+Resolve = Callable[[Expression], ViewResolver]
 """What settles an expression where it stands."""
 
 
@@ -163,7 +163,7 @@ def values_of(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnostic]:
 
 
 def typed(
-    resolver: RowsResolver, what: str, kinds: tuple[str, ...], nullable: bool
+    resolver: ViewResolver, what: str, kinds: tuple[str, ...], nullable: bool
 ) -> Iterator[Diagnostic]:
     """What is wrong with the type of a value that may be of some kinds."""
     value = resolver.value()
@@ -181,7 +181,7 @@ def typed(
         yield Diagnostic("C032", f"{what} cannot be null, but its value can", span)
 
 
-def _wide_enough(column: Column, resolver: RowsResolver) -> Iterator[Diagnostic]:
+def _wide_enough(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]:
     """A number of any size that the value can have fits its column."""
     value = resolver.value()
     if value is None:

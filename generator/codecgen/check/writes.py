@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codecgen.check import view_columns
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.columns import running_fields
-from codecgen.plan.resolve_rows import NUMBERS, WriteResolver
+from codecgen.plan.resolve_views import NUMBERS, WriteResolver
 from codecgen.plan.scope import Scope
 from codecgen.plan.value_ranges import column_range
 from codecgen.schema.expression import Expression, Number, Path

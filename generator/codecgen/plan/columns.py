@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from codecgen.plan.generated_names import identifier
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
-from codecgen.plan.resolve_rows import RowsResolver, WriteResolver, rows_scope
+from codecgen.plan.resolve_views import ViewResolver, WriteResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Path
 from codecgen.schema.model import Column, Rows, View
@@ -164,7 +164,7 @@ def _case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) ->
     bare = replace(scope, holds=())
 
     def value(expression: Expression, holds: bool = True) -> Value:
-        found = RowsResolver(expression, scope if holds else bare).value()
+        found = ViewResolver(expression, scope if holds else bare).value()
         assert found is not None, str(expression)
         return found
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from codecgen.plan.generated_names import spell
 from codecgen.plan.nodes import DerivedValue, EndValue, FieldValue, Value, ends_read
 from codecgen.plan.resolve import maximum_of, settled
-from codecgen.plan.resolve_rows import derived_value
+from codecgen.plan.resolve_views import derived_value
 from codecgen.plan.scope import Scope
 from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of

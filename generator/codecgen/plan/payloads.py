@@ -12,10 +12,10 @@ from codecgen.plan.constant_folding import fold, is_known, truth
 from codecgen.plan.generated_names import identifier
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
-from codecgen.plan.resolve_payloads import (
+from codecgen.plan.resolve_views import (
     Parts,
     PartScope,
-    PayloadResolver,
+    ViewResolver,
     condition_of,
     null_parts,
     payload_scope,
@@ -240,7 +240,7 @@ def _case(
         element = plan.expected(inner, around) if isinstance(inner, Reference) else None
 
     def value(expression: Expression) -> Value:
-        found = PayloadResolver(expression, scope, parts).value()
+        found = ViewResolver(expression, scope, parts).value()
         assert found is not None, str(expression)
         return fold(found, lambda one: null_parts(one, parts))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
-from codecgen.schema import choice_forms, forms, grammar, literals, text_forms, yaml_tree
+from codecgen.schema import forms, grammar, yaml_tree
+from codecgen.schema import forms as literals
 from codecgen.schema.by_version import ranges_of, types_of
-from codecgen.schema.chosen import with_cases, with_numbers
 from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
 from codecgen.schema.flexible import (
@@ -17,9 +18,15 @@ from codecgen.schema.flexible import (
     section,
     with_lengths,
 )
-from codecgen.schema.inference import complete
-from codecgen.schema.key_types import FLEXIBLE
-from codecgen.schema.local_layouts import local_layout, settled, with_counts
+from codecgen.schema.inference import (
+    complete,
+    drop_needless_versions,
+    local_layout,
+    with_cases,
+    with_counts,
+    with_numbers,
+)
+from codecgen.schema.key_types import FLEXIBLE, MAX_CASES, parse_number_range
 from codecgen.schema.model import (
     Choice,
     Derived,
@@ -32,8 +39,8 @@ from codecgen.schema.model import (
     View,
 )
 from codecgen.schema.nested_choices import with_layouts
-from codecgen.schema.reader import Reader, Record, Value
-from codecgen.schema.texts import Text
+from codecgen.schema.reader import Reader, Record, Value, integer
+from codecgen.schema.texts import EachLine, Kind, Text, TextExample, TextValue
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -71,7 +78,7 @@ class ModelBuilder:
         self.flexible: Flexible | None = None
 
     def model(self, files: Mapping[str, str], used: Used) -> Model:
-        found = settled(self.layouts, self.local_names)
+        found = drop_needless_versions(self.layouts, self.local_names)
         every = Declarations(found, used.layouts)
         enums = Declarations(self.enums, used.enums)
         layouts = Declarations(
@@ -177,13 +184,13 @@ class ModelBuilder:
     def text(self, r: Record) -> None:
         name = str(r["text"])
         if self.declare(name, r.at("text")):
-            self.texts[name] = text_forms.text(r)
+            self.texts[name] = _make_text(r)
 
     def choice(self, r: Record) -> None:
         name = str(r["choice"])
         if not self.declare(name, r.at("choice")):
             return
-        self.choices[name] = choice_forms.choice(self.reader, r)
+        self.choices[name] = _make_choice(self.reader, r)
 
     def view(self, r: Record) -> None:
         name = str(r["view"])
@@ -393,3 +400,139 @@ def _present(r: Record) -> tuple[str | None, int | None, Expression | None]:
     if "nullable" in r and "null" not in r:  # not in this version
         return None, None, version
     return cast(str | None, r["present"]), cast(int | None, r["null"]), version
+
+
+def _make_choice(reader: Reader, r: Record) -> Choice:
+    """The choice that a document is. What is wrong with its cases is reported."""
+    given = cast(str | None, r["given"])
+    cases: list[tuple[int | str, Reference]] = []
+    places = r.places()
+    for key, entry in cast(dict[str, Value], r["cases"]).items():
+        inner = cast(Any, entry.value)[1]
+        ref = forms.reference(inner.value, inner.span)
+        for case in _case_values(reader, key, entry.span):
+            cases.append((case, ref))
+            places[f"cases.{case}"] = entry.span
+        if len(cases) > MAX_CASES:
+            reader.report("C006", f"more than {MAX_CASES} cases", entry.span)
+            break
+    return Choice(
+        name=str(r["choice"]),
+        doc=r.text("doc"),
+        span=r.at("choice"),
+        by=cast(str | None, r["by"]),
+        given=None if given in grammar.NUMBERS else given,
+        cases=tuple(cases),
+        named=tuple(cases),
+        given_type=given if given in grammar.NUMBERS else None,
+        since=cast(Since | None, r["since"]),
+        places=places,
+    )
+
+
+def _case_values(reader: Reader, key: str, span: Span) -> Sequence[int | str]:
+    """The values of a case: a word, a number, or all numbers of a range."""
+    number = integer(key)
+    if number is not None or not key[:1].isdecimal():
+        return [key if number is None else number]
+    numbers = parse_number_range(key)
+    if numbers is None:
+        message = f'"{key}" is no range of at most {MAX_CASES} numbers'
+        reader.report("C006", message, span, help="write the lower number first")
+    return numbers or ()
+
+
+_KINDS: tuple[Kind, ...] = ("decimal", "string", "uuid")
+
+
+def _make_text(r: Record) -> Text:
+    """A text."""
+    accepts = frozenset(forms.words(r["accepts"]))
+    lines = tuple(
+        _make_text_line(name, line, span, accepts) for name, line, span in _text_entries(r["lines"])
+    )
+    counted = {line.counts: line.name for line in lines if isinstance(line, TextValue)}
+    lines = tuple(
+        replace(line, counted_by=counted.get(line.name)) if isinstance(line, EachLine) else line
+        for line in lines
+    )
+    return Text(
+        name=str(r["text"]),
+        doc=r.text("doc"),
+        span=r.at("text"),
+        lines=lines,
+        properties=tuple(
+            _make_text_value(name, value, span, accepts)
+            for name, value, span in _text_entries(r["properties"])
+        ),
+        since=cast(Since | None, r["since"]),
+        accepts=accepts,
+        may_be_empty=bool(r["may_be_empty"]),
+        final_newline=r["final_newline"] is not False,
+        keep_unknown=r["unknown"] == "keep",
+        examples=tuple(
+            _make_text_example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
+        ),
+        places=r.places(),
+    )
+
+
+def _text_entries(value: object) -> list[tuple[str, Record, Span]]:
+    spans: Mapping[str, Span] = forms.key_spans(value)
+    return [(name, entry, spans[name]) for name, entry in forms.entries(value)]
+
+
+def _make_text_line(
+    name: str, r: Record, span: Span, accepts: frozenset[str]
+) -> TextValue | EachLine:
+    if "each" not in r:
+        return _make_text_value(name, r, span, accepts)
+    return EachLine(
+        name=name,
+        values=tuple(
+            _make_text_value(n, v, s, frozenset()) for n, v, s in _text_entries(r["each"])
+        ),
+        separator=str(r["separator"] or ""),
+        span=span,
+        doc=r.text("doc"),
+        accepts=accepts | frozenset(forms.words(r["accepts"])),
+        places=r.places(),
+    )
+
+
+def _make_text_value(name: str, r: Record, span: Span, accepts: frozenset[str]) -> TextValue:
+    kind = next(kind for kind in _KINDS if kind in r)
+    return TextValue(
+        name=name,
+        kind=kind,
+        of=str(r[kind]),
+        span=span,
+        doc=r.text("doc"),
+        key=str(r["spelled"] or name),
+        label=cast(str | None, r["label"]),
+        separator=str(r["separator"] or ""),
+        const=cast(int | None, r["const"]),
+        counts=cast(str | None, r["counts"]),
+        default=cast(Expression | None, r["default"]),
+        valid=cast(Expression | None, r["valid"]),
+        refuse=cast(Expression | None, r["refuse"]),
+        accepts=accepts | frozenset(forms.words(r["accepts"])),
+        unit=cast(str | None, r["unit"]),
+        since=cast(Since | None, r["since"]),
+        places=r.places(),
+    )
+
+
+def _make_text_example(r: Record) -> TextExample:
+    node = cast(Any, r["values"])
+    places = {"values": r.at("values"), **dict(forms.value_places(node, "values"))}
+    data = cast(str | None, r["text"])
+    return TextExample(
+        name=r.text("name"),
+        doc=r.text("doc"),
+        data=None if data is None else data.encode("utf-8"),
+        value=forms.plain(node),
+        span=r.at("name"),
+        since=cast(Since | None, r["since"]),
+        places=places,
+    )

@@ -7,15 +7,6 @@ from dataclasses import replace
 
 from codecgen.runtime.checksums import CHECKSUMS
 from codecgen.runtime.version import LANGUAGE
-from codecgen.schema.grammar_of_choices import (
-    BYTE_LENGTHS,
-    CHOICES,
-    ELEMENT_OF_CHOICE,
-    FIELD_OF_CHOICE,
-    TOGETHER,
-)
-from codecgen.schema.grammar_of_enums import ENUMS, SPELLED
-from codecgen.schema.grammar_of_examples import EXAMPLES
 from codecgen.schema.grammar_of_texts import TEXTS
 from codecgen.schema.grammar_of_views import VIEWS
 from codecgen.schema.key_types import (
@@ -33,6 +24,7 @@ from codecgen.schema.key_types import (
     Directory,
     Either,
     Form,
+    Hex,
     Integer,
     Key,
     Kind,
@@ -71,6 +63,125 @@ _PADDED = Key(Boolean(), "Zero bytes fill up the fixed size; they are no part of
 _ORDER = OneOf(("big", "little"))
 _ENUM = Key(Declared(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
+
+SPELLED = Key(
+    Word(),
+    "How the format's own documents write the name, where the rule of the manifest does not give it.",
+)
+
+ENUMS: Mapping[str, Form] = {
+    "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
+    "enum": Form(
+        "Names for numbers.",
+        {
+            "doc": DOC,
+            "unknown": Key(
+                OneOf(("refuse", "keep")),
+                "What a strict reader does with other numbers; refuse by default.",
+            ),
+            "values": Key(MapOf(Either((Integer(), Use("enum_value")))), "The values.", True),
+        },
+    ),
+    "enum_value": Form(
+        "A value of an enum.",
+        {
+            "value": Key(Integer(), "The number.", True),
+            "doc": DOC,
+            "since": SINCE,
+            "spelled": SPELLED,
+        },
+    ),
+}
+
+
+EXAMPLES: Mapping[str, Form] = {
+    "example": Form(
+        "Bytes beside what they mean.",
+        {
+            "name": Key(Text(), "A few words.", True),
+            "doc": DOC,
+            "since": SINCE,
+            "version": Key(Integer(), "The version of the layout that the bytes are in."),
+            "hex": Key(Hex(), "The bytes."),
+            "build": Key(Boolean(), "The bytes are what the builder makes of the values."),
+            "values": Key(
+                Anything(),
+                "What they mean. Fields that the builder works out may be left out.",
+                True,
+            ),
+        },
+        one_of=(("hex", "build"),),
+    ),
+    "overhead": Form(
+        "A table of the bytes that layouts add to what they carry.",
+        {
+            "doc": DOC,
+            "sizes": Key(ListOf(Integer()), "Numbers of messages: the rows.", True),
+            "columns": Key(ListOf(Use("overhead_column")), "The columns.", True),
+            "notes": Key(Text(), "What a reader should know beside the table."),
+        },
+    ),
+    "overhead_column": Form(
+        "A column of an overhead table.",
+        {
+            "title": Key(Text(), "Its title.", True),
+            "layout": Key(LayoutName(), "The layout.", True),
+            "array": Key(
+                Name(), "The array that holds the messages, when one layout holds them all."
+            ),
+            "each": Key(MapOf(Integer()), "The bytes of a message's fields.", True),
+            "number": Key(Name(), "The field of a message that counts from 0."),
+        },
+    ),
+}
+
+
+BYTE_LENGTHS = tuple(name for name in LENGTHS if name != "compact")
+_GIVEN = Key(Code(), "The value that decides which case it is, of a field before.")
+_UNKNOWN = Key(OneOf(("bytes",)), "What has no case is the bytes that are left, and is kept.")
+
+FIELD_OF_CHOICE: Mapping[str, Key] = {
+    "choice": Key(Declared(), "One of the layouts of a choice."),
+    "given": _GIVEN,
+    "version": Key(Code(), "The version of a layout or of the case, of a field before."),
+    "unknown": _UNKNOWN,
+}
+"""Keys of a field. It has a length in bytes before it by the key of that name."""
+
+ELEMENT_OF_CHOICE: Mapping[str, Key] = {
+    "choice": Key(Declared(), "Each is one of the layouts of a choice."),
+    "given": _GIVEN,
+    "version": Key(Code(), "The version of each case, of a field before the array."),
+    "length": Key(
+        Either((OneOf(BYTE_LENGTHS), ByVersion(OneOf(BYTE_LENGTHS)))),
+        "Type of the length in bytes before each.",
+    ),
+    "unknown": _UNKNOWN,
+}
+
+TOGETHER: Mapping[str, tuple[str, ...]] = {"given": ("choice",), "unknown": ("choice",)}
+
+CHOICES: Mapping[str, Form] = {
+    "choice": Form(
+        "One of several layouts.",
+        {
+            "choice": Key(Name(), "Its name.", True),
+            "doc": DOC,
+            "since": SINCE,
+            "by": Key(Name(), "The field, at the same byte in all of them, whose value decides."),
+            "given": Key(
+                Either((OneOf((*INTEGERS, *VARINTS)), Declared())),
+                "The enum, or the type of the number, whose value decides: the caller has it from elsewhere.",
+            ),
+            "cases": Key(
+                MapOf(LayoutName(), numbers=True, ranges=True),
+                "The layout, or the choice, for each value; `0-3` stands for four of them.",
+                True,
+            ),
+        },
+        one_of=(("by", "given"),),
+    ),
+}
 
 FORMS: Mapping[str, Form] = {
     "manifest": Form(

@@ -3,12 +3,27 @@ enum's values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any, cast
 
 from codecgen.schema.expression import Expression, Path
-from codecgen.schema.model import Enum, Layout
-from codecgen.schema.types import ArrayType, BitsType, Reference, ScalarType, StructType
+from codecgen.schema.lookup import choice_of, field_of, members, references_of
+from codecgen.schema.model import Choice, Enum, Field, Layout
+from codecgen.schema.nested_choices import first_layout
+from codecgen.schema.reader import Record
+from codecgen.schema.types import (
+    ArrayType,
+    BitsType,
+    ChoiceType,
+    FieldType,
+    Reference,
+    ScalarType,
+    Since,
+    Span,
+    StructType,
+    Versions,
+)
 
 
 def complete(layout: Layout, layouts: Mapping[str, Layout], enums: Mapping[str, Enum]) -> Layout:
@@ -74,3 +89,116 @@ def _enum_at(by: Expression, layout: Layout) -> str:
     if field is not None and isinstance(field.type, BitsType) and len(names) == 2:
         return next((m.enum or "" for m in field.type.members if m.name == names[1]), "")
     return ""
+
+
+def with_numbers(
+    choice: Choice,
+    layouts: Mapping[str, Layout],
+    enums: Mapping[str, Enum],
+    choices: Mapping[str, Choice],
+) -> Choice:
+    """The choice with numbers for the values of an enum that the field has which decides, and with the versions of layouts that
+    have one only, or of which each version is a case."""
+    if choice.by is None:
+        return choice
+    cases: list[tuple[int | str, Reference]] = []
+    places = dict(choice.places)
+    for key, ref in choice.cases:
+        layout = layouts.get(first_layout(ref, choices))
+        field = None if layout is None else field_of(layout, choice.by)
+        name = field.type.enum if field and isinstance(field.type, ScalarType) else None
+        number = number_of(key, name, enums) if isinstance(key, str) else None
+        if number is not None:
+            places[f"cases.{number}"] = places[f"cases.{key}"]
+        if layout is None or layout.name != ref.layout:  # a choice, whose cases say their versions
+            cases.append((key if number is None else number, ref))
+            continue
+        v = layout.versions
+        if v is not None and v.low == v.high and ref.version is None and not layout.version_is:
+            ref = replace(ref, version=v.low)
+        every = {key for key, other in choice.cases if other == ref}
+        by_version = field is not None and field.is_version and ref.version is None
+        if by_version and isinstance(key, int) and every == set(layout.all_versions()):
+            ref = replace(ref, version=key)
+        cases.append((key if number is None else number, ref))
+    return replace(choice, cases=tuple(cases), named=tuple(cases), places=places)
+
+
+def with_cases(layout: Layout, choices: Mapping[str, Choice], enums: Mapping[str, Enum]) -> Layout:
+    """The layout with the cases of the choices in it filled in."""
+
+    def filled(type_: FieldType) -> FieldType:
+        if isinstance(type_, ArrayType) and isinstance(type_.element, ChoiceType):
+            return replace(type_, element=_filled(type_.element, choices, enums))
+        return _filled(type_, choices, enums) if isinstance(type_, ChoiceType) else type_
+
+    fields = []
+    for f in layout.fields:
+        types = tuple((versions, filled(type_)) for versions, type_ in f.types)
+        fields.append(replace(f, type=filled(f.type), types=types))
+    return replace(layout, fields=tuple(fields))
+
+
+def _filled(
+    type_: ChoiceType, choices: Mapping[str, Choice], enums: Mapping[str, Enum]
+) -> ChoiceType:
+    choice = choices.get(type_.choice)
+    if choice is None:
+        return type_
+    cases = []
+    for key, ref in choice.cases:
+        number = number_of(key, choice.given, enums) if isinstance(key, str) else key
+        if number is not None:
+            cases.append((number, ref))
+    return replace(type_, by=choice.by, enum=choice.given, cases=tuple(cases))
+
+
+def local_layout(
+    name: str, fields: tuple[Field, ...], span: Span, around: Record, accepts: frozenset[str]
+) -> Layout:
+    """A layout of the fields that stand inside ``around``: with its order of bytes and its versions."""
+    return Layout(
+        name=name,
+        doc="",
+        span=span,
+        fields=fields,
+        endian=cast(Any, around["endian"] or "big"),
+        versions=cast(Versions | None, around["versions"]),
+        since=cast(Since | None, around["since"]),
+        draft=cast(Since | None, around["draft"]),
+        accepts=accepts,
+        flexible=cast(Any, around["flexible"]),
+        is_local=True,
+    )
+
+
+def drop_needless_versions(
+    layouts: Mapping[str, Layout], names: Iterable[str]
+) -> dict[str, Layout]:
+    """The layouts, those of the ``names`` without versions where they are the same in all; inner ones come first."""
+    out = dict(layouts)
+    for name in names:
+        if not any(_has_versions(f, out) for f in out[name].fields):
+            out[name] = replace(out[name], versions=None)
+    return out
+
+
+def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
+    """Whether a field differs between versions of the layout around it."""
+    refs = (ref for ref in references_of(f) if ref.version is None)
+    held = (layouts[ref.layout] for ref in refs if ref.layout in layouts)
+    inside = any(one.versions is not None and one.version_is is None for one in held)
+    inside = inside or choice_of(f) is not None  # its cases are found later, and may have versions
+    told_apart = f.versions is not None or bool(f.types)
+    return told_apart or inside or any(m.versions is not None for m in members(f))
+
+
+def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The fields, with arrays that know which field counts them."""
+    counted = {f.counts: f.name for f in fields if f.counts}
+    return tuple(
+        f.with_types(counted_by=counted[f.name])
+        if f.name in counted and isinstance(f.type, ArrayType)
+        else f
+        for f in fields
+    )

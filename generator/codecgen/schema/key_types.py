@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from codecgen.schema.other_words import NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +214,25 @@ FLEXIBLE = ("string", "bytes")
 """Types whose lengths a flexible layout settles; elsewhere they say nothing."""
 DOC = Key(Text(), "What it is, in a sentence. Plain text.")
 SINCE = Key(Use("since"), "From which release on it exists, and which documents brought it.")
+
+
+MAX_CASES = 1000
+"""The most cases of a choice, and so the most numbers of one range: each is a case by itself."""
+
+INTEGER = re.compile(r"-?([0-9]{1,20}|0x[0-9a-fA-F]{1,16})\Z", re.ASCII)
+_NUMBERS = re.compile(r"([0-9]{1,9})-([0-9]{1,9})\Z", re.ASCII)
+
+
+def is_key(text: str, kind: MapOf) -> bool:
+    """Whether a text can be a key of a mapping."""
+    number = kind.numbers and INTEGER.match(text)
+    return bool(number or NAME.match(text) or (kind.ranges and _NUMBERS.match(text)))
+
+
+def parse_number_range(text: str) -> range | None:
+    """The numbers of a range. None for what is none, goes down, or has too many."""
+    found = _NUMBERS.match(text)
+    if found is None:
+        return None
+    numbers = range(int(found[1]), int(found[2]) + 1)
+    return numbers if 0 < len(numbers) <= MAX_CASES else None

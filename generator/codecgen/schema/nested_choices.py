@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
+from codecgen.schema.key_types import MAX_CASES
 from codecgen.schema.model import Choice
-from codecgen.schema.number_ranges import MOST
 from codecgen.schema.types import Reference, Step
 
 Case = tuple[int | str, Reference]
@@ -28,7 +28,7 @@ def _layouts(choice: Choice, every: Mapping[str, Choice], known: dict[str, Cases
     """The layouts of a choice, of which ``known`` has those that were worked out already."""
     if choice.name not in known:
         known[choice.name] = ()  # those that it holds itself have no end
-        found = islice(_held(choice, every, known), MOST + 1)
+        found = islice(_held(choice, every, known), MAX_CASES + 1)
         known[choice.name] = tuple(found)
     return known[choice.name]
 

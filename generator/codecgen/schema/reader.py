@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
-from codecgen.schema import expression, field_mistakes, grammar, key_types, other_words
-from codecgen.schema.key_types import Declared, LayoutName
-from codecgen.schema.number_ranges import INTEGER, is_key
+from codecgen.schema import expression, grammar, key_types, other_words
+from codecgen.schema.key_types import INTEGER, Declared, LayoutName, is_key
 from codecgen.schema.other_words import NAME
-from codecgen.schema.types import Since, Span, Versions
+from codecgen.schema.scalars import LENGTHS
+from codecgen.schema.types import ZERO_TERMINATED, Since, Span, Versions
 from codecgen.schema.yaml_tree import Mapping, Node, Scalar, Sequence
 
 _WORD = re.compile(r"\S{1,80}\Z")
@@ -104,10 +104,10 @@ class Reader:
             self.report("C006", f"{_a(form_name)} is a mapping", node.span)
             return None
         if form_name == "layout":
-            self.fields = field_mistakes.key_names(node.get("fields"))
+            self.fields = key_names(node.get("fields"))
             self.flexible = node.get("flexible") is not None
         if form_name == "field":
-            mistake = field_mistakes.field_mistake(self.field, node, self.fields)
+            mistake = field_mistake(self.field, node, self.fields)
             if mistake is not None:
                 self.report(mistake[0], mistake[1], mistake[2].span, help=mistake[3])
                 return None
@@ -180,7 +180,7 @@ class Reader:
 
     def map(self, node: Node, kind: key_types.MapOf) -> Value | None:
         if not isinstance(node, Mapping):
-            help = field_mistakes.list_of_names(node) if isinstance(node, Sequence) else ""
+            help = list_of_names(node) if isinstance(node, Sequence) else ""
             self.report("C006", "a mapping is expected here", node.span, help=help)
             return None
         out: dict[str, Value] = {}
@@ -396,3 +396,72 @@ def _short(text: str) -> str:
 def _a(word: str) -> str:
     word = word.replace("_", " ")
     return f"an {word}" if word[0] in "aeio" else f"a {word}"
+
+
+def field_mistake(
+    name: str, field: Mapping, fields: Collection[str]
+) -> tuple[str, str, Node, str] | None:
+    """What is wrong with a field that says its length or its count in the words of other languages: number, message,
+    where, and what helps. ``fields`` are the names of the fields around it."""
+    given = {key.text: value for key, value in field.entries}
+    fields = set(fields) - {*LENGTHS, "rest", ZERO_TERMINATED}
+    counts = given.get("counts")
+    if counts is not None and "array" in given and isinstance(counts, Scalar):
+        help = f'write `counts: {name}` at "{counts.text}"'
+        if counts.text in LENGTHS:
+            help = f"write `count: {counts.text}`: the type of the number in front"
+        return "C016", "`counts` stands at the number, not at the array", counts, help
+    kind = given.get("type")
+    if isinstance(kind, Scalar) and kind.text.lower() in (*other_words.TEXTS, *other_words.BYTES):
+        ours = "string" if kind.text.lower() in other_words.TEXTS else "bytes"
+        length = given.get("length") or given.get("size")
+        if isinstance(length, Scalar):
+            message = f"a type is expected, not {kind.text!r}"
+            return "C013", message, kind, _length_help(name, ours, length.text, fields)
+        return None
+    for key in ("length", "count", "string", "bytes"):
+        value = given.get(key)
+        if isinstance(value, Scalar) and value.text in fields:
+            ours = next((one for one in ("string", "bytes", "array") if one in given), "")
+            message = f'a type is expected, not the field "{value.text}"'
+            if key == "count" and "array" not in given:
+                help = f"write `counts: {value.text}`: the field is the number of its elements"
+            elif key == "length" and not ours:
+                help = f"write `measures: {{from: {value.text}, to: {value.text}}}`: the field is the length of that range"
+            elif key == "count":
+                help = f'leave it out, and write `counts: {name}` at "{value.text}"'
+            elif ours == "array":
+                measures = f"`measures: {{from: {name}, to: {name}}}`"
+                help = f'write `until: end`, and at "{value.text}" {measures}'
+            elif ours:
+                help = _length_help(name, ours, value.text, fields)
+            else:
+                continue
+            return "C013", message, value, help
+    ours = next((one for one in ("string", "bytes") if one in given), "")
+    length = given.get("length")
+    if ours and "array" not in given and isinstance(length, Scalar):
+        return "C011", '"length" goes with "array"', length, f"write `{ours}: {length.text}`"
+    return None
+
+
+def _length_help(name: str, ours: str, length: str, fields: Collection[str]) -> str:
+    """How bytes or text say their length, which is a field, a number or a type."""
+    if length in fields:
+        return f'write `{ours}: rest`, and at "{length}" `measures: {{from: {name}, to: {name}}}`'
+    return f"write `{ours}: {length}`"
+
+
+def list_of_names(node: Sequence) -> str:
+    """What to do about a list where a mapping by name is meant."""
+    first = node.items[0] if node.items else None
+    found = first.get("name") or first.get("id") if isinstance(first, Mapping) else None
+    if isinstance(found, Scalar):
+        return f"write `{found.text}: ..`, without a dash and without a key for the name"
+    return "write `name: ..` for each, without a dash"
+
+
+def key_names(node: Node | None) -> frozenset[str]:
+    """The keys of a mapping; of anything else none."""
+    found = node.entries if isinstance(node, Mapping) else ()
+    return frozenset(key.text for key, _ in found)
