@@ -54,6 +54,7 @@ def emit(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted:
             INDEX,
             brief=True,
             today=ROOT,
+            folders=plan.manifest.as_of_folders,
         )
         for then in _former(plan)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -11,7 +11,7 @@ from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.type_text import type_pieces
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, enum_uses
-from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory
+from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory, View
 from codecgen.schema.nested_choices import names_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
@@ -21,10 +21,10 @@ from codecgen.targets.docs.things import things
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A set of pages below ``root``. ``brief`` pages have no pictures and no examples.
+    """The pages of a plan below the directory ``root``. ``brief`` pages have no pictures and no examples.
 
-    ``pages`` has the page of each YAML file, ``homes`` the page of each thing that is declared, ``index`` is the page
-    that lists them. ``today`` is the root of the pages of today, for a set as of an old release.
+    ``pages`` has the page of each YAML file, ``homes`` the page that describes each declaration, and ``index`` is the
+    page that lists the others. ``today`` is the root of the current pages, for a site as of an old release.
     """
 
     plan: Plan
@@ -81,12 +81,24 @@ def make_site(
     *,
     brief: bool = False,
     today: str | None = None,
+    folders: Collection[str] = (),
 ) -> Site:
-    """The pages of a plan, with the ending of the page that lists them."""
-    modules = plan.modules()
+    """Return the site of a plan. Its pages have the suffix of ``index_name``.
+
+    For a site as of an old release, ``today`` is the root of the current pages. ``folders`` limits its pages to some
+    folders of schemas; links to other declarations then lead to the current pages. All folders get pages if it is
+    empty.
+    """
     suffix = PurePosixPath(index_name).suffix
-    pages = {file: f"{root}/{PurePosixPath(file).with_suffix(suffix)}" for file in things(plan)}
-    homes = {thing.name: pages[file] for file, things in modules.items() for thing in things}
+    pages: dict[str, str] = {}
+    homes: dict[str, str] = {}
+    for file, found in things(plan).items():
+        schema = PurePosixPath(file)
+        is_current = today is not None and folders and schema.parent.as_posix() not in folders
+        page = f"{today if is_current else root}/{schema.with_suffix(suffix)}"
+        if not is_current:
+            pages[file] = page
+        homes |= {thing.name: page for thing in found if not isinstance(thing, View)}
     return Site(plan, root, brief, index_name, pages, homes, today)
 
 
