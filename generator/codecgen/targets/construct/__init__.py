@@ -44,9 +44,9 @@ def emit(plan: Plan) -> Emitted:
         for thing in _in_order(things, plan):
             module.add(thing)
             stub.add(thing)
-        diagnostics += module.diagnostics
-        needs[home] = {other[1:] for other in module.imports if other[0] == package}
-        names[home] = () if _declares_drafts(things) else tuple(module.exported)
+        diagnostics += module.scope.diagnostics
+        needs[home] = {other[1:] for other in module.scope.imports if other[0] == package}
+        names[home] = () if _declares_drafts(things) else tuple(module.scope.exported)
         files["/".join((package, *home)) + ".py"] = module.text(_header(plan, file))
         files["/".join((package, *home)) + ".pyi"] = stub.text(_header(plan, file))
     diagnostics += _import_cycles(needs, {module_path(f): t[0] for f, t in modules.items()})
