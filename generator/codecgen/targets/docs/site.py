@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.payloads import is_whole
 from codecgen.plan.type_text import type_pieces
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, enum_uses
@@ -16,7 +17,6 @@ from codecgen.schema.nested_choices import names_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
 from codecgen.targets.docs.text import Phrase, code, link, outside, phrase, relative
-from codecgen.targets.docs.things import things
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,3 +195,24 @@ def type_phrase(site: Site, page: str, type_: FieldType) -> Phrase:
             for piece in type_pieces(type_)
         )
     )
+
+
+Thing = Declared | View
+"""What pages describe."""
+
+
+def things(plan: Plan) -> Mapping[str, tuple[Thing, ...]]:
+    """What each YAML file declares that has a place on a page, in the order of the file; files by name."""
+    out: dict[str, list[Thing]] = {file: list(found) for file, found in plan.modules().items()}
+    for view in plan.model.views.values():
+        if view.parts and is_whole(plan, view):
+            out.setdefault(view.span.file, []).append(view)
+    return {
+        file: tuple(sorted(out[file], key=lambda thing: (thing.span.line, thing.span.column)))
+        for file in sorted(out)
+    }
+
+
+def anchor_of(thing: Thing) -> str:
+    """Where a thing stands on its page: a view may have the name of something else."""
+    return f"{thing.name}--view" if isinstance(thing, View) else thing.name
