@@ -319,15 +319,6 @@ if TYPE_CHECKING:
         TransactionStateKey,
         TransactionStateValue,
     )
-    from kafka_codecs.drafts.kip_98 import (
-        KIP_98_CONTROL_MESSAGE_KEY,
-        KIP_98_MESSAGE,
-        KIP_98_MESSAGE_SET,
-        Kip98ControlMessageKey,
-        Kip98ControlMessageType,
-        Kip98Message,
-        Kip98MessageSet,
-    )
     from kafka_codecs.files.checkpoints import (
         LEADER_EPOCH_CHECKPOINT,
         OFFSET_CHECKPOINT,
@@ -747,9 +738,6 @@ __all__ = [
     "GROUP_METADATA_VALUE_V3",
     "GROUP_METADATA_VALUE_V4",
     "HEADER",
-    "KIP_98_CONTROL_MESSAGE_KEY",
-    "KIP_98_MESSAGE",
-    "KIP_98_MESSAGE_SET",
     "KRAFT_VERSION_FEATURE",
     "KRAFT_VERSION_FEATURE_V0",
     "KRAFT_VERSION_RECORD",
@@ -1043,10 +1031,6 @@ __all__ = [
     "GroupMetadataValueV3",
     "GroupMetadataValueV4",
     "Header",
-    "Kip98ControlMessageKey",
-    "Kip98ControlMessageType",
-    "Kip98Message",
-    "Kip98MessageSet",
     "KraftVersionFeature",
     "KraftVersionFeatureV0",
     "KraftVersionRecord",
@@ -1556,15 +1540,6 @@ _HOMES = {
         "TransactionLogValueV1",
         "TransactionStateKey",
         "TransactionStateValue",
-    ),
-    "drafts.kip_98": (
-        "KIP_98_CONTROL_MESSAGE_KEY",
-        "KIP_98_MESSAGE",
-        "KIP_98_MESSAGE_SET",
-        "Kip98ControlMessageKey",
-        "Kip98ControlMessageType",
-        "Kip98Message",
-        "Kip98MessageSet",
     ),
     "files.checkpoints": (
         "LEADER_EPOCH_CHECKPOINT",

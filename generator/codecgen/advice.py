@@ -35,7 +35,8 @@ ADVICE: Mapping[str, str] = {
     "them.",
     "C017": "A constant, a default, a value of an enum, a length or a limit is outside what its type can hold, or "
     "means two things at once.",
-    "C018": "`since`, `until` and `as_of` name releases of the manifest's list, so that misspelt ones are noticed.",
+    "C018": "`since`, `until` and `as_of` name releases of the manifest's list, and `as_of_folders` folders of schemas, so "
+    "that misspelt ones are noticed.",
     "C019": "A layout that holds itself would go on for ever, or as deep as hostile bytes like. Bound an array with "
     "`nesting`, or let a struct depend on a field with `when`.",
     "C020": "Something is asked for in a version in which it does not exist, or it is open which version of a "

@@ -20,7 +20,7 @@ from codecgen.runtime.arrow.view import View
 from codecgen.runtime.errors import CodecError
 from codecgen.schema import loader
 from codecgen.targets import arrow
-from kafka_codecs import KIP_98_MESSAGE_SET
+from kafka_codecs.drafts.kip_98 import KIP_98_MESSAGE_SET
 from tests.arrow.rows import unpacked
 from tests.codecs.strategies import kip_98_message_sets
 from tests.paths import SCHEMAS

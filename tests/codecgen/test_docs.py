@@ -181,6 +181,29 @@ def test_folders_in_the_order_of_their_age_and_size() -> None:
     assert headings[:9] == [*shipped, "Views", "Wire", "Drafts"]
 
 
+def test_pages_as_of_a_release_for_some_folders_link_to_the_current_pages_of_the_others() -> None:
+    files = {
+        "codecgen.yaml": """
+language: 1
+package: post
+title: Post
+release_line: post
+releases: [1.0, 2.0]
+documents: {as_of: [1.0], as_of_folders: [mail]}
+""",
+        "mail/letter.yaml": "layout: letter\nfields: {size: u8, stamp: {layout: stamp}}\n",
+        "shop/stamp.yaml": "layout: stamp\nfields: {price: u8}\n",
+    }
+    model, _ = load(files)
+    assert model is not None
+    written = TARGETS["docs"](make_plan(model)).files
+    old = {path for path in written if path.startswith("docs/as-of-")}
+    assert old == {"docs/as-of-1.0/README.md", "docs/as-of-1.0/mail/letter.md"}
+    assert "(../../shop/stamp.md#stamp)" in written["docs/as-of-1.0/mail/letter.md"]
+    every = TARGETS["docs"](make_plan(as_of(model, "1.0"), "1.0")).files
+    assert {"docs/mail/letter.md", "docs/shop/stamp.md"} <= set(every)
+
+
 def test_a_page_as_of_a_release() -> None:
     now, then = page(MAIL, "mail/letter"), page(MAIL, "as-of-1.0/mail/letter")
     assert "Named `pageOne` before Post 1.1" in now and "text: bytes" in now

@@ -23,9 +23,8 @@ from codecgen.schema.expression import parse, pieces, source
 from codecgen.schema.loader import load, read_files
 from codecgen.targets import docs
 from codecgen.targets.docs.hexdump import Piece, Stream
-from codecgen.targets.docs.hexdump_rows import dump
 from codecgen.targets.docs.html import html
-from codecgen.targets.docs.html_site import template_names
+from codecgen.targets.docs.html_site import dump, template_names
 from codecgen.targets.docs.site import make_site
 from codecgen.targets.docs.text import code, link, outside, said
 from codecgen.targets.escaping import printable

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+import kafka_codecs
 from codecgen.plan import make_plan
 from codecgen.runtime.compression import compress, decompress
 from codecgen.runtime.errors import (
@@ -33,8 +34,12 @@ from codecgen.runtime.errors import (
 from codecgen.runtime.located_bytes import Limits
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.types import BitsType, BytesType, ScalarType
-from kafka_codecs import KIP_98_CONTROL_MESSAGE_KEY, KIP_98_MESSAGE, KIP_98_MESSAGE_SET
 from kafka_codecs.drafts import kip_98
+from kafka_codecs.drafts.kip_98 import (
+    KIP_98_CONTROL_MESSAGE_KEY,
+    KIP_98_MESSAGE,
+    KIP_98_MESSAGE_SET,
+)
 from tests.paths import SCHEMAS
 
 NULL_KEY, NULL_VALUE, CONTROL = 1, 2, 4
@@ -99,6 +104,10 @@ def values(key: bytes | None, value: bytes | None, delta: int, flags: int) -> di
     }
     out: dict[str, Any] = {"attributes": attributes, "timestamp": TIME, "offset_delta": delta}
     return out | {"key": key, "value": value}
+
+
+def test_the_package_does_not_export_the_draft() -> None:
+    assert not [name for name in kafka_codecs.__all__ if name.lower().startswith("kip")]
 
 
 @pytest.mark.parametrize("one", MESSAGES)

@@ -22,13 +22,13 @@ from codecgen.schema.loader import load, read_files
 from kafka_codecs import (
     CONTROL_RECORD_KEY,
     END_TXN_MARKER_V0,
-    KIP_98_MESSAGE_SET,
     LOG_ENTRY,
     MESSAGE_V0,
     MESSAGE_V1,
     RECORD,
     RECORD_BATCH,
 )
+from kafka_codecs.drafts.kip_98 import KIP_98_MESSAGE_SET
 from kafka_codecs.records import message, record_batch
 from tests.paths import SCHEMAS
 

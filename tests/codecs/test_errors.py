@@ -22,7 +22,8 @@ from codecgen.runtime.errors import (
     ValueRefused,
 )
 from codecgen.runtime.located_bytes import Limits
-from kafka_codecs import KIP_98_MESSAGE, LOG_ENTRY, MESSAGE_V1, RECORD, RECORD_BATCH, Compression
+from kafka_codecs import LOG_ENTRY, MESSAGE_V1, RECORD, RECORD_BATCH, Compression
+from kafka_codecs.drafts.kip_98 import KIP_98_MESSAGE
 from tests.paths import SCHEMAS
 
 HEADERS = [{"key": "a", "value": b"1"}, {"key": "b", "value": None}, {"key": "c", "value": b"3"}]

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError, ParseError
-from kafka_codecs import KIP_98_MESSAGE_SET, LOG_ENTRY, RECORD_BATCH, Compression, TimestampType
+from kafka_codecs import LOG_ENTRY, RECORD_BATCH, Compression, TimestampType
+from kafka_codecs.drafts.kip_98 import KIP_98_MESSAGE_SET
 from tests.codecs.strategies import kip_98_message_sets, messages, record_batches
 
 ENUMS = {"compression": Compression, "timestamp_type": TimestampType}

@@ -23,7 +23,6 @@ from codecgen.schema.loader import load, read_files
 from kafka_codecs import (
     END_TXN_MARKER_V0,
     HEADER,
-    KIP_98_CONTROL_MESSAGE_KEY,
     LOG_ENTRY,
     MESSAGE_V0,
     MESSAGE_V1,
@@ -33,6 +32,7 @@ from kafka_codecs import (
     TIME_INDEX_ENTRY,
     TRANSACTION_INDEX_ENTRY_V0,
 )
+from kafka_codecs.drafts.kip_98 import KIP_98_CONTROL_MESSAGE_KEY
 from tests.paths import ROOT, SCHEMAS
 
 

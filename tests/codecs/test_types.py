@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from codecgen.examples.trial import Tried, try_example
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Session, Source
-from codecgen.targets.construct.homes import symbol
+from codecgen.targets.construct.homes import module_path, symbol
 from kafka_codecs import LOG_ENTRY, META_PROPERTIES
 from tests.brokers.message_shapes import codec, layout_of, prefix
 from tests.codecgen.schemas import our_model
@@ -75,7 +76,8 @@ def test_examples_are_of_their_types(stubs: Stubs) -> None:
             tried = try_example(plan, codecs, layout, example)
             assert isinstance(tried, Tried)
             name = symbol(tried.plan.name, tried.plan.version)
-            assert not stubs.wrong(name, getattr(kafka_codecs, name).parse(tried.data))
+            module = import_module(".".join(("kafka_codecs", *module_path(layout.span.file))))
+            assert not stubs.wrong(name, getattr(module, name).parse(tried.data))
             seen += 1
     for text in plan.model.texts.values():
         for one in text.examples:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan.as_of import release_key
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, covered_parts, field_of, references_of
-from codecgen.schema.model import Choice, Field, Layout, Manifest, Model
+from codecgen.schema.model import Choice, Declared, Field, Layout, Manifest, Model
 from codecgen.schema.types import BitsType, Formerly, Misprint, Reference, Since, Span
 from codecgen.spans import place
 
@@ -19,6 +20,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for i, release in enumerate(manifest.as_of):
         where = manifest.places.get(f"documents.as_of.{i}", place(manifest, "documents"))
         yield from _known(release, where, manifest)
+    yield from _as_of_folders(model)
     for layout in model.layouts.values():
         yield from _layout(layout, model)
     for choice in model.choices.values():
@@ -32,6 +34,22 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for enum in model.enums.values():
         for value in enum.values:
             yield from _since(value.since, place(value, "since"), manifest)
+
+
+def _as_of_folders(model: Model) -> Iterator[Diagnostic]:
+    """Report each folder of ``as_of_folders`` in which no file declares a layout, enum, choice or text."""
+    manifest = model.manifest
+    declared: list[Declared] = [*model.layouts.values(), *model.enums.values()]
+    declared += [*model.choices.values(), *model.texts.values()]
+    folders = {"."} | {PurePosixPath(thing.span.file).parent.as_posix() for thing in declared}
+    for i, folder in enumerate(manifest.as_of_folders):
+        if folder not in folders:
+            where = manifest.places.get(
+                f"documents.as_of_folders.{i}", place(manifest, "documents")
+            )
+            message = f"no schema lies in a folder {folder!r}"
+            help = did_you_mean(folder, folders) or f"folders: {', '.join(sorted(folders))}"
+            yield Diagnostic("C018", message, where, "no such folder", help)
 
 
 def _order(manifest: Manifest) -> Iterator[Diagnostic]:

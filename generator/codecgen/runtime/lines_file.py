@@ -22,8 +22,7 @@ from codecgen.runtime.errors import (
 from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.located_bytes import Condition
 from codecgen.runtime.parsed import Parsed
-from codecgen.runtime.text_file import TextFile
-from codecgen.runtime.text_source import Line, Span, TextSource, judge, written
+from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, written
 from codecgen.runtime.text_values import BLANKS, RestOfLine, TextValue
 
 

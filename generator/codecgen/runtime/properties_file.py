@@ -15,8 +15,7 @@ from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.lines_file import refuse_others
 from codecgen.runtime.located_bytes import Condition
 from codecgen.runtime.parsed import Parsed
-from codecgen.runtime.text_file import TextFile
-from codecgen.runtime.text_source import Line, Span, TextSource, judge, written
+from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, written
 from codecgen.runtime.text_values import RestOfLine, TextValue
 
 UNKNOWN, COMMENTS, ORDER = "unknown", "comments", "order"

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from codecgen.runtime.arrays import prefixed
+from codecgen.runtime.entry_points import EntryPoint, P
 from codecgen.runtime.errors import BuildError, LimitError, ParseError, ValueRefused, Where
 from codecgen.runtime.fields import Rule
 from codecgen.runtime.located_bytes import Limits, Session
+from codecgen.runtime.parsed import Parsed, make_class
 from codecgen.runtime.text_values import TextValue, Unreadable
 
 E = TypeVar("E", ParseError, BuildError)
@@ -185,3 +187,27 @@ def judge(
     if valid is not None and not valid.holds(this):
         return ValueRefused(valid.missed(value)), True
     return None, True
+
+
+class TextFile(EntryPoint[P, P]):
+    """A text. ``accepts`` are the freedoms of lenient readers."""
+
+    def __init__(self, name: str, source: str, accepts: Collection[str]) -> None:
+        super().__init__()
+        self.text_name = name
+        self.source_file = source
+        self.accepts = frozenset(accepts)
+        self.parsed_class = make_class(name, self.__module__)
+
+    def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
+        source = TextSource(
+            data, session, origin=position, accepts=self.accepts, schema=self.source_file
+        )
+        return self.read(source)
+
+    def read(self, source: TextSource) -> Parsed:
+        """The values of a whole text."""
+        raise NotImplementedError
+
+
+__all__ = ["TextFile"]

@@ -215,6 +215,11 @@ FORMS: Mapping[str, Form] = {
         "Which documents are written.",
         {
             "as_of": Key(ListOf(Release()), "Releases as of which the tables are written too."),
+            "as_of_folders": Key(
+                ListOf(Text()),
+                "Folders of schemas that get Markdown pages as of those releases (`.`: the directory itself); all by "
+                "default.",
+            ),
             "at": Key(
                 Text(),
                 "Where the pages are on the web, for those of others to link to; {} stands for a YAML file without its "

@@ -113,6 +113,9 @@ def _manifest(r: Record) -> Manifest:
         releases=forms.words(r["releases"]),
         links={k: str(v) for k, v in forms.entries(r["links"])},
         as_of=forms.words(documents["as_of"]) if isinstance(documents, Record) else (),
+        as_of_folders=forms.words(documents["as_of_folders"])
+        if isinstance(documents, Record)
+        else (),
         pages_at=documents.text("at") if isinstance(documents, Record) else "",
         uses={k: str(v) for k, v in forms.entries(r["uses"])},
         places=r.places(),

@@ -370,7 +370,11 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What holds for a schema directory as a whole (``codecgen.yaml``)."""
+    """Settings of a schema directory as a whole (``codecgen.yaml``).
+
+    ``as_of`` has the releases that get documents of their own. ``as_of_folders`` limits the Markdown pages of these
+    releases to some folders of schemas; it is empty if every folder gets them.
+    """
 
     package: str
     title: str
@@ -381,6 +385,7 @@ class Manifest:
     releases: tuple[str, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     as_of: tuple[str, ...] = ()
+    as_of_folders: tuple[str, ...] = ()
     pages_at: str = ""
     uses: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)

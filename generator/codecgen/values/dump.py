@@ -8,8 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from codecgen.plan import Plan
-from codecgen.targets.docs.hexdump import LONGEST, Piece, Stream, streams
-from codecgen.targets.docs.hexdump_numbers import Bytes
+from codecgen.targets.docs.hexdump import MAX_FIELD_BYTES, Bytes, Piece, Stream, streams
 from codecgen.values.inputs import Input
 from codecgen.values.named import title
 from codecgen.values.reading import Reading
@@ -85,7 +84,7 @@ def _piece(
     data: Bytes, piece: Piece, per_line: int, digits: int, paths: int, words: int | None
 ) -> Iterator[str]:
     """The lines of one piece: its bytes to the left, its path and its value to the right."""
-    last = min(piece.end, piece.start + (LONGEST if piece.path else _LONGEST_LEFT))
+    last = min(piece.end, piece.start + (MAX_FIELD_BYTES if piece.path else _LONGEST_LEFT))
     starts = range(piece.start, max(last, piece.start + 1), per_line)
     values = [piece.value]
     if words is not None:

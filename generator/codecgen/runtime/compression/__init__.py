@@ -10,14 +10,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from codecgen.runtime.compression import gzip, lz4, none, snappy, zstd
-from codecgen.runtime.compression.base import Codec, Decompressed
+from codecgen.runtime.compression import gzip, lz4, snappy, zstd
+from codecgen.runtime.compression.base import Codec, Decompressed, over_limit
 from codecgen.runtime.errors import BuildError, UnsupportedCodec
 
 __all__ = ["CODECS", "Codec", "Decompressed", "compress", "decompress"]
 
+
+def _read_uncompressed(data: memoryview, limit: int, variant: str | None) -> Decompressed:
+    """Return a copy of a section that is not compressed, with an error if it has more than ``limit`` bytes."""
+    if len(data) > limit:
+        return Decompressed(bytes(data[:limit]), over_limit("none", limit, limit, limit))
+    return Decompressed(bytes(data))
+
+
+def _write_uncompressed(data: memoryview, level: int | None, variant: str | None) -> bytes:
+    """Return a copy of ``data``; there is nothing to compress."""
+    return bytes(data)
+
+
+_NONE = Codec("none", _read_uncompressed, _write_uncompressed)
 CODECS: Mapping[str, Codec] = MappingProxyType(
-    {codec.name: codec for codec in (none.CODEC, gzip.CODEC, snappy.CODEC, lz4.CODEC, zstd.CODEC)}
+    {codec.name: codec for codec in (_NONE, gzip.CODEC, snappy.CODEC, lz4.CODEC, zstd.CODEC)}
 )
 
 

@@ -44,9 +44,9 @@ def emit(plan: Plan) -> Emitted:
         for thing in _in_order(things, plan):
             module.add(thing)
             stub.add(thing)
-        diagnostics += module.diagnostics
-        needs[home] = {other[1:] for other in module.imports if other[0] == package}
-        names[home] = tuple(module.exported)
+        diagnostics += module.scope.diagnostics
+        needs[home] = {other[1:] for other in module.scope.imports if other[0] == package}
+        names[home] = () if _declares_drafts(things) else tuple(module.scope.exported)
         files["/".join((package, *home)) + ".py"] = module.text(_header(plan, file))
         files["/".join((package, *home)) + ".pyi"] = stub.text(_header(plan, file))
     diagnostics += _import_cycles(needs, {module_path(f): t[0] for f, t in modules.items()})
@@ -63,6 +63,12 @@ def emit(plan: Plan) -> Emitted:
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
     return Emitted(files)
+
+
+def _declares_drafts(things: tuple[Declared, ...]) -> bool:
+    """Return whether a file declares layouts and all of them are drafts. The package itself leaves these names out."""
+    layouts = [thing for thing in things if isinstance(thing, Layout)]
+    return bool(layouts) and all(layout.draft is not None for layout in layouts)
 
 
 def _can_express(scalar: Scalar) -> bool:

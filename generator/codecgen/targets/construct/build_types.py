@@ -23,12 +23,16 @@ from codecgen.targets.construct.class_names import Key
 from codecgen.targets.construct.value_types import ValueTypes
 
 
-class BuildTypes(ValueTypes):
-    """The types of the values of fields that a builder takes. What was parsed is taken too."""
+class BuildTypes:
+    """Types of the values that builders take for fields. Builders take parsed values too."""
+
+    def __init__(self, types: ValueTypes) -> None:
+        self.types = types
+        self.plan = types.plan
 
     def values_of(self, keys: Iterable[Key]) -> str:
         """Return the type of the values of layouts in some versions. (Unions have no names: they would be missing where a program runs.)"""
-        return " | ".join(self.refer(key[0], self.names.values(key)) for key in keys)
+        return " | ".join(self.types.refer(key[0], self.types.names.values(key)) for key in keys)
 
     def built_fields(self, plan: LayoutPlan) -> list[tuple[str, str]]:
         """Return the names and types of the fields that a caller gives."""
@@ -39,7 +43,7 @@ class BuildTypes(ValueTypes):
                 continue
             type_ = self.built_type(plan, fp)
             if self.is_needed(fp) and fp.name not in filled:
-                type_ = f"{self.use('typing', 'Required')}[{type_}]"
+                type_ = f"{self.types.use('typing', 'Required')}[{type_}]"
             out.append((fp.name, type_))
         return out
 
@@ -52,7 +56,7 @@ class BuildTypes(ValueTypes):
             if around.layout.fills  # few have any, and each layout asks all of them
             for fp in around.fields
             for fill in around.layout.fills_of(fp.name, around.version)
-            if any(held.name == plan.name for held in self.held(around, fp.field.type))
+            if any(held.name == plan.name for held in self.types.held(around, fp.field.type))
         }
 
     def is_needed(self, fp: FieldPlan) -> bool:
@@ -61,10 +65,14 @@ class BuildTypes(ValueTypes):
         worked_out = f.measures is not None or f.counts is not None or f.checksum is not None
         settled = f.const is not None or f.is_version or f.default is not None or f.tag is not None
         empty = isinstance(f.type, BitsType | ArrayType | TagsType | PaddingType)
-        return not (worked_out or settled or empty or fp.when is not None or self.may_be_null(fp))
+        return not (
+            worked_out or settled or empty or fp.when is not None or self.types.may_be_null(fp)
+        )
 
     def built_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        return self.or_none(self.taken_type(plan, fp, fp.field.type), self.may_be_null(fp))
+        return self.types.or_none(
+            self.taken_type(plan, fp, fp.field.type), self.types.may_be_null(fp)
+        )
 
     def taken_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
         """Return the type of the values of a field that are not null."""
@@ -72,52 +80,54 @@ class BuildTypes(ValueTypes):
             case ScalarType():
                 return self.taken_scalar(type_)
             case BitsType():
-                parsed = self.inner(self.class_of(plan.name, plan.version), fp.name)
+                parsed = self.types.inner(self.types.class_of(plan.name, plan.version), fp.name)
                 return f"{self.built_bits(plan, fp)} | {parsed}"
             case TagsType():
-                return f"{self.sequence()}[{self.use('typing', 'Any')}]"
+                return f"{self.sequence()}[{self.types.use('typing', 'Any')}]"
             case ArrayType(element=ScalarType() as one):
                 return f"{self.sequence()}[{self.taken_scalar(one)}]"
             case ArrayType(element=BytesType()):
-                return self.value_type(plan, fp, type_)
+                return self.types.value_type(plan, fp, type_)
             case ArrayType(element):
                 nullable = isinstance(element, ChoiceType) and element.null is not None
-                return f"{self.sequence()}[{self.or_none(self.taken_layouts(plan, fp), nullable)}]"
+                return f"{self.sequence()}[{self.types.or_none(self.taken_layouts(plan, fp), nullable)}]"
             case StructType() | ChoiceType():
                 return self.taken_layouts(plan, fp)
-        return self.value_type(plan, fp, type_)
+        return self.types.value_type(plan, fp, type_)
 
     def sequence(self) -> str:
         """Return the name of ``Sequence`` in the module, which imports it from then on."""
-        return self.use("collections.abc", "Sequence")
+        return self.types.use("collections.abc", "Sequence")
 
     def taken_scalar(self, type_: ScalarType) -> str:
         """Values of an enum are given as its members, as numbers, or by their names."""
         if type_.enum is None:
-            return self.scalar_type(type_)
+            return self.types.scalar_type(type_)
         return self.taken_enum(type_.enum)
 
     def taken_enum(self, enum: str) -> str:
-        members = self.enum_type(enum).split(" | ")
-        return " | ".join(dict.fromkeys([*members, self.builtin("int"), self.builtin("str")]))
+        members = self.types.enum_type(enum).split(" | ")
+        return " | ".join(
+            dict.fromkeys([*members, self.types.builtin("int"), self.types.builtin("str")])
+        )
 
     def taken_bit(self, m: BitMember) -> str:
-        return self.bit_type(m) if m.enum is None else self.taken_enum(m.enum)
+        return self.types.bit_type(m) if m.enum is None else self.taken_enum(m.enum)
 
     def built_bits(self, plan: LayoutPlan, fp: FieldPlan) -> str:
         """Return the type of the members of bits."""
-        return self.inner(self.class_of(plan.name, plan.version), f"{fp.name}_values")
+        return self.types.inner(self.types.class_of(plan.name, plan.version), f"{fp.name}_values")
 
     def taken_layouts(self, plan: LayoutPlan, fp: FieldPlan) -> str:
         """Return the type of the layouts that a field or its elements may hold: built or parsed values."""
         type_ = fp.field.type
         inner = type_.element if isinstance(type_, ArrayType) else type_
-        held = self.held(plan, type_)
+        held = self.types.held(plan, type_)
         if isinstance(inner, Reference) and len(held) == 1 and self.filled(plan, fp.name):
             values = self.built_element(plan, fp)
         else:
             values = self.values_of((p.name, p.version) for p in held)
-        return f"{values} | {self.held_type(plan, fp)}"
+        return f"{values} | {self.types.held_type(plan, fp)}"
 
     def filled(self, plan: LayoutPlan, array: str) -> dict[str, str]:
         """Return the names that a caller may give in elements of an array instead of the fields that are filled in."""
@@ -125,4 +135,4 @@ class BuildTypes(ValueTypes):
 
     def built_element(self, plan: LayoutPlan, fp: FieldPlan) -> str:
         """Return the type of the elements of an array in which a caller may give other names."""
-        return self.inner(self.class_of(plan.name, plan.version), f"{fp.name}_values")
+        return self.types.inner(self.types.class_of(plan.name, plan.version), f"{fp.name}_values")

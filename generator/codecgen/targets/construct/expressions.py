@@ -98,7 +98,7 @@ class PythonExpressions:
 
     def path(self, owner: str, names: tuple[str, ...], may_end: bool) -> str:
         """A field by its names. ``may_end``: what holds it may not be there."""
-        start = "item" if owner == "item" else self.this
+        start = self.holder(owner)
         if not may_end:
             return ".".join((start, *names))
         return f"{self.help('value_at')}({', '.join((start, *map(_quoted, names)))})"
@@ -139,11 +139,15 @@ class PythonExpressions:
         if isinstance(value, nodes.Sum):
             plain = value.type.nullable or self.bits is not None or not sums
         else:
-            plain = self.plain(value)
+            plain = self.is_atomic(value)
         return text if plain else f"({text})"
 
-    def plain(self, value: Value) -> bool:
-        """Whether the text of a value needs no parentheses anywhere."""
+    def holder(self, owner: str) -> str:
+        """Return the variable that holds the fields of an owner."""
+        return "item" if owner == "item" else self.this
+
+    def is_atomic(self, value: Value) -> bool:
+        """Return whether the text of a value never needs parentheses."""
         return isinstance(value, nodes.Leaf)
 
     def logical(self, operator: str, value: Value) -> str:

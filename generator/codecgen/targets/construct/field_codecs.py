@@ -1,14 +1,10 @@
-"""How the codecs of fields are written, in a module that gathers what it imports."""
+"""Codecs of fields as Python: the arguments of ``Field(...)`` in generated modules."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from codecgen.diagnostics import Diagnostic
-from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan import LayoutPlan
 from codecgen.plan.nodes import Value
 from codecgen.runtime.compression import CODECS
-from codecgen.schema.model import Derived
 from codecgen.schema.scalars import SCALARS
 from codecgen.schema.types import (
     ZERO_TERMINATED,
@@ -24,11 +20,9 @@ from codecgen.schema.types import (
     StructType,
     TagsType,
 )
-from codecgen.targets.construct.class_names import Classes
-from codecgen.targets.construct.expressions import PythonExpressions
-from codecgen.targets.construct.homes import Aliases, Home, class_name, symbol
+from codecgen.targets.construct.homes import class_name, symbol
+from codecgen.targets.construct.module_scope import ModuleScope
 from codecgen.targets.python_source import (
-    WIDTH,
     Call,
     Code,
     call,
@@ -37,73 +31,16 @@ from codecgen.targets.python_source import (
     string,
 )
 
-RUNTIME = "codecgen.runtime.construct"
 _FREEDOMS = {"bytes_after_none", "truncated_tail", "mixed_versions", "negative_null"}
 """The freedoms that are an array's own."""
 
 
 class FieldCodecs:
-    """Writes the codecs of fields of one module of target construct. ``homes`` says in which module each declaration is,
-    ``classes`` what the classes of parsed values are called."""
+    """Prints the codecs of fields for one generated module."""
 
-    def __init__(
-        self, plan: Plan, file: str, home: Home, homes: Mapping[str, Home], classes: Classes
-    ) -> None:
-        self.plan = plan
-        self.file = file
-        self.home = home
-        self.homes = homes
-        self.parts: list[tuple[str, bool]] = []
-        self.runtime: set[str] = set()
-        self.imports: dict[Home, set[str]] = {}
-        self.classes = classes
-        self.aliases = Aliases(plan.model, classes.own.taken)
-        self.std: set[str] = set()
-        self.exported: list[str] = []
-        self.functions: dict[str, Derived] = {}
-        self.defined: set[str] = set()
-        self.diagnostics: list[Diagnostic] = []
-
-    def part(self, text: str, *, apart: bool = False) -> None:
-        """A part of the module, perhaps with two empty lines around it, as classes and functions have."""
-        self.parts.append((text, apart))
-
-    def use(self, name: str) -> str:
-        self.runtime.add(name)
-        return name
-
-    def refer(self, thing: str, name: str) -> str:
-        """The name of something declared here or in another module, which is imported then."""
-        home = self.homes[thing]
-        alias = self.aliases.name(thing, name)
-        if home != self.home:
-            imported = name if alias == name else f"{name} as {alias}"
-            self.imports.setdefault(home, set()).add(imported)
-        return alias
-
-    def refuse(self, message: str, span: object, help: str = "") -> None:
-        self.diagnostics.append(Diagnostic("C023", message, span, help=help))  # type: ignore[arg-type]
-
-    def expressions(self, this: str = "this", bits: int | None = None) -> PythonExpressions:
-        return PythonExpressions(lambda e: self.refer(e, class_name(e)), this=this, bits=bits)
-
-    def function(self, value: Value | None) -> str | None:
-        if value is None:
-            return None
-        expressions = self.expressions()
-        text = expressions.function(value)
-        self.runtime |= expressions.helpers
-        return text
-
-    def parsed_class(self, name: str, version: int | None = None) -> str:
-        """The class of what a layout, or a text, is parsed to."""
-        known = self.classes[name, version]
-        self.exported.append(known)
-        value = f"{symbol(name, version)}.parsed_class"
-        one = f"{known} = {value}"
-        return one if len(one) <= WIDTH else f"{known} = (\n    {value}\n)"
-
-    # ------------------------------------------------------------ codecs of fields
+    def __init__(self, scope: ModuleScope) -> None:
+        self.scope = scope
+        self.plan = scope.plan
 
     def codec(self, plan: LayoutPlan, index: int) -> Code:
         f = plan.fields[index].field
@@ -115,11 +52,11 @@ class FieldCodecs:
             case BitsType(base_name, members):
                 base = self.scalar(base_name, f.endian, accepts)
                 bits = [self.bit(m, plan.fields[index].bit_defaults.get(m.name)) for m in members]
-                return call(self.use("Bits"), base, *bits)
+                return call(self.scope.use("Bits"), base, *bits)
             case BytesType():
                 return self.bytes(f.type, f.endian, accepts)
             case PaddingType(multiple):
-                return call(self.use("Padding"), str(multiple))
+                return call(self.scope.use("Padding"), str(multiple))
             case StructType():
                 return self.struct(f.type, plan, index, accepts)
             case ChoiceType():
@@ -137,31 +74,31 @@ class FieldCodecs:
             case "integer":
                 endian_of = order if scalar.width > 1 else None
                 width = str(scalar.width)
-                return call(self.use("Integer"), width, signed=signed, endian=endian_of)
+                return call(self.scope.use("Integer"), width, signed=signed, endian=endian_of)
             case "varint":
                 return call(
-                    self.use("Varint"),
+                    self.scope.use("Varint"),
                     str(scalar.bits),
                     signed=signed,
                     overlong="True" if "overlong_varints" in accepts else None,
                 )
             case "float":
-                return call(self.use(f"Float{scalar.bits}"), endian=order)
+                return call(self.scope.use(f"Float{scalar.bits}"), endian=order)
             case "bool" | "uuid":
-                return call(self.use({"bool": "Boolean", "uuid": "Uuid"}[scalar.kind]))
+                return call(self.scope.use({"bool": "Boolean", "uuid": "Uuid"}[scalar.kind]))
 
     def members(self, enum: str, only: tuple[str, ...] | None) -> Code | None:
         if only is None:
             return None
-        name = self.refer(enum, class_name(enum))
+        name = self.scope.refer(enum, class_name(enum))
         return Call("", tuple(("", f"{name}.{value.upper()}") for value in only))
 
     def enum_field(self, base: Code, enum: str, only: tuple[str, ...] | None) -> Code:
         keep = self.plan.model.enums[enum].keep_unknown
         return call(
-            self.use("EnumField"),
+            self.scope.use("EnumField"),
             base,
-            self.refer(enum, class_name(enum)),
+            self.scope.refer(enum, class_name(enum)),
             only=self.members(enum, only),
             keep_unknown="True" if keep else None,
         )
@@ -170,15 +107,15 @@ class FieldCodecs:
         enum = m.enum
         keep = enum is not None and self.plan.model.enums[enum].keep_unknown
         return call(
-            self.use("Bit"),
+            self.scope.use("Bit"),
             string(m.name),
             str(m.low),
             *([] if m.high == m.low else [str(m.high)]),
-            enum=None if enum is None else self.refer(enum, class_name(enum)),
+            enum=None if enum is None else self.scope.refer(enum, class_name(enum)),
             only=None if enum is None else self.members(enum, m.only),
             keep_unknown="True" if keep else None,
             reserved="True" if m.reserved else None,
-            default=self.function(default),
+            default=self.scope.function(default),
         )
 
     def length(self, name: str, endian: str, accepts: frozenset[str]) -> tuple[Code, str | None]:
@@ -197,7 +134,7 @@ class FieldCodecs:
             length = "None"
         negative = "negative_null" in accepts and type_.null is not None and type_.null < 0
         content = call(
-            self.use("Text" if type_.text else "Bytes"),
+            self.scope.use("Text" if type_.text else "Bytes"),
             length,
             null=None if type_.null is None else str(type_.null),
             plus=plus,
@@ -205,9 +142,9 @@ class FieldCodecs:
             lossy="True" if type_.text and "invalid_utf8" in accepts else None,
         )
         if type_.length == ZERO_TERMINATED:
-            return call(self.use("ZeroTerminated"), content)
+            return call(self.scope.use("ZeroTerminated"), content)
         if type_.padded:
-            return call(self.use("ZeroFilled"), content, str(type_.length))
+            return call(self.scope.use("ZeroFilled"), content, str(type_.length))
         return content
 
     def reference(self, ref: Reference, plan: LayoutPlan) -> Code:
@@ -216,11 +153,11 @@ class FieldCodecs:
         version = ref.version
         if version is None and layout.versions is not None and layout.version_is is None:
             version = plan.version
-        name = self.refer(
+        name = self.scope.refer(
             ref.layout, symbol(ref.layout, version if layout.versions is not None else None)
         )
-        if ref.layout not in self.defined and self.homes[ref.layout] == self.home:
-            return call(self.use("Lazy"), f"lambda: {name}")
+        if ref.layout not in self.scope.defined and self.scope.homes[ref.layout] == self.scope.home:
+            return call(self.scope.use("Lazy"), f"lambda: {name}")
         return name
 
     def chosen(
@@ -234,10 +171,10 @@ class FieldCodecs:
         around = plan.version if outside and type_.version is None else None
         negative = "negative_null" in accepts and type_.null is not None and type_.null < 0
         return call(
-            self.use("Chosen"),
-            f"lambda: {self.refer(type_.choice, symbol(type_.choice))}",
-            given=self.function(fp.given),
-            version=self.function(fp.held_version),
+            self.scope.use("Chosen"),
+            f"lambda: {self.scope.refer(type_.choice, symbol(type_.choice))}",
+            given=self.scope.function(fp.given),
+            version=self.scope.function(fp.held_version),
             around=None if around is None else str(around),
             length=None
             if type_.length is None
@@ -255,13 +192,13 @@ class FieldCodecs:
         if type_.version is None:
             layout = self.reference(type_.layout, plan)
         else:
-            name = self.refer(type_.layout.layout, symbol(type_.layout.layout))
-            version = self.function(plan.fields[index].held_version)
-            layout = call(self.use("Chosen"), f"lambda: {name}", version=version)
+            name = self.scope.refer(type_.layout.layout, symbol(type_.layout.layout))
+            version = self.scope.function(plan.fields[index].held_version)
+            layout = call(self.scope.use("Chosen"), f"lambda: {name}", version=version)
         if type_.present is None or type_.null is None:
             return layout
         return call(
-            self.use("Nullable"),
+            self.scope.use("Nullable"),
             layout,
             present=self.scalar(type_.present, endian, accepts),
             null=str(type_.null),
@@ -296,7 +233,7 @@ class FieldCodecs:
             freedoms = [freedom for freedom in freedoms if freedom != "negative_null"]
         measured = any(f.measures is not None and f.measures.last is None for f in plan.fields)
         return call(
-            self.use("Array"),
+            self.scope.use("Array"),
             inner,
             count=count,
             plus=plus,
@@ -319,17 +256,19 @@ class FieldCodecs:
         """The condition for the last element."""
         if value is None:
             return None
-        expressions = self.expressions()
+        expressions = self.scope.expressions()
         text = expressions.text(value)
-        self.runtime |= expressions.helpers
+        self.scope.runtime |= expressions.helpers
         this = "this" if "this." in text else "_"
-        return call(self.use("Until"), string(str(type_.until)), f"lambda {this}, item: {text}")
+        return call(
+            self.scope.use("Until"), string(str(type_.until)), f"lambda {this}, item: {text}"
+        )
 
     def tags(self, plan: LayoutPlan, accepts: frozenset[str]) -> Code:
         """The codec of a section of tagged fields."""
         other = plan.other_tags
         return call(
-            self.use("Tags"),
+            self.scope.use("Tags"),
             other=str(other) if other else None,
             overlong="True" if "overlong_varints" in accepts else None,
             loose="True" if "loose_tags" in accepts else None,
@@ -339,16 +278,18 @@ class FieldCodecs:
         by = plan.fields[index].codec
         enum = None if by is None else by.type.enum
         if enum is None:
-            self.refuse("what names a codec must be of an enum", plan.layout.span)
+            self.scope.refuse("what names a codec must be of an enum", plan.layout.span)
             return "None"
-        name = self.refer(enum, class_name(enum))
+        name = self.scope.refer(enum, class_name(enum))
         codecs: list[tuple[str, Code]] = []
         for value in self.plan.model.enums[enum].values:
             if value.name in c.excluded:
                 continue
             if value.name != "none" and value.name not in CODECS:
                 known = ", ".join(sorted(CODECS))
-                self.refuse(f'no codec is called "{value.name}"', value.span, f"known: {known}")
+                self.scope.refuse(
+                    f'no codec is called "{value.name}"', value.span, f"known: {known}"
+                )
             codec = "None" if value.name == "none" else string(value.name)
             codecs.append((f"{name}.{value.name.upper()}", codec))
         variants: list[tuple[str, Code]] = []
@@ -357,8 +298,8 @@ class FieldCodecs:
                 pair = Call("", (("", string(write)), ("", string(read))))
                 variants.append((string(codec_name), pair))
         return call(
-            self.use("Compressed"),
-            self.function(by) or "None",
+            self.scope.use("Compressed"),
+            self.scope.function(by) or "None",
             mapping(codecs),
             limit=str(c.limit),
             variants=mapping(variants) if variants else None,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import DerivedValue, Value, ends_read, fields_read
 from codecgen.schema.expression import Expression
-from codecgen.schema.model import Choice, Declared, Enum, Layout
+from codecgen.schema.model import Choice, Declared, Derived, Enum, Layout
 from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import FieldRange
-from codecgen.targets.construct.class_names import Key, cases, shortest, union
-from codecgen.targets.construct.field_codecs import RUNTIME
-from codecgen.targets.construct.homes import class_name, import_line, symbol
-from codecgen.targets.construct.texts import TextCodecs
+from codecgen.targets.construct.class_names import Classes, Key, cases, shortest, union
+from codecgen.targets.construct.field_codecs import FieldCodecs
+from codecgen.targets.construct.homes import Home, class_name, import_line, symbol
+from codecgen.targets.construct.module_scope import RUNTIME, ModuleScope
+from codecgen.targets.construct.text_codecs import TextCodecs
 from codecgen.targets.python_source import (
     WIDTH,
     Call,
@@ -32,8 +33,24 @@ from codecgen.targets.python_source import (
 )
 
 
-class Module(TextCodecs):
-    """Gathers the declarations of one YAML file as Python."""
+class Module:
+    """Collects the declarations of one YAML file as the parts of a Python module."""
+
+    def __init__(
+        self, plan: Plan, file: str, home: Home, homes: Mapping[str, Home], classes: Classes
+    ) -> None:
+        self.plan = plan
+        self.file = file
+        self.scope = ModuleScope(plan, file, home, homes, classes)
+        self.fields = FieldCodecs(self.scope)
+        self.texts = TextCodecs(self.scope)
+        self.parts: list[tuple[str, bool]] = []
+        self.std: set[str] = set()
+        self.functions: dict[str, Derived] = {}
+
+    def part(self, text: str, *, apart: bool = False) -> None:
+        """Append a part of the module; ``apart`` surrounds it with two empty lines, as classes and functions have."""
+        self.parts.append((text, apart))
 
     # ------------------------------------------------------------ the whole
 
@@ -42,9 +59,9 @@ class Module(TextCodecs):
         groups = [docstring(header), "from __future__ import annotations"]
         if self.std:
             groups.append(import_line("construct", self.std))
-        first = [import_line(RUNTIME, self.runtime)] if self.runtime else []
-        for home in sorted(self.imports):
-            first.append(import_line(".".join(home), self.imports[home]))
+        first = [import_line(RUNTIME, self.scope.runtime)] if self.scope.runtime else []
+        for home in sorted(self.scope.imports):
+            first.append(import_line(".".join(home), self.scope.imports[home]))
         if first:
             groups.append("\n".join(first))
         text = "\n\n".join(groups)
@@ -68,8 +85,12 @@ class Module(TextCodecs):
 
     def enum(self, enum: Enum) -> None:
         name = class_name(enum.name)
-        self.exported.append(name)
-        lines = [f"class {name}({self.use('Enumeration')}):", docstring(enum.doc, indent=4), ""]
+        self.scope.exported.append(name)
+        lines = [
+            f"class {name}({self.scope.use('Enumeration')}):",
+            docstring(enum.doc, indent=4),
+            "",
+        ]
         labels: list[tuple[str, Code]] = []
         for value in enum.values:
             if value.doc:
@@ -95,11 +116,11 @@ class Module(TextCodecs):
         if layout.versions is not None:
             cases = [(str(plan.version), symbol(layout.name, plan.version)) for plan in plans]
             name = symbol(layout.name)
-            self.exported.append(name)
+            self.scope.exported.append(name)
             if layout.version_is is not None:
-                name += f": {self.use('Choice')}"
+                name += f": {self.scope.use('Choice')}"
                 code: Code = call(
-                    self.use("Choice"),
+                    self.scope.use("Choice"),
                     string(layout.name),
                     by=string(layout.version_is),
                     cases=mapping([(k, v) for k, v in cases]),
@@ -110,7 +131,7 @@ class Module(TextCodecs):
             self.part(
                 f"{assign(name, code)}\n{self.union(layout.name, [(p.name, p.version) for p in plans])}"
             )
-        self.defined.add(layout.name)
+        self.scope.defined.add(layout.name)
         for value in self.plan.derived[layout.name]:
             self.derived(layout, value)
         for plan in plans:
@@ -124,7 +145,7 @@ class Module(TextCodecs):
             d = value.derived
             items.append(
                 call(
-                    self.use("Derived"),
+                    self.scope.use("Derived"),
                     string(d.name),
                     d.name if d.array is None else f"{d.array}_{d.name}",
                     each=None if d.array is None else string(d.array),
@@ -143,12 +164,10 @@ class Module(TextCodecs):
             rule = found.rule
             holds: Code | None = None
             if found.condition is not None:
-                expressions = self.expressions(bits=64)
-                holds = expressions.condition(found.condition)
-                self.runtime |= expressions.helpers
+                holds = self.scope.condition(found.condition, bits=64)
             items.append(
                 call(
-                    self.use("LayoutRule"),
+                    self.scope.use("LayoutRule"),
                     string(rule.name),
                     string(rule.about),
                     string(rule.text),
@@ -170,7 +189,7 @@ class Module(TextCodecs):
 
     def one(self, plan: LayoutPlan) -> str:
         name = symbol(plan.name, plan.version)
-        self.exported.append(name)
+        self.scope.exported.append(name)
         items: list[tuple[str, Code]] = [("", string(plan.name))]
         items += [("", self.field(plan, i)) for i in range(len(plan.fields))]
         items.append(("source=", string(self.file)))
@@ -178,19 +197,19 @@ class Module(TextCodecs):
             items.append(("version=", str(plan.version)))
         if "trailing_bytes" in plan.layout.accepts:
             items.append(("trailing=", "True"))
-        code = assign(name, Call(self.use("Layout"), tuple(items)))
+        code = assign(name, Call(self.scope.use("Layout"), tuple(items)))
         return f"{code}\n{self.parsed_class(plan.name, plan.version)}"
 
     def field(self, plan: LayoutPlan, index: int) -> Call:
         fp = plan.fields[index]
         f = fp.field
         return call(
-            self.use("Field"),
+            self.scope.use("Field"),
             string(f.name),
-            self.codec(plan, index),
+            self.fields.codec(plan, index),
             line=str(f.span.line),
-            when=self.function(fp.when),
-            default=self.function(fp.default) or ("lambda _: {}" if f.filled else None),
+            when=self.scope.function(fp.when),
+            default=self.scope.function(fp.default) or ("lambda _: {}" if f.filled else None),
             const=None if f.const is None else literal(f.const),
             version=str(plan.version) if f.is_version else None,
             measures=_run(fp.measures, plan),
@@ -209,7 +228,7 @@ class Module(TextCodecs):
             fills=self.fills(plan, f.name),
             sensitive=None
             if f.sensitive is None
-            else sensitive_code(self.use("Sensitive"), f.sensitive),
+            else sensitive_code(self.scope.use("Sensitive"), f.sensitive),
         )
 
     def fills(self, plan: LayoutPlan, array: str) -> Code | None:
@@ -218,7 +237,7 @@ class Module(TextCodecs):
         for fill in plan.layout.fills_of(array, plan.version):
             names = map(string, (fill.target, fill.given, fill.base))
             otherwise = None if fill.otherwise is None else str(fill.otherwise)
-            items.append(("", call(self.use("Fill"), *names, otherwise=otherwise)))
+            items.append(("", call(self.scope.use("Fill"), *names, otherwise=otherwise)))
         return Call("", tuple(items)) if items else None
 
     def spelled(self, name: str, spelled: str | None) -> str | None:
@@ -229,10 +248,7 @@ class Module(TextCodecs):
     def rule(self, code: Expression | None, value: Value | None) -> Code | None:
         if code is None or value is None:
             return None
-        expressions = self.expressions()
-        condition = expressions.condition(value)
-        self.runtime |= expressions.helpers
-        return call(self.use("Rule"), string(str(code)), condition)
+        return call(self.scope.use("Rule"), string(str(code)), self.scope.condition(value))
 
     # ------------------------------------------------------------ derived values and choices
 
@@ -240,7 +256,7 @@ class Module(TextCodecs):
         d = derived.derived
         name = d.name if d.array is None else f"{d.array}_{d.name}"
         if name in self.functions:
-            self.refuse(
+            self.scope.refuse(
                 f'two layouts of this file derive "{name}"',
                 d.span,
                 "put them into files of their own",
@@ -249,9 +265,9 @@ class Module(TextCodecs):
         self.functions[name] = d
         self.std.add("Container")
         bits = derived.bits
-        expressions = self.expressions(layout.name, bits)
+        expressions = self.scope.expressions(layout.name, bits)
         body = expressions.body(derived.value)
-        self.runtime |= expressions.helpers
+        self.scope.runtime |= expressions.helpers
         parameters = f"{layout.name}: Container"
         if d.array is not None:
             parameters += ", item: Container"
@@ -265,21 +281,21 @@ class Module(TextCodecs):
 
     def choice(self, choice: Choice) -> None:
         name = symbol(choice.name)
-        self.exported.append(name)
+        self.scope.exported.append(name)
         codecs: list[tuple[str, Code]] = []
         for key, ref, inner in cases_of(choice):
             layout = self.plan.model.layouts[ref.layout]
             version = ref.version if layout.versions is not None and inner is None else None
             named = inner or ref.layout
-            target = self.refer(named, symbol(named, version))
+            target = self.scope.refer(named, symbol(named, version))
             if choice.given is not None:
-                enum = self.refer(choice.given, class_name(choice.given))
+                enum = self.scope.refer(choice.given, class_name(choice.given))
                 codecs.append((f"{enum}.{str(key).upper()}", target))
             else:
                 codecs.append((str(key), target))
         if choice.by is not None:
             code: Code = call(
-                self.use("Choice"),
+                self.scope.use("Choice"),
                 string(choice.name),
                 by=string(choice.by),
                 cases=mapping(codecs),
@@ -290,11 +306,25 @@ class Module(TextCodecs):
         whole = self.union(choice.name, shortest(self.plan, cases(self.plan, choice)))
         self.part(f"{comment(choice.doc)}\n{assign(name, code)}\n{whole}")
 
+    def text_file(self, text: Text) -> None:
+        name = symbol(text.name)
+        self.scope.exported.append(name)
+        code = f"{assign(name, self.texts.text_file(text))}\n{self.parsed_class(text.name)}"
+        self.part(comment(text.doc) + "\n" + code if text.doc else code)
+
+    def parsed_class(self, name: str, version: int | None = None) -> str:
+        """Return the assignment that gives the class of parsed values of a layout or a text its name."""
+        known = self.scope.classes[name, version]
+        self.scope.exported.append(known)
+        value = f"{symbol(name, version)}.parsed_class"
+        one = f"{known} = {value}"
+        return one if len(one) <= WIDTH else f"{known} = (\n    {value}\n)"
+
     def union(self, name: str, keys: Sequence[Key]) -> str:
         """What a choice, or a layout in any of its versions, is parsed to."""
-        known = self.classes[name, None]
-        self.exported.append(known)
-        return union(known, [self.refer(key[0], self.classes[key]) for key in keys])
+        known = self.scope.classes[name, None]
+        self.scope.exported.append(known)
+        return union(known, [self.scope.refer(key[0], self.scope.classes[key]) for key in keys])
 
 
 def _run(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:

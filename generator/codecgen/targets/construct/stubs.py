@@ -12,28 +12,28 @@ from codecgen.schema.types import BitsType, Reference
 from codecgen.targets.construct.build_types import BuildTypes
 from codecgen.targets.construct.class_names import Classes, cases, shortest, union
 from codecgen.targets.construct.homes import Home, class_name, symbol
-from codecgen.targets.construct.value_types import ENTRIES, PARSED
+from codecgen.targets.construct.value_types import ENTRIES, PARSED, ValueTypes
 from codecgen.targets.python_source import WIDTH, docstring
 
 _TEXT_KINDS = {"decimal": "int", "uuid": "UUID", "string": "str"}
 
 
-class Stub(BuildTypes):
-    """Gathers the types of the declarations of one YAML file."""
+class Stub:
+    """Collects the types of the declarations of one YAML file as the parts of a stub."""
 
     def __init__(self, plan: Plan, home: Home, homes: Mapping[str, Home], names: Classes) -> None:
-        super().__init__(plan, home, homes, names)
+        self.plan = plan
+        self.types = ValueTypes(plan, home, homes, names)
+        self.builders = BuildTypes(self.types)
         self.classes: list[str] = []
         self.values: list[str] = []
         self.functions: dict[str, str] = {}
 
     def text(self, header: str) -> str:
         """The stub's source."""
-        made_for = (
-            f"__made_for__: {self.builtin('dict')}[{self.builtin('str')}, {self.builtin('object')}]"
-        )
+        made_for = f"__made_for__: {self.types.builtin('dict')}[{self.types.builtin('str')}, {self.types.builtin('object')}]"
         parts = [docstring(header)]
-        imports = self.import_lines()
+        imports = self.types.import_lines()
         if imports:
             parts.append("\n".join(imports))
         parts += map(_as_it_is, self.classes)
@@ -57,13 +57,13 @@ class Stub(BuildTypes):
     # ------------------------------------------------------------ classes
 
     def enum(self, enum: Enum) -> None:
-        base = self.use(ENTRIES, "Enumeration")
+        base = self.types.use(ENTRIES, "Enumeration")
         lines = [f"class {class_name(enum.name)}({base}):"]
         lines += [f"    {value.name.upper()} = {value.value}" for value in enum.values]
         if any(value.spelled is not None for value in enum.values):
-            text = self.builtin("str")
-            lines += ["    @" + self.builtin("staticmethod")]
-            lines += [f"    def LABELS() -> {self.builtin('dict')}[{text}, {text}]: ..."]
+            text = self.types.builtin("str")
+            lines += ["    @" + self.types.builtin("staticmethod")]
+            lines += [f"    def LABELS() -> {self.types.builtin('dict')}[{text}, {text}]: ..."]
         self.classes.append("\n".join(lines))
 
     def fields(
@@ -76,11 +76,14 @@ class Stub(BuildTypes):
         hidden: bool = False,
     ) -> None:
         """A class with fields and derived values; ``hidden``: there is none of that name at run time."""
-        lines = [f"@{self.use('typing', 'type_check_only')}"] if hidden else []
+        lines = [f"@{self.types.use('typing', 'type_check_only')}"] if hidden else []
         body = [f"    {field}: {type_}" for field, type_ in fields]
         for value, type_ in derived:
-            body += [f"    @{self.builtin('property')}", f"    def {value}(self) -> {type_}: ..."]
-        head = f"class {name}({base or self.use(PARSED, 'Parsed')}):"
+            body += [
+                f"    @{self.types.builtin('property')}",
+                f"    def {value}(self) -> {type_}: ...",
+            ]
+        head = f"class {name}({base or self.types.use(PARSED, 'Parsed')}):"
         lines += [head, *body] if body else [f"{head} ..."]
         self.classes.append("\n".join(lines))
 
@@ -89,119 +92,119 @@ class Stub(BuildTypes):
         for plan in plans:
             self.one(plan)
         if layout.versions is not None:
-            whole = self.class_of(layout.name)
-            types = [self.class_of(plan.name, plan.version) for plan in plans]
+            whole = self.types.class_of(layout.name)
+            types = [self.types.class_of(plan.name, plan.version) for plan in plans]
             self.classes.append(union(whole, types))
             every = Reference(layout.name, None, layout.span)
-            values = self.values_of((plan.name, plan.version) for plan in plans)
-            self.values.append(f"{symbol(layout.name)}: {self.codec(every, whole, values)}")
+            values = self.builders.values_of((plan.name, plan.version) for plan in plans)
+            self.values.append(f"{symbol(layout.name)}: {self.types.codec(every, whole, values)}")
         for value in self.plan.derived[layout.name]:
             d = value.derived
             name = d.name if d.array is None else f"{d.array}_{d.name}"
-            any_ = self.use("typing", "Any")
+            any_ = self.types.use("typing", "Any")
             parameters = f"{layout.name}: {any_}" + ("" if d.array is None else f", item: {any_}")
-            type_ = self.or_none(self.builtin("int"), value.type.nullable)
+            type_ = self.types.or_none(self.types.builtin("int"), value.type.nullable)
             self.functions[name] = f"def {name}({parameters}) -> {type_}: ..."
 
     def one(self, plan: LayoutPlan) -> None:
         """A layout in one version."""
-        name = self.class_of(plan.name, plan.version)
+        name = self.types.class_of(plan.name, plan.version)
         for fp in plan.fields:
             if isinstance(fp.field.type, BitsType):
-                bits = [(m.name, self.bit_type(m)) for m in fp.field.type.members]
-                self.fields(self.inner(name, fp.name), bits, hidden=True)
-        fields = [(fp.name, self.field_type(plan, fp)) for fp in plan.fields]
+                bits = [(m.name, self.types.bit_type(m)) for m in fp.field.type.members]
+                self.fields(self.types.inner(name, fp.name), bits, hidden=True)
+        fields = [(fp.name, self.types.field_type(plan, fp)) for fp in plan.fields]
         derived = [
-            (v.derived.name, self.or_none(self.builtin("int"), v.type.nullable))
+            (v.derived.name, self.types.or_none(self.types.builtin("int"), v.type.nullable))
             for v in plan.derived
             if v.derived.array is None
         ]
         self.fields(name, fields, derived=derived)
         for fp in plan.fields:
-            for element in self.held(plan, fp.field.type):
-                own = self.of_element(plan, fp.name, element)
+            for element in self.types.held(plan, fp.field.type):
+                own = self.types.of_element(plan, fp.name, element)
                 if own:
-                    base = self.class_of(element.name, element.version)
-                    known = self.element_class(plan, fp, element)
+                    base = self.types.class_of(element.name, element.version)
+                    known = self.types.element_class(plan, fp, element)
                     self.fields(known, (), base=base, derived=own, hidden=True)
         values = self.built(plan)
-        entry = self.use(ENTRIES, "Layout")
+        entry = self.types.use(ENTRIES, "Layout")
         self.values.append(f"{symbol(plan.name, plan.version)}: {entry}[{name}, {values} | {name}]")
 
     def built(self, plan: LayoutPlan) -> str:
         """Print the types of the values that a builder takes for one version of a layout, and return the name of the outermost type."""
-        name = self.values_of([(plan.name, plan.version)])
+        name = self.builders.values_of([(plan.name, plan.version)])
         for fp in plan.fields:
             if isinstance(fp.field.type, BitsType):
-                bits = [(m.name, self.taken_bit(m)) for m in fp.field.type.members]
-                self.typed_dict(self.built_bits(plan, fp), bits)
-            filled, held = self.filled(plan, fp.name), self.held(plan, fp.field.type)
+                bits = [(m.name, self.builders.taken_bit(m)) for m in fp.field.type.members]
+                self.typed_dict(self.builders.built_bits(plan, fp), bits)
+            filled, held = self.builders.filled(plan, fp.name), self.types.held(plan, fp.field.type)
             if filled and len(held) == 1:
-                fields = [(given, self.builtin("int")) for given in filled.values()]
-                base = self.values_of([(held[0].name, held[0].version)])
-                self.typed_dict(self.built_element(plan, fp), fields, base)
-        self.typed_dict(name, self.built_fields(plan))
+                fields = [(given, self.types.builtin("int")) for given in filled.values()]
+                base = self.builders.values_of([(held[0].name, held[0].version)])
+                self.typed_dict(self.builders.built_element(plan, fp), fields, base)
+        self.typed_dict(name, self.builders.built_fields(plan))
         return name
 
     def typed_dict(self, name: str, fields: list[tuple[str, str]], base: str = "") -> None:
         """Print a mapping that only type checkers know."""
-        base = base or self.use("typing", "TypedDict")
+        base = base or self.types.use("typing", "TypedDict")
         lines = [
-            f"@{self.use('typing', 'type_check_only')}",
-            f"class {name}({base}, total={self.builtin('False')}):",
+            f"@{self.types.use('typing', 'type_check_only')}",
+            f"class {name}({base}, total={self.types.builtin('False')}):",
             *(f"    {field}: {type_}" for field, type_ in fields),
         ]
         self.classes.append("\n".join(lines) + ("" if fields else " ..."))
 
     def choice(self, choice: Choice) -> None:
-        whole = self.class_of(choice.name)
-        types = [self.class_of(*key) for key in shortest(self.plan, cases(self.plan, choice))]
+        whole = self.types.class_of(choice.name)
+        types = [self.types.class_of(*key) for key in shortest(self.plan, cases(self.plan, choice))]
         self.classes.append(union(whole, types))
-        values = self.values_of(cases(self.plan, choice))
+        values = self.builders.values_of(cases(self.plan, choice))
         if choice.by is not None:
-            type_ = f"{self.use(ENTRIES, 'Choice')}[{whole}, {values} | {whole}]"
+            type_ = f"{self.types.use(ENTRIES, 'Choice')}[{whole}, {values} | {whole}]"
         else:
-            key = self.builtin("int")
+            key = self.types.builtin("int")
             if choice.given is not None:
-                key = self.refer(choice.given, class_name(choice.given))
+                key = self.types.refer(choice.given, class_name(choice.given))
             kinds = dict.fromkeys(
-                f"{self.use(ENTRIES, 'Choice')}[{whole}, {values} | {whole}]"
+                f"{self.types.use(ENTRIES, 'Choice')}[{whole}, {values} | {whole}]"
                 if inner
-                else self.codec(ref, whole, values)
+                else self.types.codec(ref, whole, values)
                 for _, ref, inner in cases_of(choice)
             )
-            type_ = f"{self.builtin('dict')}[{key}, {' | '.join(kinds)}]"
+            type_ = f"{self.types.builtin('dict')}[{key}, {' | '.join(kinds)}]"
         self.values.append(f"{symbol(choice.name)}: {type_}")
 
     # ------------------------------------------------------------ texts
 
     def text_file(self, text: Text) -> None:
-        name = self.class_of(text.name)
+        name = self.types.class_of(text.name)
         fields: list[tuple[str, str]] = []
         for line in text.lines:
             if isinstance(line, EachLine):
-                item = self.inner(name, line.name)
+                item = self.types.inner(name, line.name)
                 self.fields(item, [(v.name, self.text_type(v)) for v in line.values], hidden=True)
-                type_ = f"{self.use('collections.abc', 'Sequence')}[{item}]"
+                type_ = f"{self.types.use('collections.abc', 'Sequence')}[{item}]"
             else:
                 type_ = self.text_type(line)
-            fields.append((line.name, self.or_none(type_, text.may_be_empty)))
-        fields += [(p.name, self.or_none(self.text_type(p), True)) for p in text.properties]
+            fields.append((line.name, self.types.or_none(type_, text.may_be_empty)))
+        fields += [(p.name, self.types.or_none(self.text_type(p), True)) for p in text.properties]
         if text.properties:
-            word = self.builtin("str")
-            sequence = self.use("collections.abc", "Sequence")
+            word = self.types.builtin("str")
+            sequence = self.types.use("collections.abc", "Sequence")
             fields += [
-                ("unknown", f"{self.builtin('dict')}[{word}, {word}]"),
+                ("unknown", f"{self.types.builtin('dict')}[{word}, {word}]"),
                 ("comments", f"{sequence}[{word}]"),
-                ("order", f"{sequence}[{self.or_none(word, True)}]"),
+                ("order", f"{sequence}[{self.types.or_none(word, True)}]"),
             ]
         self.fields(name, fields)
-        entry = self.use(ENTRIES, "PropertiesFile" if text.properties else "LinesFile")
+        entry = self.types.use(ENTRIES, "PropertiesFile" if text.properties else "LinesFile")
         self.values.append(f"{symbol(text.name)}: {entry}[{name}]")
 
     def text_type(self, value: TextValue) -> str:
         kind = _TEXT_KINDS[value.kind]
-        return self.use("uuid", kind) if kind == "UUID" else self.builtin(kind)
+        return self.types.use("uuid", kind) if kind == "UUID" else self.types.builtin(kind)
 
 
 def _as_it_is(text: str) -> str:

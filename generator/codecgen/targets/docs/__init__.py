@@ -18,9 +18,8 @@ from codecgen.targets.docs.markdown_site import MarkdownPages, template_names
 from codecgen.targets.docs.notes import has_words
 from codecgen.targets.docs.pages import Page, pages
 from codecgen.targets.docs.sections import LayoutSection
-from codecgen.targets.docs.site import Site, make_site
+from codecgen.targets.docs.site import Site, make_site, things
 from codecgen.targets.docs.svg import svg_file
-from codecgen.targets.docs.things import things
 from codecgen.targets.rendering import RenderError
 from codecgen.targets.scalar_support import refuse_scalars
 from codecgen.targets.target_output import Emitted
@@ -54,6 +53,7 @@ def emit(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted:
             INDEX,
             brief=True,
             today=ROOT,
+            folders=plan.manifest.as_of_folders,
         )
         for then in _former(plan)
     ]

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from codecgen.diagnostics import printable
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.cases import held_plan
 from codecgen.runtime.compression import decompress
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.expression import Path
 from codecgen.schema.lookup import enum_of
+from codecgen.schema.model import Field
+from codecgen.schema.scalars import find_scalar, fixed_size
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -26,18 +29,10 @@ from codecgen.schema.types import (
     StructType,
     TagsType,
 )
-from codecgen.targets.docs.hexdump_numbers import (
-    Bytes,
-    Endian,
-    scalar_size,
-    scalar_value,
-    uvarint_at,
-)
-from codecgen.targets.docs.hexdump_words import bits_words, scalar_words, shown
 
 PER_LINE = 8
-LONGEST = 256
-"""Bytes of one field that are shown at most."""
+MAX_FIELD_BYTES = 256
+"""Bytes of one field that a dump shows; the rest is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +65,7 @@ class Stream:
 
 
 def _lines(data: Bytes, piece: Piece, digits: int, wide: int) -> Iterator[str]:
-    shown = min(piece.end, piece.start + LONGEST)
+    shown = min(piece.end, piece.start + MAX_FIELD_BYTES)
     for start in range(piece.start, max(shown, piece.start + 1), PER_LINE):
         part = data[start : min(start + PER_LINE, shown)].hex(" ")
         note = f"{piece.path:{wide}}  {piece.value}" if start == piece.start else ""
@@ -357,3 +352,83 @@ class _Dumper:
             number = number[name]
         values = self.plan.model.enums[enum].values if enum is not None else ()
         return next((v.name for v in values if v.value == number and v.name != "none"), None)
+
+
+def shown(value: Any) -> str:
+    """A value in a few words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        try:
+            value = value.decode("utf-8")
+        except UnicodeDecodeError:
+            return f"{len(value)} bytes"
+        if not value.isprintable():
+            return f"{len(value.encode('utf-8'))} bytes"
+    if isinstance(value, str):
+        return '"' + printable(value if len(value) <= 60 else value[:57] + "...") + '"'
+    label = getattr(value, "label", None)
+    return str(value) if label is None else f"{int(value)} {label}"
+
+
+def scalar_words(f: Field, value: Any) -> str:
+    words = shown(value)
+    if f.checksum is not None:
+        words = f"0x{value:08x}"
+    if f.unit is not None:
+        words += f" {f.unit}"
+    if f.absent is not None and value == f.absent:
+        words += " (none)"
+    return words
+
+
+def bits_words(bits: BitsType, value: Any) -> str:
+    """The bits that are set, and the values of enums; ``0`` when there is nothing to tell."""
+    parts = []
+    for m in sorted(bits.members, key=lambda m: m.low):
+        part = value[m.name]
+        if m.enum is not None:
+            parts.append(f"{m.name} {shown(part)}")
+        elif m.width == 1 and not m.reserved:
+            parts += [m.name] if part else []
+        elif part:
+            parts.append(f"{m.name} {part}")
+    return ", ".join(parts) or "0"
+
+
+Endian = Literal["big", "little"]
+Bytes = bytes | memoryview
+"""What a stream is made of: a file may be mapped."""
+
+
+def uvarint_at(data: Bytes, start: int) -> tuple[int, int]:
+    """The unsigned varint at a place, and the byte after it."""
+    after = start + scalar_size("uvarint", data, start)
+    return scalar_value("uvarint", bytes(data[start:after]), "big"), after
+
+
+def scalar_size(name: str | int, data: Bytes, start: int) -> int:
+    """Bytes of the number that stands at a place."""
+    if isinstance(name, int):
+        return name
+    fixed = fixed_size(name)
+    if fixed is not None:
+        return fixed
+    size = 1
+    while start + size <= len(data) and data[start + size - 1] >= 0x80:
+        size += 1
+    return size
+
+
+def scalar_value(name: str, data: Bytes, endian: Endian) -> int:
+    """The number that bytes are as a length or a count."""
+    scalar = find_scalar(name)
+    assert scalar is not None
+    if scalar.kind == "integer":
+        return int.from_bytes(data, endian, signed=scalar.signed)
+    number = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(data)) & (1 << scalar.bits) - 1
+    if scalar.signed:
+        return (number >> 1) ^ -(number & 1)
+    return number - 1 if name == "compact" else number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +11,13 @@ from markupsafe import Markup
 
 from codecgen.targets.docs import html
 from codecgen.targets.docs.examples import Worked, WorkedText
-from codecgen.targets.docs.hexdump_rows import Dump, dump
-from codecgen.targets.docs.linking import Uses, linked
+from codecgen.targets.docs.hexdump import MAX_FIELD_BYTES, PER_LINE, Bytes, Stream
+from codecgen.targets.docs.linking import Uses, linked, target
 from codecgen.targets.docs.pages import Page, folder_title, folders, pages
-from codecgen.targets.docs.search import entries
-from codecgen.targets.docs.sections import StreamSection
+from codecgen.targets.docs.sections import EnumSection, LayoutSection, Section, StreamSection
 from codecgen.targets.docs.site import Site
 from codecgen.targets.docs.text import Phrase, link, relative, release
+from codecgen.targets.docs.texts import TextSection
 from codecgen.targets.escaping import html_text, json_text
 from codecgen.targets.rendering import Renderer, packaged
 
@@ -24,6 +25,8 @@ FOLDER = "templates/html"
 NAMES = "names.html"
 ASSETS = ("site.css", "site.js")
 SEARCH = "search.js"
+MAX_SEARCH_WORDS = 140
+"""Characters of a description in the search index."""
 
 
 def template_names() -> frozenset[str]:
@@ -193,3 +196,129 @@ _MADE: Mapping[str, Callable[..., str]] = {
     "table_of": _table_of,
 }
 _FILTERS = {name: _marked(function) for name, function in _MADE.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRun:
+    """Bytes side by side in a row that belong to the same piece."""
+
+    piece: int
+    hex: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRow:
+    """A row of bytes. ``left_out`` counts bytes before it that are not shown."""
+
+    offset: int
+    runs: tuple[ByteRun, ...]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class PieceRow:
+    """A piece: its number, the bytes that it takes, the field with where that is described, and what the bytes say."""
+
+    piece: int
+    bytes: str
+    path: str
+    href: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    rows: tuple[ByteRow, ...]
+    pieces: tuple[PieceRow, ...]
+
+
+def dump(site: Site, page: str, layout: str, stream: Stream) -> Dump:
+    """The bytes of a stream of a layout's example."""
+    pieces = tuple(
+        PieceRow(
+            i,
+            str(piece.start) if piece.end - piece.start == 1 else f"{piece.start}–{piece.end - 1}",
+            piece.path,
+            _href(site, page, layout, piece.path),
+            piece.value,
+        )
+        for i, piece in enumerate(stream.pieces)
+    )
+    return Dump(tuple(_rows(stream)), pieces)
+
+
+def _href(site: Site, page: str, layout: str, path: str) -> str:
+    """Where the field of a path (``records[0].key``) is described."""
+    names = tuple(re.sub(r"\[\d+\]", "", path).split("."))
+    found = target(site, layout, names) or (layout,)
+    return site.href(page, found[0], *found[1:])
+
+
+def _rows(stream: Stream) -> Iterator[ByteRow]:
+    """Rows of as many bytes. Of a long piece only the first bytes are shown."""
+    shown = [
+        (at, i)
+        for i, piece in enumerate(stream.pieces)
+        for at in range(piece.start, min(piece.end, piece.start + MAX_FIELD_BYTES))
+    ]
+    begin, after = 0, 0
+    while begin < len(shown):
+        first = shown[begin][0]
+        row = first - first % PER_LINE
+        end = begin
+        while end < len(shown) and shown[end][0] == first + end - begin < row + PER_LINE:
+            end += 1
+        yield ByteRow(first, tuple(_runs(stream.data, shown[begin:end])), first - after)
+        begin, after = end, shown[end - 1][0] + 1
+
+
+def _runs(data: Bytes, shown: list[tuple[int, int]]) -> Iterator[ByteRun]:
+    begin = 0
+    for end in range(1, len(shown) + 1):
+        if end == len(shown) or shown[end][1] != shown[begin][1]:
+            first, last = shown[begin][0], shown[end - 1][0]
+            yield ByteRun(shown[begin][1], data[first : last + 1].hex(" "))
+            begin = end
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name: what it is called, what it is, where it is described (as seen from the site), and its first words."""
+
+    name: str
+    kind: str
+    href: str
+    words: str
+
+
+def entries(site: Site, pages: Iterable[Page]) -> Iterator[Entry]:
+    """The things, fields, bits, values and derived values of a site, page by page."""
+    for page in pages:
+        path = relative(page.path, site.index)
+        for thing in page.sections:
+            name = thing.name.removesuffix("--view")
+            yield Entry(name, thing.kind, f"{path}#{thing.name}", _short(thing.doc.plain))
+            for anchor, kind, words in _inside(thing):
+                name = anchor.removesuffix("-derived").replace("-", ".")
+                yield Entry(name, kind, f"{path}#{anchor}", _short(words))
+
+
+def _inside(thing: Section) -> Iterator[tuple[str, str, str]]:
+    if isinstance(thing, EnumSection):
+        for value in thing.rows:
+            yield value.anchor, "value", value.doc.plain
+    if isinstance(thing, TextSection):
+        yield from ((row.anchor, "value of a text", row.meaning.plain) for row in thing.rows)
+    if isinstance(thing, LayoutSection):
+        rows = [row for group in thing.groups for row in group.rows if row.anchor]
+        yield from ((row.anchor, "field", row.meaning.plain) for row in rows)
+        bits = [bit for table in thing.bits for bit in table.rows if bit.anchor]
+        yield from ((bit.anchor, "bit", bit.meaning.plain) for bit in bits)
+        derived = [row for part in thing.derived for row in part.rows]
+        yield from ((row.anchor, "derived value", row.meaning.plain) for row in derived)
+
+
+def _short(words: str) -> str:
+    if len(words) <= MAX_SEARCH_WORDS:
+        return words
+    return words[:MAX_SEARCH_WORDS].rpartition(" ")[0] + "…"

@@ -20,7 +20,7 @@ from codecgen.schema.types import (
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.notes import Change, TypeRow, changes, scalar_glossary
 from codecgen.targets.docs.sections import Section, section
-from codecgen.targets.docs.site import Site, kind
+from codecgen.targets.docs.site import Site, Thing, anchor_of, kind, things
 from codecgen.targets.docs.text import (
     Phrase,
     join,
@@ -31,7 +31,6 @@ from codecgen.targets.docs.text import (
     release,
     said,
 )
-from codecgen.targets.docs.things import Thing, anchor_of, things
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,14 @@ from typing import ClassVar
 
 from codecgen.plan import Plan
 from codecgen.plan.encoded_sizes import overhead_rows
+from codecgen.plan.payloads import part_kinds
 from codecgen.plan.size_bounds import bounds
 from codecgen.plan.type_text import byte_count, number, scalar_words, span_words
-from codecgen.schema.model import Choice, Enum, Layout, Overhead, View
+from codecgen.schema.model import Choice, Column, Enum, Layout, Overhead, Rows, View
 from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text
 from codecgen.targets.docs.examples import Worked, WorkedText
+from codecgen.targets.docs.expression_phrases import condition, value
 from codecgen.targets.docs.fields import (
     BitsTable,
     BuilderRow,
@@ -26,12 +28,20 @@ from codecgen.targets.docs.fields import (
     derived_title,
     field_rows,
 )
-from codecgen.targets.docs.hexdump import Stream
-from codecgen.targets.docs.hexdump_words import shown
+from codecgen.targets.docs.hexdump import Stream, shown
 from codecgen.targets.docs.notation import notation
 from codecgen.targets.docs.notes import ReaderRow, changes, misprints, reader_rows
-from codecgen.targets.docs.payload_views import ViewSection, view_section
-from codecgen.targets.docs.site import Group, Site, directories, groups, holds, uses, version_words
+from codecgen.targets.docs.site import (
+    Group,
+    Site,
+    Thing,
+    anchor_of,
+    directories,
+    groups,
+    holds,
+    uses,
+    version_words,
+)
 from codecgen.targets.docs.svg import Picture, byte_picture
 from codecgen.targets.docs.text import (
     BREAK,
@@ -48,7 +58,6 @@ from codecgen.targets.docs.text import (
     since_words,
 )
 from codecgen.targets.docs.texts import TextSection, text_section
-from codecgen.targets.docs.things import Thing
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +177,39 @@ class EnumSection:
     doc: Phrase
     facts: tuple[Phrase, ...]
     rows: tuple[ValueRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRow:
+    column: Phrase
+    type: Phrase
+    null: Phrase
+    doc: Phrase
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOfColumn:
+    column: Phrase
+    value: Phrase
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSection:
+    """``words`` say what the rows are of, ``values`` what their columns hold."""
+
+    words: Phrase
+    values: tuple[ValueOfColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSection:
+    kind: ClassVar[str] = "view"
+    name: str
+    title: str
+    doc: Phrase
+    facts: tuple[Phrase, ...]
+    columns: tuple[ColumnRow, ...]
+    rows: tuple[RowsSection, ...]
 
 
 Section = LayoutSection | TextSection | ChoiceSection | EnumSection | ViewSection
@@ -395,4 +437,55 @@ def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
             )
             for v in enum.values
         ),
+    )
+
+
+def view_section(site: Site, page: str, view: View) -> ViewSection:
+    """Everything about a view into payloads, as a page shows it."""
+    return ViewSection(
+        name=anchor_of(view),
+        title=site.title(view.name),
+        doc=said(view.doc),
+        facts=tuple(_facts(site, page, view)),
+        columns=tuple(_column(column) for column in view.columns),
+        rows=tuple(_rows(site, page, rows) for rows in view.rows),
+    )
+
+
+def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
+    yield phrase("Name: ", code(view.name), ".")
+    parts = [
+        phrase(code(name), ", which is ", site.link(page, of)) for name, of in view.parts.items()
+    ]
+    yield phrase("A view into payloads of ", listed(parts), ".")
+    for kind in part_kinds(site.plan.model, view):
+        if kind.decides and kind.choice is not None:
+            by = code(f"{kind.name}.{kind.choice.by}")
+            yield phrase("Decided by: ", by, ".")
+
+
+def _column(column: Column) -> ColumnRow:
+    type_ = code(column.type)
+    if column.members:
+        members = [phrase(code(m.name), " (", code(m.type), ")") for m in column.members]
+        type_ = phrase("list of ", listed(members))
+    unit = said(f"In {column.unit}." if column.unit else "")
+    asked = said("Left out unless it is asked for." if column.on_request else "")
+    return ColumnRow(
+        code(column.name),
+        type_,
+        said("yes" if column.nullable else ""),
+        join((said(column.doc), unit, asked)),
+    )
+
+
+def _rows(site: Site, page: str, rows: Rows) -> RowsSection:
+    of = [
+        phrase(code(name), " is ", site.link(page, layout)) for name, layout in rows.parts.items()
+    ]
+    what = phrase("a row for each of ", code(rows.each)) if rows.each else said("a row")
+    when = Phrase() if rows.when is None else phrase(", if ", condition(rows.when.node))
+    return RowsSection(
+        phrase("Where ", listed(of), ": ", what, when, "."),
+        tuple(ValueOfColumn(code(n), value(e.node)) for n, e in rows.values.items()),
     )

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.payloads import is_whole
 from codecgen.plan.type_text import type_pieces
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, enum_uses
-from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory
+from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory, View
 from codecgen.schema.nested_choices import names_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
 from codecgen.targets.docs.text import Phrase, code, link, outside, phrase, relative
-from codecgen.targets.docs.things import things
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A set of pages below ``root``. ``brief`` pages have no pictures and no examples.
+    """The pages of a plan below the directory ``root``. ``brief`` pages have no pictures and no examples.
 
-    ``pages`` has the page of each YAML file, ``homes`` the page of each thing that is declared, ``index`` is the page
-    that lists them. ``today`` is the root of the pages of today, for a set as of an old release.
+    ``pages`` has the page of each YAML file, ``homes`` the page that describes each declaration, and ``index`` is the
+    page that lists the others. ``today`` is the root of the current pages, for a site as of an old release.
     """
 
     plan: Plan
@@ -81,12 +81,24 @@ def make_site(
     *,
     brief: bool = False,
     today: str | None = None,
+    folders: Collection[str] = (),
 ) -> Site:
-    """The pages of a plan, with the ending of the page that lists them."""
-    modules = plan.modules()
+    """Return the site of a plan. Its pages have the suffix of ``index_name``.
+
+    For a site as of an old release, ``today`` is the root of the current pages. ``folders`` limits its pages to some
+    folders of schemas; links to other declarations then lead to the current pages. All folders get pages if it is
+    empty.
+    """
     suffix = PurePosixPath(index_name).suffix
-    pages = {file: f"{root}/{PurePosixPath(file).with_suffix(suffix)}" for file in things(plan)}
-    homes = {thing.name: pages[file] for file, things in modules.items() for thing in things}
+    pages: dict[str, str] = {}
+    homes: dict[str, str] = {}
+    for file, found in things(plan).items():
+        schema = PurePosixPath(file)
+        is_current = today is not None and folders and schema.parent.as_posix() not in folders
+        page = f"{today if is_current else root}/{schema.with_suffix(suffix)}"
+        if not is_current:
+            pages[file] = page
+        homes |= {thing.name: page for thing in found if not isinstance(thing, View)}
     return Site(plan, root, brief, index_name, pages, homes, today)
 
 
@@ -183,3 +195,24 @@ def type_phrase(site: Site, page: str, type_: FieldType) -> Phrase:
             for piece in type_pieces(type_)
         )
     )
+
+
+Thing = Declared | View
+"""What pages describe."""
+
+
+def things(plan: Plan) -> Mapping[str, tuple[Thing, ...]]:
+    """What each YAML file declares that has a place on a page, in the order of the file; files by name."""
+    out: dict[str, list[Thing]] = {file: list(found) for file, found in plan.modules().items()}
+    for view in plan.model.views.values():
+        if view.parts and is_whole(plan, view):
+            out.setdefault(view.span.file, []).append(view)
+    return {
+        file: tuple(sorted(out[file], key=lambda thing: (thing.span.line, thing.span.column)))
+        for file in sorted(out)
+    }
+
+
+def anchor_of(thing: Thing) -> str:
+    """Where a thing stands on its page: a view may have the name of something else."""
+    return f"{thing.name}--view" if isinstance(thing, View) else thing.name

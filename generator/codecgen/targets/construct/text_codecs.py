@@ -1,23 +1,24 @@
-"""How texts are written, in a module that gathers what it imports."""
+"""Codecs of text files as Python: lines, and properties."""
 
 from __future__ import annotations
 
 from codecgen.plan.texts import TextPlan, ValuePlan
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.texts import EachLine, Text, TextValue
-from codecgen.targets.construct.field_codecs import FieldCodecs
-from codecgen.targets.construct.homes import symbol
-from codecgen.targets.python_source import Call, Code, assign, call, comment, listing, string
+from codecgen.targets.construct.module_scope import ModuleScope
+from codecgen.targets.python_source import Call, Code, call, listing, string
 
 
-class TextCodecs(FieldCodecs):
-    """Writes the codecs of texts."""
+class TextCodecs:
+    """Prints the codecs of texts for one generated module."""
 
-    def text_file(self, text: Text) -> None:
-        """The codec of a text."""
+    def __init__(self, scope: ModuleScope) -> None:
+        self.scope = scope
+        self.plan = scope.plan
+
+    def text_file(self, text: Text) -> Call:
+        """Return the call that makes the codec of a text: a file of lines, or of properties."""
         plan = self.plan.texts[text.name]
-        name = symbol(text.name)
-        self.exported.append(name)
         items: list[tuple[str, Code]] = [("", string(text.name))]
         for line in text.lines:
             if isinstance(line, EachLine):
@@ -25,7 +26,7 @@ class TextCodecs(FieldCodecs):
             else:
                 items.append(("", self.text_line(plan.values[line.name], text)))
         items += [("", self.property(plan.values[p.name], text)) for p in text.properties]
-        items.append(("source=", string(self.file)))
+        items.append(("source=", string(self.scope.file)))
         if text.accepts:
             items.append(("accepts=", _names(text.accepts)))
         if text.may_be_empty:
@@ -35,14 +36,12 @@ class TextCodecs(FieldCodecs):
         if text.keep_unknown:
             items.append(("keep_unknown=", "True"))
         kind = "PropertiesFile" if text.properties else "LinesFile"
-        code = assign(name, Call(self.use(kind), tuple(items)))
-        code += f"\n{self.parsed_class(text.name)}"
-        self.part(comment(text.doc) + "\n" + code if text.doc else code)
+        return Call(self.scope.use(kind), tuple(items))
 
     def text_line(self, plan: ValuePlan, text: Text) -> Call:
         v = plan.value
         return call(
-            self.use("TextLine"),
+            self.scope.use("TextLine"),
             string(v.name),
             self.text_value(v),
             line=str(v.span.line),
@@ -59,9 +58,11 @@ class TextCodecs(FieldCodecs):
         for v in each.values:
             rules = self.rules(plan.values[f"{each.name}.{v.name}"])
             name, value = string(v.name), self.text_value(v)
-            values.append(call(self.use("LineValue"), name, value, line=str(v.span.line), **rules))
+            values.append(
+                call(self.scope.use("LineValue"), name, value, line=str(v.span.line), **rules)
+            )
         return call(
-            self.use("EachLine"),
+            self.scope.use("EachLine"),
             string(each.name),
             listing(values),
             line=str(each.span.line),
@@ -73,7 +74,7 @@ class TextCodecs(FieldCodecs):
     def property(self, plan: ValuePlan, text: Text) -> Call:
         v = plan.value
         return call(
-            self.use("Property"),
+            self.scope.use("Property"),
             string(v.name),
             string(v.key),
             self.text_value(v),
@@ -84,25 +85,25 @@ class TextCodecs(FieldCodecs):
 
     def rules(self, plan: ValuePlan) -> dict[str, Code | None]:
         return {
-            "default": self.function(plan.default),
+            "default": self.scope.function(plan.default),
             "valid": self.text_rule(plan.value, "valid", plan),
             "refuse": self.text_rule(plan.value, "refuse", plan),
         }
 
     def text_rule(self, v: TextValue, which: str, plan: ValuePlan) -> Code | None:
         code = v.valid if which == "valid" else v.refuse
-        function = self.function(plan.valid if which == "valid" else plan.refuse)
+        function = self.scope.function(plan.valid if which == "valid" else plan.refuse)
         if code is None or function is None:
             return None
-        return call(self.use("Rule"), string(str(code)), function)
+        return call(self.scope.use("Rule"), string(str(code)), function)
 
     def text_value(self, v: TextValue) -> Code:
         if v.kind == "decimal":
             low, high = integer_range(v.of) or (0, 0)
-            return call(self.use("Decimal"), str(low), str(high))
+            return call(self.scope.use("Decimal"), str(low), str(high))
         if v.kind == "uuid":
-            return call(self.use("Base64Uuid"))
-        return call(self.use("Word" if v.of == "word" else "RestOfLine"))
+            return call(self.scope.use("Base64Uuid"))
+        return call(self.scope.use("Word" if v.of == "word" else "RestOfLine"))
 
     def more(self, accepts: frozenset[str], text: Text) -> Code | None:
         """The freedoms of a value that the text does not have as a whole."""
