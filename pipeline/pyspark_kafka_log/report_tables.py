@@ -131,7 +131,7 @@ def _keys(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _findings(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    from kafka_log.report.check import check_table
+    from kafka_log.inspect.check.table import check_table
 
     return check_table(
         asked.partitions,
@@ -184,7 +184,7 @@ def _arrow_schema(report: str) -> pa.Schema:
         from kafka_log.report.keys import KEYS
 
         return KEYS
-    from kafka_log.report.check.finding import FINDINGS
+    from kafka_log.inspect.check.finding import FINDINGS
 
     return FINDINGS
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.maven import JAVA, KAFKA_4, BrokerError, java_command
-from tests.log.report.test_check_directories import REFUSES, STARTS
+from tests.log.inspect.check.test_directories import REFUSES, STARTS
 
 pytestmark = pytest.mark.broker
 CACHE = "remote-log-index-cache"

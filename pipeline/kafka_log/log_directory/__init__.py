@@ -52,9 +52,9 @@ class LogDirectory(Writing, BrokerState, Contents):
         ``deep`` every record is decoded too. ``offsets``, ``timestamps`` and ``producers`` choose findings: those of batches that may
         have such records, as their headers say, and those of which nobody knows the batches. ``advance`` is told of bytes of segments that are done, ``judged`` of batches
         that were checked and chosen; without it a warning says if the filters choose none. Memory holds the batch headers of one segment. A file that cannot be read
-        is a finding; nothing is raised for damage. See :data:`kafka_log.report.check.finding.FINDINGS`.
+        is a finding; nothing is raised for damage. See :data:`kafka_log.inspect.check.finding.FINDINGS`.
         """
-        from kafka_log.report.check import check_table
+        from kafka_log.inspect.check.table import check_table
         from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.tables.arguments import flag
         from kafka_log.tables.selection import Selection

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.disk.small_files import small_file
-from kafka_log.report.check.leader_epochs import NAME
+from kafka_log.inspect.check.leader_epochs import NAME
 
 Epochs = Sequence[tuple[int, int]]
 """Leader epochs, each with its first offset; both rise."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kafka_log.report.check.base import are
+from kafka_log.inspect.check.base import are
 from kafka_log.report.diff.side import Side
 from kafka_log.report.diff.walk import Walked
 
