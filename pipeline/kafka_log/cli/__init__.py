@@ -37,7 +37,7 @@ COMMANDS = {
     "ls": "kafka_log.cli.ls",
     "stat": "kafka_log.cli.stat",
     "check": "kafka_log.inspect.check.command",
-    "diff": "kafka_log.cli.diff",
+    "diff": "kafka_log.inspect.diff.command",
     "dump": "kafka_log.cli.dump",
     "hexdump": "kafka_log.cli.hexdump",
     "txn": "kafka_log.cli.txn",

@@ -92,14 +92,14 @@ class LogDirectory(Writing, BrokerState, Contents):
         ``verdict`` is the worst of ``findings``: ``parted`` (other records at the same offsets), ``missing`` (records inside the other
         log that no cleaner removes), ``damaged``; the rest is no difference: ``only_in``, ``behind``, ``trimmed``, ``cleaned``,
         ``batches``, ``segments``, ``same``. ``first_offset`` is where it begins. Counts are of records, markers too. See
-        :data:`kafka_log.report.diff.answer.DIFFERENCES`. Segments that are not live count where ``include`` (of
+        :data:`kafka_log.inspect.diff.table.DIFFERENCES`. Segments that are not live count where ``include`` (of
         this one, where ``other`` is a path) has taken them in, for what lies before the live ones. Partitions are paired by their
         names; a path of one partition with another such path whatever their names are. ``advance`` is told of bytes that are done. Memory: a chunk of each log, and
         a few hundred bytes for each key of records that one side has not. Partitions of which a side cannot be read have no row, and ``on_damage`` is told of
         them; None: the error is raised. Raises OSError.
         """
-        from kafka_log.report.diff import diff_table, pairs_of
-        from kafka_log.report.diff.logs import logs_of
+        from kafka_log.inspect.diff.side import logs_of
+        from kafka_log.inspect.diff.table import diff_table, pairs_of
 
         there = other
         if not isinstance(there, LogDirectory):

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_log.disk.transactions import transactions
-from kafka_log.report.diff.repeats import Repeats
-from kafka_log.report.diff.rows import rows_of
-from kafka_log.report.diff.side import Side
+from kafka_log.inspect.diff.record_comparison import rows_of
+from kafka_log.inspect.diff.side import Side
 from kafka_log.report.keys import hashes_of
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_masks import numbers
@@ -252,3 +251,35 @@ def _found(known: Any, hashes: Any) -> Any:
 def _halves(hashes: Any) -> tuple[Any, Any]:
     pairs = np.ascontiguousarray(hashes).view(np.uint64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
+
+
+MOST = 1 << 18
+"""Keys that are remembered, the first ones of the log. Some 200 bytes each."""
+
+
+class Repeats:
+    """Pairs of records with one key. A cleaner that has looked at all up to the second one removes the first one, in the same pass as any
+    record that it removes after it."""
+
+    def __init__(self) -> None:
+        self._first: dict[bytes, int] = {}
+        self._pairs: list[tuple[int, int]] = []
+        """Offsets of first and second records: of two pairs the later one begins earlier and ends later."""
+        self._least = _NEVER
+
+    def add(self, offsets: Any, codes: Any, hashes: Any) -> None:
+        """Records in the order of their offsets; ``codes`` say which of the ``hashes`` is that of each one's key."""
+        names = [one.tobytes() for one in hashes]
+        for code, offset in zip(codes.tolist(), offsets.tolist(), strict=True):
+            first = self._first.get(names[code])
+            if first is not None and first < self._least:
+                self._pairs.append((first, offset))
+                self._least = first
+            elif first is None and offset < self._least and len(self._first) < MOST:
+                self._first[names[code]] = offset
+
+    def earliest_second(self, before: Any) -> Any:
+        """For each offset the lowest one of a second record whose first one lies before it."""
+        first, second = np.array([(-1, _NEVER), *self._pairs], np.int64).T[:, 1:]
+        at = np.searchsorted(-first, -before, side="right")
+        return np.append(second, _NEVER)[at]

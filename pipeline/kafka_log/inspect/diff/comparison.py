@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_log.disk.directory import Partition
-from kafka_log.report.diff.missing import Missing
-from kafka_log.report.diff.rows import Compared, merged, rows_of
-from kafka_log.report.diff.side import Advance, Side
+from kafka_log.inspect.diff.missing_records import Missing
+from kafka_log.inspect.diff.record_comparison import Compared, merged, rows_of
+from kafka_log.inspect.diff.side import Advance, Side
 from kafka_log.segment.row_masks import numbers
 
 SAME = ("last", "size", "crc", "epoch", "magic")

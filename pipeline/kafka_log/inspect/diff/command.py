@@ -52,8 +52,8 @@ def run(options: argparse.Namespace) -> int:
 def _compared(
     log: LogDirectory, options: argparse.Namespace, damage: list[str]
 ) -> tuple[pa.Table, bool]:
+    from kafka_log.inspect.diff.table import PROBLEMS as DIFFERENCES
     from kafka_log.log_directory import LogDirectory
-    from kafka_log.report.diff.answer import PROBLEMS as DIFFERENCES
 
     other = LogDirectory(options.b, include=options.include, replicas=options.replicas)
     say_left_out_of(options, other)
@@ -65,6 +65,6 @@ def _compared(
 
 
 def _text(table: pa.Table, width: int | None) -> str:
-    from kafka_log.report.diff.text import as_paragraphs
+    from kafka_log.inspect.diff.text import as_paragraphs
 
     return as_paragraphs(table, width)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kafka_log.inspect.check.base import are
-from kafka_log.report.diff.side import Side
-from kafka_log.report.diff.walk import Walked
+from kafka_log.inspect.diff.comparison import Walked
+from kafka_log.inspect.diff.side import Side
 
 Row = Mapping[str, Any]
 Said = tuple[str, str]

@@ -31,8 +31,8 @@ from tests.support.replicas import (
     write,
 )
 
-side = import_module("kafka_log.report.diff.side")
-walk = import_module("kafka_log.report.diff.walk")  # the package has a function of this name
+side = import_module("kafka_log.inspect.diff.side")
+walk = import_module("kafka_log.inspect.diff.comparison")  # the package has a function of this name
 ROLLS = st.lists(st.integers(1, 12), max_size=3)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.report.diff.side import Damage, Side, pieces
+from kafka_log.inspect.diff.side import Damage, Side, pieces
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.cursor import CHUNK_BYTES
 from kafka_log.segment.row_masks import numbers

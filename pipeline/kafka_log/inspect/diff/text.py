@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.report.diff.answer import PROBLEMS, VERDICTS
+from kafka_log.inspect.diff.table import PROBLEMS, VERDICTS
 
 _INDENT = "  "
 

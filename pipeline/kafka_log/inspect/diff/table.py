@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.disk.directory import Partition, utf8
-from kafka_log.report.diff.epochs import Common, checkpoint, last_common
-from kafka_log.report.diff.meaning import sentences
-from kafka_log.report.diff.rows import place
-from kafka_log.report.diff.side import Side
-from kafka_log.report.diff.walk import Counts, Walked
+from kafka_log.disk.small_files import small_file
+from kafka_log.inspect.check.leader_epochs import NAME
+from kafka_log.inspect.diff.comparison import Counts, Walked, walk
+from kafka_log.inspect.diff.meaning import sentences
+from kafka_log.inspect.diff.record_comparison import place
+from kafka_log.inspect.diff.side import Advance, Side
 
 VERDICTS = (
     "parted",
@@ -177,3 +183,75 @@ def _common(a: Partition, b: Partition, walked: Walked) -> Common | None:
     if of_a is None or of_b is None:
         of_a, of_b = walked.side_a.epochs, walked.side_b.epochs
     return last_common(of_a, walked.side_a.end or 0, of_b, walked.side_b.end or 0)
+
+
+Epochs = Sequence[tuple[int, int]]
+"""Leader epochs, each with its first offset; both rise."""
+
+
+class Common(NamedTuple):
+    """The last leader epoch that both replicas have, and the offset up to which both have it."""
+
+    epoch: int
+    offset: int
+
+
+def checkpoint(directory: Path) -> Epochs | None:
+    """What the file leader-epoch-checkpoint of a partition says, None when it is not there, or cannot be trusted."""
+    path = directory / NAME
+    try:
+        parsed = LEADER_EPOCH_CHECKPOINT.parse(small_file(path), file=os.fspath(path), strict=False)
+    except (CodecError, OSError):
+        return None
+    found = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
+    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(found))
+    return found if found and rising else None
+
+
+def last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> Common | None:
+    """Where a follower with one log would truncate it, when a leader has the other. None: no epoch is in both.
+
+    The follower asks for the end of its last epoch, the leader answers with the largest epoch that it knows up to that one,
+    and so on: this ends at the largest epoch that both have, at the lower of its two ends.
+    """
+    ends_a, ends_b = _ends(a, end_a), _ends(b, end_b)
+    both = ends_a.keys() & ends_b.keys()
+    if not both:
+        return None
+    epoch = max(both)
+    return Common(epoch, min(ends_a[epoch], ends_b[epoch]))
+
+
+def _ends(epochs: Epochs, end: int) -> dict[int, int]:
+    stops = [start for _, start in epochs[1:]] + [end]
+    return {epoch: stop for (epoch, _), stop in zip(epochs, stops, strict=False)}
+
+
+Pair = tuple[Partition | None, Partition | None]
+
+
+def diff_table(pairs: Sequence[Pair], advance: Advance = lambda _: None) -> pa.Table:
+    """A row for each partition of two directories, in the columns of :data:`DIFFERENCES`. Raises OSError."""
+    rows = []
+    for a, b in pairs:
+        if a is None or b is None:
+            rows.append(alone(a, b))
+        else:
+            rows.append(row_of(a, b, walk(a, b, advance)))
+    return pa.Table.from_pylist(rows, DIFFERENCES)
+
+
+def pairs_of(
+    a: Sequence[Partition], b: Sequence[Partition], *, whatever_their_names: bool
+) -> list[Pair]:
+    """The partitions of two directories by topic and number. ``whatever_their_names``: one on each side are a pair anyway."""
+    if whatever_their_names and len(a) == len(b) == 1:
+        return [(a[0], b[0])]
+    return list(_by_name(a, b))
+
+
+def _by_name(a: Sequence[Partition], b: Sequence[Partition]) -> Iterator[Pair]:
+    of_a = {(p.topic, p.partition): p for p in a}
+    of_b = {(p.topic, p.partition): p for p in b}
+    for key in sorted(of_a.keys() | of_b.keys()):
+        yield of_a.get(key), of_b.get(key)

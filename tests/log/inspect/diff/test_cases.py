@@ -17,7 +17,7 @@ from kafka_codecs import LEADER_EPOCH_CHECKPOINT, Compression
 from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.disk.directory import NotThere
-from kafka_log.report.diff.epochs import Common, last_common
+from kafka_log.inspect.diff.table import Common, last_common
 from tests.paths import SAMPLES
 from tests.support.replicas import Entry, Log, Made, count, rebatched, write
 
