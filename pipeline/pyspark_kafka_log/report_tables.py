@@ -99,9 +99,9 @@ def _segments(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _transactions(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    from kafka_log.report.hanging import MAX_TIMEOUT_MS, Clock
-    from kafka_log.report.transaction_states import coordinators
-    from kafka_log.report.transactions import transaction_table
+    from kafka_log.inspect.transactions.coordinator_states import coordinators
+    from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
+    from kafka_log.inspect.transactions.table import transaction_table
 
     return transaction_table(
         asked.partitions,
@@ -173,7 +173,7 @@ def _arrow_schema(report: str) -> pa.Schema:
 
         return SEGMENTS
     if report == "log_transactions":
-        from kafka_log.report.transactions import TRANSACTIONS
+        from kafka_log.inspect.transactions.table import TRANSACTIONS
 
         return TRANSACTIONS
     if report == "producers":

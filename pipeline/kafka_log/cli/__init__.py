@@ -40,7 +40,7 @@ COMMANDS = {
     "diff": "kafka_log.inspect.diff.command",
     "dump": "kafka_log.cli.dump",
     "hexdump": "kafka_log.cli.hexdump",
-    "txn": "kafka_log.cli.txn",
+    "txn": "kafka_log.inspect.transactions.command",
     "producers": "kafka_log.cli.producers",
     "groups": "kafka_log.cli.groups",
     "coordinator": "kafka_log.cli.coordinator",

@@ -43,7 +43,7 @@ class BrokerState(Opened):
         ``__transaction_state``, if it is below the path, whatever topics are chosen. ``last_offset`` is that of the marker, or
         of the last record of an open one. ``records`` are those that are still there. ``duration_ms`` goes from the first
         timestamp to that of the marker, or for open ones to ``now``. ``hides`` is how many offsets of the partition lie
-        behind its last stable offset. See :data:`kafka_log.report.transactions.TRANSACTIONS`.
+        behind its last stable offset. See :data:`kafka_log.inspect.transactions.table.TRANSACTIONS`.
 
         ``states`` (also ``hanging``; empty: all) and ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: those that lie in
         them in part, from the first to the last. ``now`` is the time at which the log stood as it is; None: the present, and no transaction hangs for its age alone. ``max_timeout_ms`` is the timeout of
@@ -52,10 +52,10 @@ class BrokerState(Opened):
         Bytes that are no batches are passed over, as are partitions whose directory cannot be read, and ``on_damage`` is called
         with a line about them; None: CodecError is raised, with file and byte. ``advance`` is told of bytes of segments that are done. Raises ValueError for a state that there is not, OSError.
         """
-        from kafka_log.report.hanging import MAX_TIMEOUT_MS, Clock
+        from kafka_log.inspect.transactions.coordinator_states import coordinators
+        from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
+        from kafka_log.inspect.transactions.table import transaction_table
         from kafka_log.report.partition_headers import raise_damage
-        from kafka_log.report.transaction_states import coordinators
-        from kafka_log.report.transactions import transaction_table
         from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.tables.own_topics import TRANSACTION_STATE
         from kafka_log.tables.selection import Selection

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_codecs import TRANSACTION_INDEX
 from kafka_log import LogDirectory, Partition, SegmentReader, discover
-from kafka_log.report.transactions import TRANSACTIONS, WANTED
+from kafka_log.inspect.transactions.table import TRANSACTIONS, WANTED
 from tests.paths import SAMPLES
 from tests.support.histories import TIME, history
 
@@ -181,8 +181,8 @@ def test_open_ones_come_first_and_can_be_chosen() -> None:
 
 
 def test_the_commands_words_are_those_of_the_table() -> None:
-    from kafka_log.cli.txn import MINUTES, STATES
-    from kafka_log.report.hanging import MAX_TIMEOUT_MS
+    from kafka_log.inspect.transactions.command import MINUTES, STATES
+    from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS
 
     assert STATES == WANTED
     assert MINUTES * 60_000 == MAX_TIMEOUT_MS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafka_log.disk.transactions import Observed
-from kafka_log.report.transaction_states import Coordinators, IdState
+from kafka_log.inspect.transactions.coordinator_states import Coordinators, IdState
 
 MAX_TIMEOUT_MS = 15 * 60 * 1000
 """How long a transaction may be open where its own timeout is not known: what brokers allow (``transaction.max.timeout.ms``)."""

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 from kafka_codecs import TransactionStatus
 from kafka_log import LogDirectory
 from kafka_log.disk.transactions import Observed, State
-from kafka_log.report.hanging import Clock, verdict
-from kafka_log.report.transaction_states import Coordinators, IdState, home_of, is_whole
+from kafka_log.inspect.transactions.coordinator_states import (
+    Coordinators,
+    IdState,
+    home_of,
+    is_whole,
+)
+from kafka_log.inspect.transactions.hanging import Clock, verdict
 from tests.shares import examples
 from tests.support.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
 
