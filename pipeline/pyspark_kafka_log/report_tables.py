@@ -113,7 +113,7 @@ def _transactions(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _producers(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    from kafka_log.report.producers import producer_table
+    from kafka_log.inspect.producers.table import producer_table
 
     wanted = Selection(offsets=asked.offsets)
     return producer_table(asked.partitions, asked.on_damage, wanted).to_reader()
@@ -177,7 +177,7 @@ def _arrow_schema(report: str) -> pa.Schema:
 
         return TRANSACTIONS
     if report == "producers":
-        from kafka_log.report.producers import PRODUCERS
+        from kafka_log.inspect.producers.table import PRODUCERS
 
         return PRODUCERS
     if report == "keys":

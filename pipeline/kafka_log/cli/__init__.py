@@ -41,7 +41,7 @@ COMMANDS = {
     "dump": "kafka_log.cli.dump",
     "hexdump": "kafka_log.cli.hexdump",
     "txn": "kafka_log.inspect.transactions.command",
-    "producers": "kafka_log.cli.producers",
+    "producers": "kafka_log.inspect.producers.command",
     "groups": "kafka_log.cli.groups",
     "coordinator": "kafka_log.cli.coordinator",
     "metadata": "kafka_log.cli.metadata",

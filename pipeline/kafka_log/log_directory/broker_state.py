@@ -97,13 +97,13 @@ class BrokerState(Opened):
         Sequences, offsets and timestamps are the first and last ones of its batches that are still there. ``gaps`` counts sequence
         numbers that are missing between batches, ``duplicates`` batches whose first sequence number was there before, ``markers``
         the transaction markers with this epoch. ``snapshot_last_sequence`` is what the newest producer snapshot of the partition
-        says; producers that only it knows have a row too. See :data:`kafka_log.report.producers.PRODUCERS`.
+        says; producers that only it knows have a row too. See :data:`kafka_log.inspect.producers.table.PRODUCERS`.
 
         ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: then only batches count that may have records in them, as their
         headers say. ``on_damage`` and ``advance`` are as in :meth:`txn`. Raises OSError.
         """
+        from kafka_log.inspect.producers.table import producer_table
         from kafka_log.report.partition_headers import raise_damage
-        from kafka_log.report.producers import producer_table
         from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage

@@ -18,7 +18,7 @@ from kafka_log.disk.names import LOG_START
 from kafka_log.inspect.check.base import Check, Context, are
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import Walked
-from kafka_log.report.producers import SEQUENCES, distance
+from kafka_log.inspect.producers.table import SEQUENCES, distance
 from kafka_log.tables.own_topics import COORDINATOR_TOPICS
 
 MOST = 100

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory
-from kafka_log.report.producers import SEQUENCES, distance
+from kafka_log.inspect.producers.table import SEQUENCES, distance
 from tests.paths import SAMPLES
 from tests.support.check_plants import pieces, renumbered
 from tests.support.made_topics import entry

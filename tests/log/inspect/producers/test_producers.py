@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka_codecs import LOG_ENTRY, PRODUCER_SNAPSHOT
 from kafka_log import LogDirectory, SegmentReader, discover
 from kafka_log.cli import main
-from kafka_log.report.producers import PRODUCERS, SEQUENCES, distance
+from kafka_log.inspect.producers.table import PRODUCERS, SEQUENCES, distance
 from tests.paths import SAMPLES
 from tests.shares import examples
 from tests.support.histories import TIME
