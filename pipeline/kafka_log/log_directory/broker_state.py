@@ -123,7 +123,7 @@ class BrokerState(Opened):
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """What groups have committed, from ``__consumer_offsets``: a row for each group and partition (see
-        :data:`kafka_log.report.groups.COMMITS`), or (``states``) for each group (:data:`kafka_log.report.group_states.GROUPS`).
+        :data:`kafka_log.inspect.groups.table.COMMITS`), or (``states``) for each group (:data:`kafka_log.inspect.groups.table.GROUPS`).
 
         ``names`` are the groups, None: all; ``topics`` and ``partitions`` of this object choose among the commits. ``at`` is a time: what was written after it does not count. Transactions count whose commit is there. Of the
         commits that count ``offsets`` and ``timestamps`` (milliseconds) choose: committed offsets and times of the commit in these
@@ -131,8 +131,7 @@ class BrokerState(Opened):
         ValueError for what is no range. Of directories that cannot be read ``on_damage`` is told, and the rest is the answer: what they
         have of commits is missing, and the lag of their partitions null; None: the error is raised.
         """
-        from kafka_log.report.group_states import group_table
-        from kafka_log.report.groups import Groups, commit_table
+        from kafka_log.inspect.groups.table import Groups, commit_table, group_table
         from kafka_log.segment.ranges import checked_plain_offsets, checked_range
         from kafka_log.tables.own_topics import CONSUMER_OFFSETS
 
@@ -219,7 +218,7 @@ class BrokerState(Opened):
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """The partitions of ``__consumer_offsets`` and ``__transaction_state`` that groups or transactional ids belong to, and the
-        directories that are these (see :data:`kafka_log.report.coordinators.COORDINATORS`). The partition of a share group in
+        directories that are these (see :data:`kafka_log.inspect.groups.coordinators.COORDINATORS`). The partition of a share group in
         ``__share_group_state`` goes by ``group:topic id:partition``, which is a name like others.
 
         ``partitions`` is how many the topics have, None: what ``__cluster_metadata`` says where it is there, else 50. Raises
@@ -227,7 +226,7 @@ class BrokerState(Opened):
         be read, which would have said it; None: the error is raised.
         """
         from kafka_log.disk.names import CLUSTER_METADATA
-        from kafka_log.report.coordinators import coordinator_table
+        from kafka_log.inspect.groups.coordinators import coordinator_table
 
         chosen = several(str, text_of("names"))("names", names) or ()
         count = optional_number("partitions", partitions)
