@@ -44,7 +44,7 @@ COMMANDS = {
     "producers": "kafka_log.inspect.producers.command",
     "groups": "kafka_log.inspect.groups.command",
     "coordinator": "kafka_log.inspect.groups.coordinator_command",
-    "metadata": "kafka_log.cli.metadata",
+    "metadata": "kafka_log.inspect.metadata.command",
     "keys": "kafka_log.cli.keys",
     "export": "kafka_log.cli.export",
     "salvage": "kafka_log.cli.salvage",

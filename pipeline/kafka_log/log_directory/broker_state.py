@@ -160,7 +160,7 @@ class BrokerState(Opened):
         on_damage: OnDamage | None = None,
         show_secrets: bool = False,
     ) -> pa.Table:
-        """What ``__cluster_metadata`` says: a row for each thing of a kind (:data:`kafka_log.report.metadata.KINDS`: ``topics``,
+        """What ``__cluster_metadata`` says: a row for each thing of a kind (:data:`kafka_log.inspect.metadata.table.KINDS`: ``topics``,
         ``partitions``, ``configs``, ``brokers``, ...) that there is after the record at the offset ``as_of`` (None: the last one; -1: before the first one).
 
         Reading begins at the newest snapshot that is whole. Where after it records are missing or damaged, or are not known, the answer is
@@ -169,7 +169,7 @@ class BrokerState(Opened):
         ``salvage`` passes over them: what they said is missing. Values of settings that are secrets are ``(redacted)`` unless ``show_secrets``.
         Raises ValueError for a kind or an offset that is not there.
         """
-        from kafka_log.report.metadata import state_table
+        from kafka_log.inspect.metadata.table import state_table
 
         return state_table(
             self._there.found,
@@ -193,10 +193,10 @@ class BrokerState(Opened):
         show_secrets: bool = False,
     ) -> pa.Table:
         """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed: what
-        identifies it, and :data:`kafka_log.report.metadata_changes.DIFFERENCES`. ``first`` None is the earliest that can be told (with a log that begins at
+        identifies it, and :data:`kafka_log.inspect.metadata.changes.DIFFERENCES`. ``first`` None is the earliest that can be told (with a log that begins at
         offset 0: before its first record), ``last`` None the end. What cannot be told is left out as of :meth:`metadata`: then other
         offsets are compared, and ``on_damage`` is told which. Secrets are compared, and ``(redacted)`` as there. Raises as it does, also where nothing is left to compare."""
-        from kafka_log.report.metadata_changes import change_table
+        from kafka_log.inspect.metadata.changes import change_table
 
         return change_table(
             self._there.found,

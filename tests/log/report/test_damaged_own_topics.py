@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log.cli import main
-from kafka_log.cli.metadata import KINDS
+from kafka_log.inspect.metadata.command import KINDS
 from tests.paths import SAMPLES
 
 NAMES = ("__cluster_metadata-0", "__consumer_offsets-0", "codecs-0", "transactions-2")

@@ -12,9 +12,9 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.disk.broker_ids import broker_ids, node_of
 from kafka_log.disk.directory import DirectoryError, NotThere, Partition, discover
 from kafka_log.disk.names import CLUSTER_METADATA
-from kafka_log.report.metadata_answer import answer, metadata_replicas
-from kafka_log.report.metadata_log import Event
-from kafka_log.report.metadata_state import TOPIC, topics
+from kafka_log.inspect.metadata.answer import answer, metadata_replicas
+from kafka_log.inspect.metadata.image import TOPIC, topics
+from kafka_log.inspect.metadata.metadata_log import Event
 
 Row = dict[str, Any]
 

@@ -120,7 +120,7 @@ def _said(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
     logs = [p for p in found if p.topic == CLUSTER_METADATA and p.error is None]
     if not logs:
         return {}
-    from kafka_log.report.metadata import state_table
+    from kafka_log.inspect.metadata.table import state_table
 
     try:
         rows = state_table(logs, "topics").to_pylist()

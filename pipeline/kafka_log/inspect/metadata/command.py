@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     def changes(found: pa.Table) -> pa.Table:
         if options.output != "text":
             return found
-        from kafka_log.report.metadata_changes import by_column
+        from kafka_log.inspect.metadata.changes import by_column
 
         rows = by_column(found)
         return rows.select([name for name in rows.column_names if name != "topic_id"])

@@ -14,8 +14,8 @@ from kafka_log import SegmentReader
 from kafka_log.cli import main
 from kafka_log.disk.directory import DirectoryError
 from kafka_log.disk.snapshots import snapshots
+from kafka_log.inspect.metadata.table import KINDS
 from kafka_log.log_directory import LogDirectory
-from kafka_log.report.metadata import KINDS
 from tests.paths import SAMPLES
 from tests.support.made_topics import entry, log, metadata, uuid
 

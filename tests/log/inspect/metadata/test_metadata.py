@@ -12,8 +12,8 @@ import pytest
 
 from kafka_log import SegmentReader
 from kafka_log.disk.snapshots import snapshots
+from kafka_log.inspect.metadata.table import KINDS
 from kafka_log.log_directory import LogDirectory
-from kafka_log.report.metadata import KINDS
 from kafka_log.tables.own_topics import own_topic
 from tests.paths import SAMPLES
 from tests.support.made_topics import log, metadata, uuid

@@ -10,7 +10,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import DirectoryError, NotThere, Partition, no_such
 from kafka_log.disk.names import CLUSTER_METADATA
 from kafka_log.disk.replicas import log_end
-from kafka_log.report.metadata_log import (
+from kafka_log.inspect.metadata.metadata_log import (
     Event,
     MetadataLog,
     Reason,
@@ -84,7 +84,7 @@ def answer(
 ) -> Answer:
     """What ``rows`` make of some views as of an offset (None: the end of the log). Of what cannot be read in one replica another one
     may have more; what comes after it is left out, or (``salvage``) all that can be read is taken. Raises as
-    :func:`~kafka_log.report.metadata_log.metadata_log`, where nothing is whole."""
+    :func:`~kafka_log.inspect.metadata.metadata_log.metadata_log`, where nothing is whole."""
     best: Answer | None = None
     error: Reason | None = None
     last = last_offset(replicas[0])

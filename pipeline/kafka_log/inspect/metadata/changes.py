@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 import pyarrow as pa
 
 from kafka_log.disk.directory import Partition
-from kafka_log.report.metadata import Kind, Row, in_order, kind_of, table_of
-from kafka_log.report.metadata_answer import answer, metadata_replicas
-from kafka_log.report.metadata_log import earliest
+from kafka_log.inspect.metadata.answer import answer, metadata_replicas
+from kafka_log.inspect.metadata.metadata_log import earliest
+from kafka_log.inspect.metadata.table import Kind, Row, in_order, kind_of, table_of
 from kafka_log.report.partition_headers import OnDamage
 from kafka_log.report.table_output import json_lines
 
@@ -41,7 +41,7 @@ def change_table(
     changed. ``columns`` are those that differ; ``before`` and ``after`` what these say, as JSON.
 
     Where one of the two cannot be told, the last offset before it that can be is compared in its place, and ``on_damage`` is told; None:
-    the reason is raised, as it is where nothing is left to compare. The rest is as of :func:`~kafka_log.report.metadata.state_table`.
+    the reason is raised, as it is where nothing is left to compare. The rest is as of :func:`~kafka_log.inspect.metadata.table.state_table`.
     """
     kind = kind_of(what)
     replicas = metadata_replicas(partitions, on_damage)

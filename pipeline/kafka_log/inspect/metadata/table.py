@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_log.disk.directory import Partition
-from kafka_log.report import metadata_state as state
-from kafka_log.report.metadata_answer import answer, metadata_replicas
-from kafka_log.report.metadata_log import Event
-from kafka_log.report.metadata_words import MECHANISMS, OF_ACLS, RESOURCES, listeners, word
+from kafka_log.inspect.metadata import image as state
+from kafka_log.inspect.metadata.answer import answer, metadata_replicas
+from kafka_log.inspect.metadata.metadata_log import Event
 from kafka_log.report.partition_headers import OnDamage
 from kafka_log.tables.topic_views import topic_view
 
@@ -69,7 +68,7 @@ def state_table(
     told; None: that is raised. A snapshot that is not whole is told too where the log says the same, and then nothing is raised.
     ``salvage`` passes over such records. Secrets are ``(redacted)`` unless ``show_secrets``.
 
-    Raises ValueError for a kind that is not known, and as :func:`~kafka_log.report.metadata_log.metadata_log`.
+    Raises ValueError for a kind that is not known, and as :func:`~kafka_log.inspect.metadata.metadata_log.metadata_log`.
     """
     kind = kind_of(what)
     replicas = metadata_replicas(partitions, on_damage)
@@ -229,3 +228,51 @@ KINDS: Mapping[str, Kind] = {
     ),
 }  # fmt: skip
 """The kinds of things, by name."""
+
+
+RESOURCES: Mapping[int, str] = {
+    2: "topic",
+    4: "broker",
+    8: "broker logger",
+    16: "client metrics",
+    32: "group",
+}
+"""What settings are for."""
+
+MECHANISMS: Mapping[int, str] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+
+_OPERATIONS = (
+    *("UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE"),
+    *("CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
+    *("CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"),
+)
+
+OF_ACLS: Mapping[str, Mapping[int, str]] = {
+    "resource_type": {
+        2: "TOPIC",
+        3: "GROUP",
+        4: "CLUSTER",
+        5: "TRANSACTIONAL_ID",
+        6: "DELEGATION_TOKEN",
+        7: "USER",
+    },
+    "pattern_type": {3: "LITERAL", 4: "PREFIXED"},
+    "operation": dict(enumerate(_OPERATIONS)),
+    "permission_type": {2: "DENY", 3: "ALLOW"},
+}
+"""Columns of rules of access."""
+
+
+def word(words: Mapping[int, str], number: int) -> str:
+    """The word for a number, the number where there is none."""
+    return words.get(number, str(number))
+
+
+def listeners(end_points: list[dict[str, Any]]) -> list[str]:
+    """Where a broker or a controller listens: name, host and port."""
+    return [
+        f"{p['name']}://[{p['host']}]:{p['port']}"
+        if ":" in p["host"]
+        else f"{p['name']}://{p['host']}:{p['port']}"
+        for p in end_points
+    ]

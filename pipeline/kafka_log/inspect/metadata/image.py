@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_log.report.metadata_log import Event
+from kafka_log.inspect.metadata.metadata_log import Event
 
 Row = dict[str, Any]
 Things = dict[Any, Row]
