@@ -79,8 +79,8 @@ def _batches(asked: Asked, columns: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _stat(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    from kafka_log.report.stat import stat_table
-    from kafka_log.report.stat_asked import Asked as AskedOfStat
+    from kafka_log.inspect.statistics.options import Asked as AskedOfStat
+    from kafka_log.inspect.statistics.table import stat_table
 
     of = AskedOfStat.of(
         _now(),
@@ -165,7 +165,7 @@ def _arrow_schema(report: str) -> pa.Schema:
     if report == "batches":
         return Output(BATCHES, [], BATCH_COLUMNS, False).schema
     if report == "stat":
-        from kafka_log.report.stat_columns import stat_schema
+        from kafka_log.inspect.statistics.columns import stat_schema
 
         return stat_schema()
     if report == "segments":

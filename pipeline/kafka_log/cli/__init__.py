@@ -35,7 +35,7 @@ from kafka_log.segment.kernels import NotGeneratedError
 
 COMMANDS = {
     "ls": "kafka_log.cli.ls",
-    "stat": "kafka_log.cli.stat",
+    "stat": "kafka_log.inspect.statistics.command",
     "check": "kafka_log.inspect.check.command",
     "diff": "kafka_log.inspect.diff.command",
     "dump": "kafka_log.cli.dump",

@@ -18,7 +18,7 @@ from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey
 from kafka_log.disk.files import PassedOver, line_of, of_topics
 from kafka_log.disk.replicas import one_of_each
 from kafka_log.disk.vanished import read_options
-from kafka_log.report.counted import before_starts
+from kafka_log.inspect.statistics.hidden_records import before_starts
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,

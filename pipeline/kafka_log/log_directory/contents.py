@@ -24,9 +24,9 @@ from kafka_log.tables.arguments import (
 )
 
 if TYPE_CHECKING:
+    from kafka_log.inspect.statistics.columns import By
+    from kafka_log.inspect.statistics.options import StatOptions
     from kafka_log.report.export import Exported, Format
-    from kafka_log.report.stat_asked import StatOptions
-    from kafka_log.report.stat_columns import By
     from kafka_log.tables.selection import OtherFilters, RowFilters, Selection
 
 
@@ -52,7 +52,7 @@ class Contents(Opened):
     ) -> pa.Table:
         """Numbers of batches and records: a row for each partition, or for each of what ``by`` says: ``topic``, ``partition``,
         ``producer``, ``codec``, ``hour``, or several of these. The columns are those of
-        :data:`kafka_log.report.stat_columns.STAT`; by other things the first ones are these, and what has no meaning for several
+        :data:`kafka_log.inspect.statistics.columns.STAT`; by other things the first ones are these, and what has no meaning for several
         partitions is left out.
 
         Headers and checksums are read, with ``deep`` every record: then counts and timestamps are those of the records that are
@@ -62,8 +62,8 @@ class Contents(Opened):
         ``kafka``); ``engine`` and ``limits`` are as of :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is told of
         each problem in a line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
         """
-        from kafka_log.report.stat import checked_by, stat_table
-        from kafka_log.report.stat_asked import Asked
+        from kafka_log.inspect.statistics.options import Asked
+        from kafka_log.inspect.statistics.table import checked_by, stat_table
 
         most = optional_number("top", top, 0)
         asked = Asked.of(time_of(now), **options)
@@ -78,13 +78,13 @@ class Contents(Opened):
         by: By | Iterable[By] | None = None,
         **options: Unpack[StatOptions],
     ) -> pa.Table:
-        """The largest batches (:data:`kafka_log.report.stat_largest.LARGEST_BATCHES`) or, with ``deep``, the largest records by the bytes of
-        their keys, values and headers (:data:`~kafka_log.report.stat_largest.LARGEST_RECORDS`): so many of all, or of each of what ``by``
+        """The largest batches (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`) or, with ``deep``, the largest records by the bytes of
+        their keys, values and headers (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`): so many of all, or of each of what ``by``
         says, as in :meth:`stat`, in the order of these. The rest, and what it raises, is as there.
         """
-        from kafka_log.report.stat import checked_by
-        from kafka_log.report.stat_asked import Asked
-        from kafka_log.report.stat_largest import largest_table
+        from kafka_log.inspect.statistics.largest import largest_table
+        from kafka_log.inspect.statistics.options import Asked
+        from kafka_log.inspect.statistics.table import checked_by
 
         wanted = () if by is None else checked_by(by)
         rows = number(0, OFFSET_BITS, "numbers of rows")("count", count)

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log import LogDirectory, discover
-from kafka_log.report.stat import Stat
-from kafka_log.report.stat_asked import Asked
+from kafka_log.inspect.statistics.options import Asked
+from kafka_log.inspect.statistics.table import Stat
 from kafka_log.segment.placement import in_order
 from kafka_log.tables.selection import Selection
 from tests.paths import SAMPLES, VECTORS

@@ -20,8 +20,8 @@ from kafka_log.segment.times import TIMES, milliseconds
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kafka_log.inspect.statistics.options import Asked
     from kafka_log.log_directory import LogDirectory
-    from kafka_log.report.stat_asked import Asked
 
 HELP = "sum up partitions: records, offsets, codecs, problems"
 EXAMPLES = """\
@@ -84,8 +84,8 @@ def run(options: argparse.Namespace) -> int:
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal total, has_total
-        from kafka_log.report.stat import Stat, checked_by
-        from kafka_log.report.stat_largest import largest_table
+        from kafka_log.inspect.statistics.largest import largest_table
+        from kafka_log.inspect.statistics.table import Stat, checked_by
 
         try:
             by = checked_by([word for by in options.by or ["partition"] for word in by.split(",")])
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
         return stat.table(options.top)
 
     def text(table: pa.Table, width: int | None) -> str:
-        from kafka_log.report.stat_text import stat_text
+        from kafka_log.inspect.statistics.text import stat_text
 
         return stat_text(table, total, width, has_total=has_total)
 
@@ -125,7 +125,7 @@ def _count(text: str) -> int:
 def _asked(
     options: argparse.Namespace, told: Callable[[str], None], advance: Callable[[int], None]
 ) -> Asked:
-    from kafka_log.report.stat_asked import Asked
+    from kafka_log.inspect.statistics.options import Asked
 
     now = int(time.time() * 1000) if options.now is None else options.now
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.report.stat_columns import IS_REST, MEASURES, By
+from kafka_log.inspect.statistics.columns import IS_REST, MEASURES, By
 from kafka_log.segment.header_columns import HOUR, Arrays
 from kafka_log.segment.model import codec_label, timestamp_type_label
 

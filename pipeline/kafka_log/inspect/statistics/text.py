@@ -7,7 +7,7 @@ from itertools import takewhile
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.report.stat_columns import BY, keys_of
+from kafka_log.inspect.statistics.columns import BY, keys_of
 from kafka_log.report.text_layout import TextColumn, lay_out, text_column
 from kafka_log.report.text_tables import text_columns
 

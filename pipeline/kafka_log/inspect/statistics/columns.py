@@ -17,7 +17,7 @@ OF_FILES = ("topic", "partition")
 """What files belong to as a whole."""
 
 IS_REST = "is_rest"
-"""Which rows of :func:`kafka_log.report.stat_sums.by_hours` are of hours before the newest of their batch."""
+"""Which rows of :func:`kafka_log.inspect.statistics.totals.by_hours` are of hours before the newest of their batch."""
 TIME = pa.timestamp("ms", "UTC")
 
 

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.vanished import read_options
-from kafka_log.report.stat_asked import Asked, problems_of_end
-from kafka_log.report.stat_columns import TIME, By
-from kafka_log.report.stat_sums import codec_name
+from kafka_log.inspect.statistics.columns import TIME, By
+from kafka_log.inspect.statistics.options import Asked, problems_of_end
+from kafka_log.inspect.statistics.totals import codec_name
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.header_columns import HOUR
 from kafka_log.segment.model import Policy

@@ -13,10 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
-from kafka_log.report.counted import warn_of_counted
-from kafka_log.report.header_pass import Piece
-from kafka_log.report.stat_asked import Asked, OnProblem, problems_of_end
-from kafka_log.report.stat_columns import (
+from kafka_log.inspect.statistics.columns import (
     BATCH_HOUR,
     BY,
     NEEDED,
@@ -25,7 +22,10 @@ from kafka_log.report.stat_columns import (
     has_files,
     stat_schema,
 )
-from kafka_log.report.stat_sums import Sums, codec_name
+from kafka_log.inspect.statistics.hidden_records import warn_of_counted
+from kafka_log.inspect.statistics.options import Asked, OnProblem, problems_of_end
+from kafka_log.inspect.statistics.totals import Sums, codec_name
+from kafka_log.report.header_pass import Piece
 from kafka_log.segment.model import End
 from kafka_log.tables.arguments import several
 
@@ -110,7 +110,7 @@ class Stat:
         return sum(place.problems for place in self.places)
 
     def table(self, top: int | None = None) -> pa.Table:
-        """A row for each, in the columns of :func:`~kafka_log.report.stat_columns.stat_schema`. ``top``: those with the most bytes
+        """A row for each, in the columns of :func:`~kafka_log.inspect.statistics.columns.stat_schema`. ``top``: those with the most bytes
         only, the largest first."""
         found = self._finished(self.sums.table(), self.by)
         if top is None:
