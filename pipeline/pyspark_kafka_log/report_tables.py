@@ -120,7 +120,7 @@ def _producers(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _keys(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    from kafka_log.report.keys import key_table
+    from kafka_log.inspect.keys.table import key_table
 
     wanted = Selection(
         offsets=asked.offsets,
@@ -181,7 +181,7 @@ def _arrow_schema(report: str) -> pa.Schema:
 
         return PRODUCERS
     if report == "keys":
-        from kafka_log.report.keys import KEYS
+        from kafka_log.inspect.keys.table import KEYS
 
         return KEYS
     from kafka_log.inspect.check.finding import FINDINGS

@@ -45,7 +45,7 @@ COMMANDS = {
     "groups": "kafka_log.inspect.groups.command",
     "coordinator": "kafka_log.inspect.groups.coordinator_command",
     "metadata": "kafka_log.inspect.metadata.command",
-    "keys": "kafka_log.cli.keys",
+    "keys": "kafka_log.inspect.keys.command",
     "export": "kafka_log.cli.export",
     "salvage": "kafka_log.cli.salvage",
     "cut": "kafka_log.cli.cut",

@@ -136,8 +136,8 @@ class Contents(Opened):
         """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete
         or live; bytes are those of keys and values, not compressed. ``problem`` is the first damage of a partition, whose other
         records are counted, or says why its directory cannot be read. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`; ``advance`` is told of bytes of partitions that
-        are done. Memory: some 150 bytes for each key of a partition. The columns are those of :data:`kafka_log.report.keys.KEYS`. Raises OSError."""
-        from kafka_log.report.keys import key_table
+        are done. Memory: some 150 bytes for each key of a partition. The columns are those of :data:`kafka_log.inspect.keys.table.KEYS`. Raises OSError."""
+        from kafka_log.inspect.keys.table import key_table
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, filters)
@@ -152,11 +152,11 @@ class Contents(Opened):
         selection: Selection | None = None,
         **filters: Unpack[OtherFilters],
     ) -> pa.Table:
-        """All records of a key, or of several (None: those without one), in the columns of :data:`kafka_log.report.keys.RECORDS_OF_KEY`: offset, timestamp (milliseconds), bytes of the value, whether
+        """All records of a key, or of several (None: those without one), in the columns of :data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`: offset, timestamp (milliseconds), bytes of the value, whether
         it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, and
         ``advance`` are as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
         damage is read, and the other partitions where a directory cannot be read."""
-        from kafka_log.report.keys import records_of_keys
+        from kafka_log.inspect.keys.table import records_of_keys
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})

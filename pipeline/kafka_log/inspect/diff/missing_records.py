@@ -12,7 +12,7 @@ import pyarrow as pa
 from kafka_log.disk.transactions import transactions
 from kafka_log.inspect.diff.record_comparison import rows_of
 from kafka_log.inspect.diff.side import Side
-from kafka_log.report.keys import hashes_of
+from kafka_log.inspect.keys.table import hashes_of
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.row_selection import Aborted

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from kafka_log import LogDirectory, Partition, SegmentReader, discover, write_segment
 from kafka_log.cli import main
-from kafka_log.report import keys
+from kafka_log.inspect.keys import table as keys
 from kafka_log.segment.reader import damage
 from tests.paths import ROOT
 from tests.shares import examples
