@@ -39,7 +39,7 @@ COMMANDS = {
     "check": "kafka_log.inspect.check.command",
     "diff": "kafka_log.inspect.diff.command",
     "dump": "kafka_log.cli.dump",
-    "hexdump": "kafka_log.cli.hexdump",
+    "hexdump": "kafka_log.inspect.hexdump.command",
     "txn": "kafka_log.inspect.transactions.command",
     "producers": "kafka_log.inspect.producers.command",
     "groups": "kafka_log.inspect.groups.command",

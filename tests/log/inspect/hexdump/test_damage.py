@@ -13,9 +13,9 @@ from rich.cells import cell_len
 
 from kafka_log import SegmentReader
 from kafka_log.cli import main
-from kafka_log.report.hexdump import batches
-from kafka_log.report.hexdump_lines import lines
-from tests.log.report.test_hexdump import ALL, covered
+from kafka_log.inspect.hexdump.segment_bytes import batches
+from kafka_log.inspect.hexdump.text import lines
+from tests.log.inspect.hexdump.test_hexdump import ALL, covered
 from tests.paths import SAMPLES, VECTORS
 
 PLACES = ["codecs-0", "codecs-3", "v0-1", "v1-3", "mixed-1", "compacted-0"]

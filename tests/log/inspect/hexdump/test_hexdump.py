@@ -18,9 +18,9 @@ from codecgen.values import dump, named, reading
 from codecgen.values.inputs import Input
 from kafka_log import SegmentReader
 from kafka_log.cli import main
-from kafka_log.report.byte_fields import Stream
-from kafka_log.report.hexdump import NoSuchPlace, Part, batches
-from kafka_log.report.hexdump_lines import lines
+from kafka_log.inspect.hexdump.byte_fields import Stream
+from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part, batches
+from kafka_log.inspect.hexdump.text import lines
 from tests.paths import SAMPLES, SCHEMAS
 
 ALL = 1 << 20

@@ -15,10 +15,10 @@ from rich.cells import cell_len
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import PRODUCER_SNAPSHOT, TRANSACTION_INDEX
 from kafka_log.cli import main
-from kafka_log.report.hexdump import NoSuchPlace, Part
-from kafka_log.report.hexdump_files import TEXTS, kind_of, other_file
-from kafka_log.report.hexdump_lines import lines
-from tests.log.report.test_hexdump import ALL, covered
+from kafka_log.inspect.hexdump.other_files import TEXTS, kind_of, other_file
+from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part
+from kafka_log.inspect.hexdump.text import lines
+from tests.log.inspect.hexdump.test_hexdump import ALL, covered
 from tests.paths import SAMPLES
 
 OTHERS = [

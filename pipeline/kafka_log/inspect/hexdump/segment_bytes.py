@@ -16,7 +16,7 @@ from codecgen.runtime.rows import Place as RowPlace
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.records import RECORDS
 from kafka_log.disk.directory import NotThere
-from kafka_log.report.byte_fields import Note, Stream, streams, whole
+from kafka_log.inspect.hexdump.byte_fields import Note, Stream, streams, whole
 from kafka_log.report.printing import iso_time
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry

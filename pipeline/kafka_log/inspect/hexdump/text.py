@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from kafka_log.report.byte_fields import Piece, Stream
-from kafka_log.report.hexdump import Part
+from kafka_log.inspect.hexdump.byte_fields import Piece, Stream
+from kafka_log.inspect.hexdump.segment_bytes import Part
 from kafka_log.report.printing import fold, printable
 
 LONGEST = 64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,10 @@ import construct
 
 from codecgen.runtime.arrays import Array
 from codecgen.runtime.compression import decompress
-from codecgen.runtime.construct import Bytes, Codec, Field, Layout
+from codecgen.runtime.construct import Bits, Bytes, Codec, Field, Layout
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
-from kafka_log.report.byte_words import kind_of, shown, words
+from kafka_log.report.printing import iso_time, printable
 
 Note = Callable[[str, Any, Any], str | None]
 """Says more about a field, or nothing: by its name, the values of the layout that it is in, and those of the one around it."""
@@ -30,7 +31,7 @@ class Piece:
     value: str
     left_out: bool = False
     kind: str | None = None
-    """The type of the field, as of :func:`kafka_log.report.byte_words.kind_of`; None where no field has the bytes."""
+    """The type of the field, as of :func:`kafka_log.inspect.hexdump.byte_fields.kind_of`; None where no field has the bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,3 +295,65 @@ def _number(codec: Codec, data: bytes, start: int) -> tuple[int, int]:
     """The number at a place, and the byte after it."""
     source = Source(data, Session(strict=False), pos=start)
     return codec.read(source, None), source.pos
+
+
+LONGEST = 60
+"""Characters of a text that are shown at most."""
+
+TIME_BYTES = 8
+"""Milliseconds in so many bytes are counted from 1970: fewer have no room for them, and are durations or differences."""
+
+
+def words(field: Field, value: Any) -> str:
+    """What a field says that is no bytes and has no parts of its own."""
+    if field.checksum is not None and isinstance(value, int):
+        return f"0x{value:08x}"
+    if isinstance(field.codec, Bits):
+        return _bits(field.codec, value)
+    if field.absent is not None and value == field.absent:
+        return f"{value} (none)"
+    if field.unit == "ms" and field.codec.size == TIME_BYTES:
+        return f"{value}, {iso_time(value)}"
+    return shown(value)
+
+
+def kind_of(codec: Any) -> str:
+    """What kind of value a codec reads: ``int64``, ``varint``, ``bytes``, ``uuid``, ..."""
+    label = getattr(codec, "label", None)
+    if isinstance(label, str):
+        return label
+    base = getattr(codec, "base", None)
+    return type(codec).__name__.lower() if base is None else kind_of(base)
+
+
+def shown(value: Any) -> str:
+    """A value; text is in quotes, and bytes that cannot be printed are a number of bytes."""
+    if value is None:
+        return "null"
+    if isinstance(value, bytes):
+        try:
+            text = value.decode("utf-8")
+        except UnicodeDecodeError:
+            text = "\0"
+        if not text.isprintable():
+            return f"{len(value)} bytes"
+        value = text
+    if isinstance(value, str):
+        cut = value if len(value) <= LONGEST else value[: LONGEST - 3] + "..."
+        return printable(json.dumps(cut, ensure_ascii=False))
+    label = getattr(value, "label", None)
+    return str(value) if label is None else f"{int(value)} {label}"
+
+
+def _bits(bits: Bits, value: Any) -> str:
+    """The bits that are set, and the values of enums; ``0`` when there is nothing to tell."""
+    parts = []
+    for bit in sorted(bits.bits, key=lambda bit: bit.low):
+        part = value[bit.name]
+        if bit.enum is not None:
+            parts.append(f"{bit.name} {shown(part)}")
+        elif bit.flag:
+            parts += [bit.name] if part else []
+        elif part:
+            parts.append(f"{bit.name} {part}")
+    return ", ".join(parts) or "0"

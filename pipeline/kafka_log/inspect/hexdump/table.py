@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.disk.directory import utf8
-from kafka_log.report.byte_fields import Stream
-from kafka_log.report.hexdump import Part
+from kafka_log.inspect.hexdump.byte_fields import Stream
+from kafka_log.inspect.hexdump.segment_bytes import Part
 
 FIELDS = pa.schema(
     [

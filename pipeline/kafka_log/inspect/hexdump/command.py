@@ -15,7 +15,7 @@ from kafka_log.cli.tables import add_output
 from kafka_log.segment.places import place_of
 
 if TYPE_CHECKING:
-    from kafka_log.report.hexdump import Part
+    from kafka_log.inspect.hexdump.segment_bytes import Part
 
 HELP = "show bytes beside their fields, also at damage"
 EXAMPLES = """\
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     if options.output != "text":
         return _table(options)
-    from kafka_log.report.hexdump_lines import lines
+    from kafka_log.inspect.hexdump.text import lines
 
     worst = GOOD
     for i, part in enumerate(_parts(options)):
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _table(options: argparse.Namespace) -> int:
     """What the text shows, as rows; its notes and damage are on the error output."""
-    from kafka_log.report.hexdump_table import hexdump_table
+    from kafka_log.inspect.hexdump.table import hexdump_table
     from kafka_log.report.table_output import write
 
     parts = list(_parts(options))
@@ -101,7 +101,7 @@ def _table(options: argparse.Namespace) -> int:
 def _segment_of(directory: Path, offset: int | None) -> Path:
     """The segment of a partition's directory that an offset belongs to, by the names of files. Raises NoSuchPlace."""
     from kafka_log.disk.directory import discover
-    from kafka_log.report.hexdump import NoSuchPlace
+    from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace
 
     if offset is None:
         raise NoSuchPlace(
@@ -119,8 +119,8 @@ def _segment_of(directory: Path, offset: int | None) -> Path:
 
 
 def _parts(options: argparse.Namespace) -> Iterator[Part]:
-    from kafka_log.report.hexdump import NoSuchPlace, batches
-    from kafka_log.report.hexdump_files import SEGMENTS, kind_of, other_file
+    from kafka_log.inspect.hexdump.other_files import SEGMENTS, kind_of, other_file
+    from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, batches
 
     path = place_of(options.path)
     if path.is_dir():

@@ -11,9 +11,8 @@ import kafka_codecs
 from codecgen.runtime.errors import CodecError, TrailingError, Where
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.small_files import TooLargeError, small_file
-from kafka_log.report.byte_fields import Piece, Stream, elements, streams, whole
-from kafka_log.report.byte_words import shown
-from kafka_log.report.hexdump import NoSuchPlace, Part
+from kafka_log.inspect.hexdump.byte_fields import Piece, Stream, elements, shown, streams, whole
+from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part
 from kafka_log.segment.regular_files import open_regular
 
 INDEXES = {

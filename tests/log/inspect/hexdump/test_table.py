@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_log.cli import main
-from kafka_log.report.hexdump_table import FIELDS
+from kafka_log.inspect.hexdump.table import FIELDS
 from tests.log.segment.test_reader import batch, message
 from tests.paths import SAMPLES
 
