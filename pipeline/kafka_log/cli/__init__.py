@@ -38,7 +38,7 @@ COMMANDS = {
     "stat": "kafka_log.inspect.statistics.command",
     "check": "kafka_log.inspect.check.command",
     "diff": "kafka_log.inspect.diff.command",
-    "dump": "kafka_log.cli.dump",
+    "dump": "kafka_log.inspect.dump.command",
     "hexdump": "kafka_log.inspect.hexdump.command",
     "txn": "kafka_log.inspect.transactions.command",
     "producers": "kafka_log.inspect.producers.command",

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.report.decoding import Decoder
+from kafka_log.inspect.dump.decoding import Decoder
 from kafka_log.report.table_output import json_field
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 

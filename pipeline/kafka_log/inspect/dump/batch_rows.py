@@ -12,8 +12,8 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import choose, schema_of
 from kafka_codecs.columns.batches import BATCHES
 from kafka_log.disk.directory import Partition, utf8
-from kafka_log.report.batch_text import timestamp_type
-from kafka_log.report.dump_rows import TOLD, is_told
+from kafka_log.inspect.dump.batch_text import timestamp_type
+from kafka_log.inspect.dump.rows import TOLD, is_told
 from kafka_log.report.lines import Cell, Layout, line_blocks
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch, codec_label
@@ -128,7 +128,7 @@ _ALL = (
 
 
 def batch_lines(rows: pa.RecordBatch) -> Iterator[bytes | memoryview]:
-    """Rows as :func:`kafka_log.report.batch_text.batch_line` has them."""
+    """Rows as :func:`kafka_log.inspect.dump.batch_text.batch_line` has them."""
     # What counts its records is said in other words than the messages of older formats.
     counted = np.asarray(rows.column("record_count").is_valid())
     turns = [0, *(np.flatnonzero(np.diff(counted)) + 1).tolist(), rows.num_rows]

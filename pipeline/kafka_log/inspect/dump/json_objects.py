@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.report.batch_text import timestamp_type
+from kafka_log.inspect.dump.batch_text import timestamp_type
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Batch, Control, Record, is_own_checksum
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_at, size_of

@@ -6,7 +6,7 @@ from kafka_log.segment.model import Batch, timestamp_type_label
 
 
 def batch_line(batch: Batch) -> str:
-    """The line of a batch; :func:`kafka_log.report.batch_rows.batch_lines` has those of many."""
+    """The line of a batch; :func:`kafka_log.inspect.dump.batch_rows.batch_lines` has those of many."""
     timestamp = f"{timestamp_type(batch.timestamp_type)}: {batch.max_timestamp}"
     tail = (
         f"size: {batch.size} magic: {batch.magic} compresscodec: {batch.compression or 'unknown'} "

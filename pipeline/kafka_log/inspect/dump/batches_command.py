@@ -13,9 +13,9 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.cli.common import opener, progress_of, screen_width
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
-from kafka_log.cli.told import Told, on_stderr, say
 from kafka_log.disk.directory import Partition, Segment, utf8
-from kafka_log.report.batch_text import batch_line
+from kafka_log.inspect.dump.batch_text import batch_line
+from kafka_log.inspect.dump.damage import Told, on_stderr, say
 from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.reader import SegmentReader
 
@@ -170,7 +170,7 @@ class _Lines:
             self.rows += len(chosen)
             self.out.write("".join(batch_line(b) + "\n" for b in chosen).encode("utf-8"))
             return any(is_after for _, is_after in found)
-        from kafka_log.report.batch_rows import batch_lines
+        from kafka_log.inspect.dump.batch_rows import batch_lines
 
         rows, is_after = _chosen(part, self.wanted)
         self.rows += rows.num_rows
@@ -183,7 +183,7 @@ class _Lines:
 
 def _chosen(part: Any, wanted: HeaderMasks | None) -> tuple[pa.RecordBatch, bool]:
     """Return the selected rows of a part, and whether one of its batches lies after the offset range."""
-    from kafka_log.report.batch_rows import batch_rows, block_rows
+    from kafka_log.inspect.dump.batch_rows import batch_rows, block_rows
 
     rows = batch_rows(part) if isinstance(part, list) else block_rows(part)
     return (rows, False) if wanted is None else (wanted.of(rows), wanted.is_after(rows))
@@ -206,7 +206,7 @@ def _end_of(part: Any) -> int:
 
 def _rows(options: argparse.Namespace, out: BinaryIO) -> _Sink:
     """Return the output that writes columns."""
-    from kafka_log.report.batch_rows import BatchTable
+    from kafka_log.inspect.dump.batch_rows import BatchTable
     from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
     from kafka_log.report.text_rows import TextRows
 
