@@ -51,7 +51,7 @@ class Asked:
     @property
     def on_damage(self) -> Callable[[str], None]:
         """What is told of damage: an error, or a warning."""
-        from kafka_log.report.partition_headers import raise_damage
+        from kafka_log.inspect.partition_headers import raise_damage
 
         return raise_damage if self.selection.raises else self.warn
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from kafka_codecs import CONFIG_RECORD
-from tests.log.report.test_secrets import PASSWORDS
+from tests.log.inspect.test_secrets import PASSWORDS
 
 from .maven import INTERNAL_TOPICS, JAVA, classpath
 

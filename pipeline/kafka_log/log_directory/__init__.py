@@ -14,7 +14,7 @@ from kafka_log.log_directory.opened import Place, tell
 from kafka_log.log_directory.writing import Writing
 
 if TYPE_CHECKING:
-    from kafka_log.report.partition_headers import OnDamage
+    from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
 

@@ -17,7 +17,7 @@ from kafka_log.tables.arguments import (
 )
 
 if TYPE_CHECKING:
-    from kafka_log.report.partition_headers import OnDamage
+    from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.segment.ranges import Range
 
 
@@ -52,10 +52,10 @@ class BrokerState(Opened):
         Bytes that are no batches are passed over, as are partitions whose directory cannot be read, and ``on_damage`` is called
         with a line about them; None: CodecError is raised, with file and byte. ``advance`` is told of bytes of segments that are done. Raises ValueError for a state that there is not, OSError.
         """
+        from kafka_log.inspect.partition_headers import raise_damage
         from kafka_log.inspect.transactions.coordinator_states import coordinators
         from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
         from kafka_log.inspect.transactions.table import transaction_table
-        from kafka_log.report.partition_headers import raise_damage
         from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.tables.own_topics import TRANSACTION_STATE
         from kafka_log.tables.selection import Selection
@@ -102,8 +102,8 @@ class BrokerState(Opened):
         ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: then only batches count that may have records in them, as their
         headers say. ``on_damage`` and ``advance`` are as in :meth:`txn`. Raises OSError.
         """
+        from kafka_log.inspect.partition_headers import raise_damage
         from kafka_log.inspect.producers.table import producer_table
-        from kafka_log.report.partition_headers import raise_damage
         from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage

@@ -24,9 +24,9 @@ from kafka_log.tables.arguments import (
 )
 
 if TYPE_CHECKING:
+    from kafka_log.inspect.export import Exported, Format
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
-    from kafka_log.report.export import Exported, Format
     from kafka_log.tables.selection import OtherFilters, RowFilters, Selection
 
 
@@ -105,8 +105,8 @@ class Contents(Opened):
         **filters: Unpack[RowFilters],
     ) -> Generator[Exported, None, None]:
         """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
-        ``csv``. The directory is locked until this is exhausted or closed. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
-        from kafka_log.report.export import FORMATS, export
+        ``csv``. The directory is locked until this is exhausted or closed. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.inspect.export.export`."""
+        from kafka_log.inspect.export import FORMATS, export
         from kafka_log.tables.selection import changed
         from kafka_log.write.beside import refuse_inside
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from codecgen.runtime.errors import RuleBroken
 from kafka_log.disk.directory import Segment
-from kafka_log.report.header_pass import HeaderPass, Piece, pays
+from kafka_log.inspect.header_pass import HeaderPass, Piece, pays
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_arrays import WANTED, Headers
 from kafka_log.segment.header_columns import Arrays, Wanted

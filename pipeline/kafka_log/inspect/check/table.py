@@ -39,7 +39,7 @@ from kafka_log.inspect.check.segment_scan import Count, Reading, Walked, ignore,
 from kafka_log.inspect.check.sequences import SequenceCheck
 from kafka_log.inspect.check.tails import ShrunkCheck, TailCheck
 from kafka_log.inspect.check.transaction_index import TransactionIndexCheck
-from kafka_log.report.header_pass import Piece
+from kafka_log.inspect.header_pass import Piece
 from kafka_log.segment.header_columns import UNBOUNDED
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.places import place_of

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.cli.common import opener, progress_of, screen_width
+from kafka_log.cli.damage import Told, on_stderr, say
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.inspect.dump.batch_text import batch_line
-from kafka_log.inspect.dump.damage import Told, on_stderr, say
 from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.reader import SegmentReader
 

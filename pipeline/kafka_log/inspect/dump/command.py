@@ -23,12 +23,12 @@ from kafka_log.cli.common import (
     say_deleted,
     screen_width,
 )
+from kafka_log.cli.damage import Told, on_stderr
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import RECORDS, say_unmatched, selection_of
 from kafka_log.disk.directory import Partition, utf8
 from kafka_log.disk.tiers import with_tiers
-from kafka_log.inspect.dump.damage import Told, on_stderr
 from kafka_log.inspect.dump.decoding import Decode, Decoder
 from kafka_log.inspect.dump.rows import COLUMNS, DumpRows, without_no_time
 from kafka_log.report.lines import shown
@@ -56,7 +56,9 @@ LINES = 500
 """Lines that are written at a time: each write costs as much as a line."""
 
 WIDTH = 200
-"""Bytes of a key or a value that are shown, unless told otherwise."""
+"""Default maximum of the characters shown of a key, value or header."""
+
+_WIDEST = 1 << 30
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
@@ -171,10 +173,6 @@ class _Watch:
         for batch in self.reader:
             self.failed |= bool(batch.problems) or not batch.is_valid
             yield batch
-
-
-WIDTH = 200
-_WIDEST = 1 << 30
 
 
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:

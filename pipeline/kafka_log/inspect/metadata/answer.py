@@ -20,7 +20,7 @@ from kafka_log.inspect.metadata.metadata_log import (
     refused,
     salvaged,
 )
-from kafka_log.report.partition_headers import OnDamage
+from kafka_log.inspect.partition_headers import OnDamage
 
 Row = dict[str, Any]
 Rows = Callable[[Iterable[Event]], Iterable[Row]]

@@ -11,7 +11,7 @@ from kafka_log.disk.directory import Partition
 from kafka_log.inspect.metadata.answer import answer, metadata_replicas
 from kafka_log.inspect.metadata.metadata_log import earliest
 from kafka_log.inspect.metadata.table import Kind, Row, in_order, kind_of, table_of
-from kafka_log.report.partition_headers import OnDamage
+from kafka_log.inspect.partition_headers import OnDamage
 from kafka_log.report.table_output import json_lines
 
 DIFFERENCES = pa.schema(

@@ -13,7 +13,7 @@ from kafka_log.disk.directory import Partition
 from kafka_log.inspect.metadata import image as state
 from kafka_log.inspect.metadata.answer import answer, metadata_replicas
 from kafka_log.inspect.metadata.metadata_log import Event
-from kafka_log.report.partition_headers import OnDamage
+from kafka_log.inspect.partition_headers import OnDamage
 from kafka_log.tables.topic_views import topic_view
 
 Row = dict[str, Any]

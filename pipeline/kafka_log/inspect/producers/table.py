@@ -14,7 +14,7 @@ from kafka_codecs import ProducerSnapshotEntry
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.producer_snapshots import newest
 from kafka_log.disk.vanished import read_history
-from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
+from kafka_log.inspect.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.segment.positioned_reads import listed_directory
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.versions import absent

@@ -11,7 +11,7 @@ import numpy as np
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.vanished import read_options
-from kafka_log.report.header_pass import HeaderPass, Read, pays
+from kafka_log.inspect.header_pass import HeaderPass, Read, pays
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_columns import UNBOUNDED, Arrays, Wanted
 from kafka_log.segment.kernels import ENGINES, Engine

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
+from kafka_log.inspect.header_pass import Piece
 from kafka_log.inspect.statistics.columns import (
     BATCH_HOUR,
     BY,
@@ -25,7 +26,6 @@ from kafka_log.inspect.statistics.columns import (
 from kafka_log.inspect.statistics.hidden_records import warn_of_counted
 from kafka_log.inspect.statistics.options import Asked, OnProblem, problems_of_end
 from kafka_log.inspect.statistics.totals import Sums, codec_name
-from kafka_log.report.header_pass import Piece
 from kafka_log.segment.model import End
 from kafka_log.tables.arguments import several
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import TransactionStatus
 from kafka_log.disk.directory import Partition
-from kafka_log.report.partition_headers import OnDamage as Tell
+from kafka_log.inspect.partition_headers import OnDamage as Tell
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.tables.own_topics import TRANSACTION_STATE
 from kafka_log.tables.scanning import scan

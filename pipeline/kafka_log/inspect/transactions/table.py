@@ -14,9 +14,9 @@ from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.disk.markers import MarkerBodies, Markers
 from kafka_log.disk.transactions import Header, Observed, State, Step, open_before, step, walk
 from kafka_log.disk.vanished import read_history
+from kafka_log.inspect.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.inspect.transactions.coordinator_states import Coordinators
 from kafka_log.inspect.transactions.hanging import Clock, verdict
-from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.selection import Selection
 

@@ -19,11 +19,11 @@ import pytest
 from kafka_codecs import RECORD_BATCH
 from kafka_log import DirectoryError, LogDirectory, Partition, discover, read_table
 from kafka_log.cli import main
+from kafka_log.inspect import header_pass
 from kafka_log.inspect.statistics import totals as stat_sums
 from kafka_log.inspect.statistics.columns import By, stat_schema
 from kafka_log.inspect.statistics.options import Asked
 from kafka_log.inspect.statistics.table import Stat
-from kafka_log.report import header_pass
 from kafka_log.tables.selection import Selection
 from tests.arrow.segments import mutated, sources
 from tests.paths import SAMPLES, VECTORS

@@ -17,8 +17,7 @@ from kafka_log import LogDirectory, discover, write_log
 from kafka_log.cli import main
 from kafka_log.cli.ranges import Times
 from kafka_log.disk.log_identity import log_of, segment_of
-from kafka_log.report.export import MANIFEST, ExportError, export
-from kafka_log.report.unfinished_exports import NOTES
+from kafka_log.inspect.export import MANIFEST, NOTES, ExportError, export
 from kafka_log.write.manifest import Manifest
 from kafka_log.write.output_lock import OutputLockedError
 from tests.paths import SAMPLES
@@ -276,7 +275,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def stopped_at(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Ctrl-C while the file of a topic is written."""
-    from kafka_log.report import export as module
+    from kafka_log.inspect import export as module
 
     plain = module._written
 
