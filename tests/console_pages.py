@@ -59,7 +59,7 @@ _TABLE = re.compile(r"(?<=\| command \| what it does \|\n\| --- \| --- \|\n)(?:\
 
 def commands() -> str:
     """The rows of the README's table of commands: what the help says of them."""
-    helps = {name: import_module(f"kafka_log.cli.{name}").HELP for name in COMMANDS}
+    helps = {name: import_module(COMMANDS[name]).HELP for name in COMMANDS}
     return "".join(
         f"| [`{name}`](docs/tool/{name}.md) | {line} |\n" for name, line in helps.items()
     )

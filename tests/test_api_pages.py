@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import kafka_log
-from kafka_log.report.metadata import KINDS
+from kafka_log.inspect.metadata.table import KINDS
 from tests import api_pages
 from tests.paths import ROOT
 

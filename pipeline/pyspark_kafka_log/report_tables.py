@@ -51,7 +51,7 @@ class Asked:
     @property
     def on_damage(self) -> Callable[[str], None]:
         """What is told of damage: an error, or a warning."""
-        from kafka_log.report.partition_headers import raise_damage
+        from kafka_log.inspect.partition_headers import raise_damage
 
         return raise_damage if self.selection.raises else self.warn
 
@@ -79,8 +79,8 @@ def _batches(asked: Asked, columns: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _stat(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    from kafka_log.report.stat import stat_table
-    from kafka_log.report.stat_asked import Asked as AskedOfStat
+    from kafka_log.inspect.statistics.options import Asked as AskedOfStat
+    from kafka_log.inspect.statistics.table import stat_table
 
     of = AskedOfStat.of(
         _now(),
@@ -99,9 +99,9 @@ def _segments(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _transactions(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    from kafka_log.report.hanging import MAX_TIMEOUT_MS, Clock
-    from kafka_log.report.transaction_states import coordinators
-    from kafka_log.report.transactions import transaction_table
+    from kafka_log.inspect.transactions.coordinator_states import coordinators
+    from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
+    from kafka_log.inspect.transactions.table import transaction_table
 
     return transaction_table(
         asked.partitions,
@@ -113,14 +113,14 @@ def _transactions(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _producers(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    from kafka_log.report.producers import producer_table
+    from kafka_log.inspect.producers.table import producer_table
 
     wanted = Selection(offsets=asked.offsets)
     return producer_table(asked.partitions, asked.on_damage, wanted).to_reader()
 
 
 def _keys(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    from kafka_log.report.keys import key_table
+    from kafka_log.inspect.keys.table import key_table
 
     wanted = Selection(
         offsets=asked.offsets,
@@ -131,7 +131,7 @@ def _keys(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _findings(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    from kafka_log.report.check import check_table
+    from kafka_log.inspect.check.table import check_table
 
     return check_table(
         asked.partitions,
@@ -165,7 +165,7 @@ def _arrow_schema(report: str) -> pa.Schema:
     if report == "batches":
         return Output(BATCHES, [], BATCH_COLUMNS, False).schema
     if report == "stat":
-        from kafka_log.report.stat_columns import stat_schema
+        from kafka_log.inspect.statistics.columns import stat_schema
 
         return stat_schema()
     if report == "segments":
@@ -173,18 +173,18 @@ def _arrow_schema(report: str) -> pa.Schema:
 
         return SEGMENTS
     if report == "log_transactions":
-        from kafka_log.report.transactions import TRANSACTIONS
+        from kafka_log.inspect.transactions.table import TRANSACTIONS
 
         return TRANSACTIONS
     if report == "producers":
-        from kafka_log.report.producers import PRODUCERS
+        from kafka_log.inspect.producers.table import PRODUCERS
 
         return PRODUCERS
     if report == "keys":
-        from kafka_log.report.keys import KEYS
+        from kafka_log.inspect.keys.table import KEYS
 
         return KEYS
-    from kafka_log.report.check.finding import FINDINGS
+    from kafka_log.inspect.check.finding import FINDINGS
 
     return FINDINGS
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kafka_log import SegmentReader
-from kafka_log.report.json_dump import batch_object, record_object
+from kafka_log.inspect.dump.json_objects import batch_object, record_object
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.model import Batch, Record
 from kafka_log.segment.reader import Batches

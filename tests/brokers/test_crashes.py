@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory, discover
+from kafka_log.inspect.check.checkpoints import recovered_segments
 from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.names import CLUSTER_METADATA
-from kafka_log.report.check.recovery import recovered_segments
 from tests.brokers.answers import Place, assert_same_records, complaints, consumed
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.crashes import PLACES, TIME, fill_the_disk, kill_in_a_storm, write

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kafka_log.cli import main
-from kafka_log.report.batch_text import timestamp_type
+from kafka_log.inspect.dump.batch_text import timestamp_type
 from tests.paths import SAMPLES
 
 from .maven import DUMP_TOOL, DUMP_TOOL_API, classpath

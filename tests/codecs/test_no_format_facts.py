@@ -17,7 +17,7 @@ from tests.paths import ROOT
 PIPELINE = ROOT / "pipeline"
 
 ALLOWED = {
-    "kafka_log/report/decoding.py: fields.magic == 0": "the byte before Confluent's schema ids, no version of the log",
+    "kafka_log/inspect/dump/decoding.py: fields.magic == 0": "the byte before Confluent's schema ids, no version of the log",
 }
 """Places that look like a fact about the log formats, with the reason why they are none."""
 

@@ -36,8 +36,8 @@ from kafka_log import (
     write_segment,
 )
 from kafka_log.cli import main as kafka_log
+from kafka_log.inspect.dump.json_objects import objects
 from kafka_log.logs.transactions import AbortedTransaction, read_transactions
-from kafka_log.report.json_dump import objects
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine

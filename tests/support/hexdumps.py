@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_log.report.byte_fields import Stream
+from kafka_log.inspect.hexdump.byte_fields import Stream
 
 ALL = 1 << 20
 

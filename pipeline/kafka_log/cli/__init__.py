@@ -33,39 +33,40 @@ from kafka_log.cli.selection import refusal
 from kafka_log.logs.partitions import DirectoryError, NotFoundError
 from kafka_log.segment.kernels import NotGeneratedError
 
-COMMANDS = (
-    "ls",
-    "stat",
-    "check",
-    "diff",
-    "dump",
-    "hexdump",
-    "txn",
-    "producers",
-    "groups",
-    "coordinator",
-    "metadata",
-    "keys",
-    "export",
-    "salvage",
-    "cut",
-    "reindex",
-    "convert",
-)
-"""The commands in the order of the help. Each is a module of its name with HELP, EXAMPLES, ``arguments`` and ``run``."""
+COMMANDS = {
+    "ls": "kafka_log.cli.ls",
+    "stat": "kafka_log.inspect.statistics.command",
+    "check": "kafka_log.inspect.check.command",
+    "diff": "kafka_log.inspect.diff.command",
+    "dump": "kafka_log.inspect.dump.command",
+    "hexdump": "kafka_log.inspect.hexdump.command",
+    "txn": "kafka_log.inspect.transactions.command",
+    "producers": "kafka_log.inspect.producers.command",
+    "groups": "kafka_log.inspect.groups.command",
+    "coordinator": "kafka_log.inspect.groups.coordinator_command",
+    "metadata": "kafka_log.inspect.metadata.command",
+    "keys": "kafka_log.inspect.keys.command",
+    "export": "kafka_log.cli.export",
+    "salvage": "kafka_log.cli.salvage",
+    "cut": "kafka_log.cli.cut",
+    "reindex": "kafka_log.cli.reindex",
+    "convert": "kafka_log.cli.convert",
+}
+"""Modules of the commands, in the order of the help. Each has HELP, EXAMPLES, ``arguments`` and ``run``."""
 
 PATHS = """\
 A path is a segment, a partition directory (topic-0), a broker's log directory, or a directory above log directories. Files are never changed.
 """
 
 
-def _module(name: str) -> Any:
-    return import_module(f"kafka_log.cli.{name}")
+def _command_module(name: str) -> Any:
+    """Import the module of a command and return it. Raise KeyError if there is no such command."""
+    return import_module(COMMANDS[name])
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
     """The command line; of the commands, ``only`` one where it is one: those that were not asked for take longer than many answers."""
-    modules = {name: _module(name) for name in ((only,) if only in COMMANDS else COMMANDS)}
+    modules = {name: _command_module(name) for name in ((only,) if only in COMMANDS else COMMANDS)}
     examples = "".join(module.EXAMPLES for module in modules.values())
     main_parser = argparse.ArgumentParser(
         prog="kafka-log",
@@ -138,7 +139,7 @@ def _run(argv: Sequence[str] | None) -> int:
             print(completion.script(parser(), options.shell))
             return GOOD
         with warnings_as_messages():
-            return int(_module(options.command).run(options))
+            return int(_command_module(options.command).run(options))
     except BrokenPipeError:
         # The reader of our output has seen enough.
         with suppress(OSError):  # a stream that was put in the place of ours may have no descriptor

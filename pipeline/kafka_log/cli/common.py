@@ -14,6 +14,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.interruption import saying
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import PLACES, add_selection
+from kafka_log.inspect.statistics.hidden_records import before_starts
 from kafka_log.logs.discovery import survey
 from kafka_log.logs.names import STATES
 from kafka_log.logs.partitions import (
@@ -26,7 +27,6 @@ from kafka_log.logs.partitions import (
 )
 from kafka_log.logs.removed_segments import read_options
 from kafka_log.logs.replicas import select_replicas
-from kafka_log.report.counted import before_starts
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,

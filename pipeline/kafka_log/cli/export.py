@@ -126,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     from codecgen.runtime.errors import CodecError
-    from kafka_log.report.export import ExportError, export
+    from kafka_log.inspect.export import ExportError, export
     from kafka_log.report.printing import printable
     from kafka_log.write.beside import refuse_inside
 
@@ -235,7 +235,7 @@ class _AskedFor:
     def __init__(
         self, out: Path, asked: dict[str, Any], times: Times | None, selection: Selection
     ) -> None:
-        from kafka_log.report.unfinished_exports import begun_at
+        from kafka_log.inspect.export import begun_at
 
         self._out = out
         self._asked = asked
@@ -276,7 +276,7 @@ class _AskedFor:
     def note_begun(self) -> None:
         """Called when there is something to write."""
         if self._times is not None and not self._is_noted:
-            from kafka_log.report.unfinished_exports import note_begun
+            from kafka_log.inspect.export import note_begun
 
             note_begun(self._out, self._asked, self._times.now)
             self._is_noted = True
@@ -284,7 +284,7 @@ class _AskedFor:
     def note_finished(self) -> None:
         """Called when all is written."""
         if self._times is not None:
-            from kafka_log.report.unfinished_exports import note_finished
+            from kafka_log.inspect.export import note_finished
 
             note_finished(self._out, self._asked)
 

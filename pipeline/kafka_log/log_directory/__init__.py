@@ -14,7 +14,7 @@ from kafka_log.log_directory.opened import Place, tell
 from kafka_log.log_directory.writing import Writing
 
 if TYPE_CHECKING:
-    from kafka_log.report.partition_headers import OnDamage
+    from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
 
@@ -52,9 +52,9 @@ class LogDirectory(Writing, BrokerState, Contents):
         ``deep`` every record is decoded too. ``offsets``, ``timestamps`` and ``producers`` choose findings: those of batches that may
         have such records, as their headers say, and those of which nobody knows the batches. ``advance`` is told of bytes of segments that are done, ``judged`` of batches
         that were checked and chosen; without it a warning says if the filters choose none. Memory holds the batch headers of one segment. A file that cannot be read
-        is a finding; nothing is raised for damage. See :data:`kafka_log.report.check.finding.FINDINGS`.
+        is a finding; nothing is raised for damage. See :data:`kafka_log.inspect.check.finding.FINDINGS`.
         """
-        from kafka_log.report.check import check_table
+        from kafka_log.inspect.check.table import check_table
         from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.tables.arguments import flag
         from kafka_log.tables.selection import Selection
@@ -92,14 +92,14 @@ class LogDirectory(Writing, BrokerState, Contents):
         ``verdict`` is the worst of ``findings``: ``parted`` (other records at the same offsets), ``missing`` (records inside the other
         log that no cleaner removes), ``damaged``; the rest is no difference: ``only_in``, ``behind``, ``trimmed``, ``cleaned``,
         ``batches``, ``segments``, ``same``. ``first_offset`` is where it begins. Counts are of records, markers too. See
-        :data:`kafka_log.report.diff.answer.DIFFERENCES`. Segments that are not live count where ``include`` (of
+        :data:`kafka_log.inspect.diff.table.DIFFERENCES`. Segments that are not live count where ``include`` (of
         this one, where ``other`` is a path) has taken them in, for what lies before the live ones. Partitions are paired by their
         names; a path of one partition with another such path whatever their names are. ``advance`` is told of bytes that are done. Memory: a chunk of each log, and
         a few hundred bytes for each key of records that one side has not. Partitions of which a side cannot be read have no row, and ``on_damage`` is told of
         them; None: the error is raised. Raises OSError.
         """
-        from kafka_log.report.diff import diff_table, pairs_of
-        from kafka_log.report.diff.logs import logs_of
+        from kafka_log.inspect.diff.side import logs_of
+        from kafka_log.inspect.diff.table import diff_table, pairs_of
 
         there = other
         if not isinstance(there, LogDirectory):

@@ -17,7 +17,7 @@ from kafka_log.tables.arguments import (
 )
 
 if TYPE_CHECKING:
-    from kafka_log.report.partition_headers import OnDamage
+    from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.segment.ranges import Range
 
 
@@ -43,7 +43,7 @@ class BrokerState(Opened):
         ``__transaction_state``, if it is below the path, whatever topics are chosen. ``last_offset`` is that of the marker, or
         of the last record of an open one. ``records`` are those that are still there. ``duration_ms`` goes from the first
         timestamp to that of the marker, or for open ones to ``now``. ``hides`` is how many offsets of the partition lie
-        behind its last stable offset. See :data:`kafka_log.report.transactions.TRANSACTIONS`.
+        behind its last stable offset. See :data:`kafka_log.inspect.transactions.table.TRANSACTIONS`.
 
         ``states`` (also ``hanging``; empty: all) and ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: those that lie in
         them in part, from the first to the last. ``now`` is the time at which the log stood as it is; None: the present, and no transaction hangs for its age alone. ``max_timeout_ms`` is the timeout of
@@ -52,10 +52,10 @@ class BrokerState(Opened):
         Bytes that are no batches are passed over, as are partitions whose directory cannot be read, and ``on_damage`` is called
         with a line about them; None: CodecError is raised, with file and byte. ``advance`` is told of bytes of segments that are done. Raises ValueError for a state that there is not, OSError.
         """
-        from kafka_log.report.hanging import MAX_TIMEOUT_MS, Clock
-        from kafka_log.report.partition_headers import raise_damage
-        from kafka_log.report.transaction_states import coordinators
-        from kafka_log.report.transactions import transaction_table
+        from kafka_log.inspect.partition_headers import raise_damage
+        from kafka_log.inspect.transactions.coordinator_states import coordinators
+        from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
+        from kafka_log.inspect.transactions.table import transaction_table
         from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.tables.own_topics import TRANSACTION_STATE
         from kafka_log.tables.selection import Selection
@@ -97,13 +97,13 @@ class BrokerState(Opened):
         Sequences, offsets and timestamps are the first and last ones of its batches that are still there. ``gaps`` counts sequence
         numbers that are missing between batches, ``duplicates`` batches whose first sequence number was there before, ``markers``
         the transaction markers with this epoch. ``snapshot_last_sequence`` is what the newest producer snapshot of the partition
-        says; producers that only it knows have a row too. See :data:`kafka_log.report.producers.PRODUCERS`.
+        says; producers that only it knows have a row too. See :data:`kafka_log.inspect.producers.table.PRODUCERS`.
 
         ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: then only batches count that may have records in them, as their
         headers say. ``on_damage`` and ``advance`` are as in :meth:`txn`. Raises OSError.
         """
-        from kafka_log.report.partition_headers import raise_damage
-        from kafka_log.report.producers import producer_table
+        from kafka_log.inspect.partition_headers import raise_damage
+        from kafka_log.inspect.producers.table import producer_table
         from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage
@@ -123,7 +123,7 @@ class BrokerState(Opened):
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """What groups have committed, from ``__consumer_offsets``: a row for each group and partition (see
-        :data:`kafka_log.report.groups.COMMITS`), or (``states``) for each group (:data:`kafka_log.report.group_states.GROUPS`).
+        :data:`kafka_log.inspect.groups.table.COMMITS`), or (``states``) for each group (:data:`kafka_log.inspect.groups.table.GROUPS`).
 
         ``names`` are the groups, None: all; ``topics`` and ``partitions`` of this object choose among the commits. ``at`` is a time: what was written after it does not count. Transactions count whose commit is there. Of the
         commits that count ``offsets`` and ``timestamps`` (milliseconds) choose: committed offsets and times of the commit in these
@@ -131,8 +131,7 @@ class BrokerState(Opened):
         ValueError for what is no range. Of directories that cannot be read ``on_damage`` is told, and the rest is the answer: what they
         have of commits is missing, and the lag of their partitions null; None: the error is raised.
         """
-        from kafka_log.report.group_states import group_table
-        from kafka_log.report.groups import Groups, commit_table
+        from kafka_log.inspect.groups.table import Groups, commit_table, group_table
         from kafka_log.segment.ranges import checked_plain_offsets, checked_range
         from kafka_log.tables.own_topics import CONSUMER_OFFSETS
 
@@ -161,7 +160,7 @@ class BrokerState(Opened):
         on_damage: OnDamage | None = None,
         show_secrets: bool = False,
     ) -> pa.Table:
-        """What ``__cluster_metadata`` says: a row for each thing of a kind (:data:`kafka_log.report.metadata.KINDS`: ``topics``,
+        """What ``__cluster_metadata`` says: a row for each thing of a kind (:data:`kafka_log.inspect.metadata.table.KINDS`: ``topics``,
         ``partitions``, ``configs``, ``brokers``, ...) that there is after the record at the offset ``as_of`` (None: the last one; -1: before the first one).
 
         Reading begins at the newest snapshot that is whole. Where after it records are missing or damaged, or are not known, the answer is
@@ -170,7 +169,7 @@ class BrokerState(Opened):
         ``salvage`` passes over them: what they said is missing. Values of settings that are secrets are ``(redacted)`` unless ``show_secrets``.
         Raises ValueError for a kind or an offset that is not there.
         """
-        from kafka_log.report.metadata import state_table
+        from kafka_log.inspect.metadata.table import state_table
 
         return state_table(
             self._there.found,
@@ -194,10 +193,10 @@ class BrokerState(Opened):
         show_secrets: bool = False,
     ) -> pa.Table:
         """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed: what
-        identifies it, and :data:`kafka_log.report.metadata_changes.DIFFERENCES`. ``first`` None is the earliest that can be told (with a log that begins at
+        identifies it, and :data:`kafka_log.inspect.metadata.changes.DIFFERENCES`. ``first`` None is the earliest that can be told (with a log that begins at
         offset 0: before its first record), ``last`` None the end. What cannot be told is left out as of :meth:`metadata`: then other
         offsets are compared, and ``on_damage`` is told which. Secrets are compared, and ``(redacted)`` as there. Raises as it does, also where nothing is left to compare."""
-        from kafka_log.report.metadata_changes import change_table
+        from kafka_log.inspect.metadata.changes import change_table
 
         return change_table(
             self._there.found,
@@ -219,15 +218,15 @@ class BrokerState(Opened):
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """The partitions of ``__consumer_offsets`` and ``__transaction_state`` that groups or transactional ids belong to, and the
-        directories that are these (see :data:`kafka_log.report.coordinators.COORDINATORS`). The partition of a share group in
+        directories that are these (see :data:`kafka_log.inspect.groups.coordinators.COORDINATORS`). The partition of a share group in
         ``__share_group_state`` goes by ``group:topic id:partition``, which is a name like others.
 
         ``partitions`` is how many the topics have, None: what ``__cluster_metadata`` says where it is there, else 50. Raises
         ValueError for a name that is no text, or a number of partitions that cannot be. ``on_damage`` is told of a metadata log that cannot
         be read, which would have said it; None: the error is raised.
         """
+        from kafka_log.inspect.groups.coordinators import coordinator_table
         from kafka_log.logs.names import CLUSTER_METADATA
-        from kafka_log.report.coordinators import coordinator_table
 
         chosen = several(str, text_of("names"))("names", names) or ()
         count = optional_number("partitions", partitions)

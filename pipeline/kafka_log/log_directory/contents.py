@@ -24,9 +24,9 @@ from kafka_log.tables.arguments import (
 )
 
 if TYPE_CHECKING:
-    from kafka_log.report.export import Exported, Format
-    from kafka_log.report.stat_asked import StatOptions
-    from kafka_log.report.stat_columns import By
+    from kafka_log.inspect.export import Exported, Format
+    from kafka_log.inspect.statistics.columns import By
+    from kafka_log.inspect.statistics.options import StatOptions
     from kafka_log.tables.selection import OtherFilters, RowFilters, Selection
 
 
@@ -52,7 +52,7 @@ class Contents(Opened):
     ) -> pa.Table:
         """Numbers of batches and records: a row for each partition, or for each of what ``by`` says: ``topic``, ``partition``,
         ``producer``, ``codec``, ``hour``, or several of these. The columns are those of
-        :data:`kafka_log.report.stat_columns.STAT`; by other things the first ones are these, and what has no meaning for several
+        :data:`kafka_log.inspect.statistics.columns.STAT`; by other things the first ones are these, and what has no meaning for several
         partitions is left out.
 
         Headers and checksums are read, with ``deep`` every record: then counts and timestamps are those of the records that are
@@ -62,8 +62,8 @@ class Contents(Opened):
         ``kafka``); ``engine`` and ``limits`` are as of :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is told of
         each problem in a line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
         """
-        from kafka_log.report.stat import checked_by, stat_table
-        from kafka_log.report.stat_asked import Asked
+        from kafka_log.inspect.statistics.options import Asked
+        from kafka_log.inspect.statistics.table import checked_by, stat_table
 
         most = optional_number("top", top, 0)
         asked = Asked.of(time_of(now), **options)
@@ -78,13 +78,13 @@ class Contents(Opened):
         by: By | Iterable[By] | None = None,
         **options: Unpack[StatOptions],
     ) -> pa.Table:
-        """The largest batches (:data:`kafka_log.report.stat_largest.LARGEST_BATCHES`) or, with ``deep``, the largest records by the bytes of
-        their keys, values and headers (:data:`~kafka_log.report.stat_largest.LARGEST_RECORDS`): so many of all, or of each of what ``by``
+        """The largest batches (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`) or, with ``deep``, the largest records by the bytes of
+        their keys, values and headers (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`): so many of all, or of each of what ``by``
         says, as in :meth:`stat`, in the order of these. The rest, and what it raises, is as there.
         """
-        from kafka_log.report.stat import checked_by
-        from kafka_log.report.stat_asked import Asked
-        from kafka_log.report.stat_largest import largest_table
+        from kafka_log.inspect.statistics.largest import largest_table
+        from kafka_log.inspect.statistics.options import Asked
+        from kafka_log.inspect.statistics.table import checked_by
 
         wanted = () if by is None else checked_by(by)
         rows = number(0, OFFSET_BITS, "numbers of rows")("count", count)
@@ -105,8 +105,8 @@ class Contents(Opened):
         **filters: Unpack[RowFilters],
     ) -> Generator[Exported, None, None]:
         """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
-        ``csv``. The directory is locked until this is exhausted or closed. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
-        from kafka_log.report.export import FORMATS, export
+        ``csv``. The directory is locked until this is exhausted or closed. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.inspect.export.export`."""
+        from kafka_log.inspect.export import FORMATS, export
         from kafka_log.tables.selection import changed
         from kafka_log.write.beside import refuse_inside
 
@@ -136,8 +136,8 @@ class Contents(Opened):
         """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete
         or live; bytes are those of keys and values, not compressed. ``problem`` is the first damage of a partition, whose other
         records are counted, or says why its directory cannot be read. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`; ``advance`` is told of bytes of partitions that
-        are done. Memory: some 150 bytes for each key of a partition. The columns are those of :data:`kafka_log.report.keys.KEYS`. Raises OSError."""
-        from kafka_log.report.keys import key_table
+        are done. Memory: some 150 bytes for each key of a partition. The columns are those of :data:`kafka_log.inspect.keys.table.KEYS`. Raises OSError."""
+        from kafka_log.inspect.keys.table import key_table
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, filters)
@@ -154,11 +154,11 @@ class Contents(Opened):
         selection: Selection | None = None,
         **filters: Unpack[OtherFilters],
     ) -> pa.Table:
-        """All records of a key, or of several (None: those without one), in the columns of :data:`kafka_log.report.keys.RECORDS_OF_KEY`: offset, timestamp (milliseconds), bytes of the value, whether
+        """All records of a key, or of several (None: those without one), in the columns of :data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`: offset, timestamp (milliseconds), bytes of the value, whether
         it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, and
         ``advance`` are as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
         damage is read, and the other partitions where a directory cannot be read."""
-        from kafka_log.report.keys import records_of_keys
+        from kafka_log.inspect.keys.table import records_of_keys
         from kafka_log.tables.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})

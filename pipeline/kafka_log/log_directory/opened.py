@@ -30,7 +30,7 @@ from kafka_log.tables.arguments import (
 )
 
 if TYPE_CHECKING:
-    from kafka_log.report.partition_headers import OnDamage
+    from kafka_log.inspect.partition_headers import OnDamage
 
 Place = str | os.PathLike[str]
 

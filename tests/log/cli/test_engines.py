@@ -17,8 +17,8 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log import Batch, Policy, SegmentReader
 from kafka_log.cli import main
-from kafka_log.report import json_dump
-from kafka_log.report.stat_columns import NEEDED
+from kafka_log.inspect.dump import json_objects as json_dump
+from kafka_log.inspect.statistics.columns import NEEDED
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.header_columns import TIMED, Wanted

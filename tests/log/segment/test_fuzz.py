@@ -14,8 +14,8 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
-from kafka_log.report.damage_lines import batch_lines, end_lines
-from kafka_log.report.json_dump import objects
+from kafka_log.cli.damage import batch_lines, end_lines
+from kafka_log.inspect.dump.json_objects import objects
 from tests.paths import VECTORS
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_log import SegmentReader
 from kafka_log.cli import main
-from kafka_log.report.json_dump import objects
+from kafka_log.inspect.dump.json_objects import objects
 from kafka_log.segment.reader import damage
 from tests.paths import VECTORS
 from tests.support.vector_segments import DIFFERENCES, MANIFEST, SEGMENTS, expected, well_formed

@@ -1,0 +1,134 @@
+"""What the metadata of the cluster, where it lies beside, says of the partitions of a log directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.inspect.metadata.answer import answer, metadata_replicas
+from kafka_log.inspect.metadata.image import TOPIC, topics
+from kafka_log.inspect.metadata.metadata_log import Event
+from kafka_log.logs.broker_files import get_node_id, read_meta_properties
+from kafka_log.logs.discovery import discover
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition
+
+Row = dict[str, Any]
+
+_RESERVED = 100
+"""Lower ids are those of no directory: unassigned, lost, and such."""
+
+_POLICIES = ("cleanup.policy", "log.cleanup.policy")
+
+
+@dataclass
+class Cluster:
+    """The metadata log of a broker's log directory. It is read when it is first asked for; where there is none, or it cannot be
+    read, nothing is known."""
+
+    directory: Path
+
+    def topic_id(self, topic: str) -> bytes | None:
+        """The id of a topic; None where it is not known."""
+        return self._topics.get(topic)
+
+    def is_never_compacted(self, topic: str) -> bool:
+        """Whether a topic has the broker's own way of cleaning, which is to delete, as long as the metadata log tells."""
+        return topic in self._topics and not {topic, ""} & self._has_policy
+
+    def partitions_of(self, topic: str) -> int | None:
+        """How many partitions a topic has; None where it is not known."""
+        return sum(name == topic for name, _ in self._partitions) or None
+
+    def assigned_to(self, node: int) -> int:
+        """How many partitions of a node belong into a directory by its id."""
+        found = (
+            directory
+            for row in self._partitions.values()
+            for replica, directory in zip(row["replicas"], row["directories"], strict=False)
+            if replica == node
+        )
+        return sum(int.from_bytes(directory, "big") >= _RESERVED for directory in found)
+
+    def is_here(self, key: tuple[str, int]) -> bool:
+        """Whether a partition belongs into this log directory."""
+        row = self._partitions.get(key)
+        ids = _ids(self.directory)
+        if row is None or ids is None:
+            return False
+        node, directory = ids
+        if node not in row["replicas"]:
+            return False
+        # Without the id of a directory it is not known in which one of the broker it is.
+        at = row["replicas"].index(node)
+        return at < len(row["directories"]) and bool(row["directories"][at] == directory)
+
+    @cached_property
+    def _replicas(self) -> list[Partition]:
+        directory = self.directory / f"{CLUSTER_METADATA}-0"
+        try:
+            found = discover([directory]) if directory.is_dir() else []
+            return metadata_replicas(found, None) if found else []
+        except (DirectoryError, NotFoundError, OSError):
+            return []
+
+    def _rows(
+        self, views: Sequence[str], rows: Callable[[Iterable[Event]], list[Row]]
+    ) -> list[Row]:
+        """What rows come of views; none where they cannot be read."""
+        try:
+            return (
+                answer(self._replicas, views, rows, None, salvage=True).rows
+                if self._replicas
+                else []
+            )
+        except (CodecError, DirectoryError, NotFoundError, OSError):
+            return []
+
+    @cached_property
+    def _topics(self) -> dict[str, bytes]:
+        """The ids of the topics that there are."""
+
+        def rows(events: Iterable[Event]) -> list[Row]:
+            return [{"topic": name, "id": id} for id, name in topics(events).names.items()]
+
+        return {row["topic"]: row["id"] for row in self._rows(("topics",), rows)}
+
+    @cached_property
+    def _has_policy(self) -> frozenset[str]:
+        """What has, or had, a setting of how it is cleaned: topics; "" for all of them."""
+        return frozenset(
+            row["resource_name"] if row["resource_type"] == TOPIC else ""
+            for row in self._rows(("configs",), lambda events: [row for _, row in events])
+            if row["name"] in _POLICIES
+        )
+
+    @cached_property
+    def _partitions(self) -> dict[tuple[str, int], Row]:
+        def rows(events: Iterable[Event]) -> list[Row]:
+            found = topics(events)
+            return [
+                row | {"topic": name, "partition": number}
+                for topic_id, name in found.names.items()
+                for number, row in found.partitions.get(topic_id, {}).items()
+            ]
+
+        views = ("topics", "partitions", "metadata_events")
+        return {(row["topic"], row["partition"]): row for row in self._rows(views, rows)}
+
+
+Clusters = Callable[[Path], Cluster]
+"""The metadata that lies in a broker's log directory."""
+
+
+def _ids(directory: Path) -> tuple[int, bytes] | None:
+    """The ids of the node and of the log directory; None where they are not known."""
+    said = read_meta_properties(directory)
+    node = None if said is None else get_node_id(said)
+    if said is None or node is None or said.directory_id is None:
+        return None
+    return node, said.directory_id.bytes

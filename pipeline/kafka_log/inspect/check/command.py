@@ -1,0 +1,108 @@
+"""``kafka-log check``: what is wrong in a log directory, where, and what to do next. Nothing is changed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.common import PROBLEMS, progress_of
+from kafka_log.cli.selection import CHOICE, say_unmatched
+from kafka_log.cli.tables import add_table_arguments, show, size_of
+from kafka_log.logs.partitions import NotFoundError
+from kafka_log.segment.kernels import ENGINES
+from kafka_log.segment.times import TIMES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "find damage: batches, offsets, indexes, checkpoints, names"
+FILTERS = ("offsets", "time", "producer")
+"""Options that choose findings by their batches."""
+
+EXAMPLES = """\
+  kafka-log check /var/lib/kafka
+  kafka-log check /var/lib/kafka --topic orders --output jsonl
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    helps = {
+        "offsets": "only what concerns offsets from A up to, but not with, B, or nobody knows which",
+        "time": f"the same of batches from time A up to, but not with, B; each is {TIMES}",
+        "producer": "the same of batches of this producer id (-1: of none); may be repeated",
+    }
+    add_table_arguments(command, (*CHOICE, "include", *helps), helps)
+    command.add_argument(
+        "--deep", action="store_true", help="decode every record too, not headers and checksums"
+    )
+    command.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="auto",
+        help="who reads; the findings are the same (default %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code: 1 when there is an error or a warning, 2 when there are segments, and none of them was checked."""
+    bad = judged = 0
+
+    def count(batches: int) -> None:
+        nonlocal judged
+        judged += batches
+
+    def answer(log: LogDirectory) -> pa.Table:
+        nonlocal bad
+        skipped = any(segment.state != "snapshot" for segment in log.excluded_segments)
+        if skipped and not any(partition.segments for partition in log.found):
+            raise NotFoundError("no segment was checked: none of those that are there is live")
+        table = _with_progress(log, options, count)
+        if not judged:
+            say_unmatched(options)
+        bad = sum(severity != "note" for severity in table.column("severity").to_pylist())
+        return table
+
+    def said_of_nothing(log: LogDirectory) -> str:
+        return _said_of_nothing(options, log, judged)
+
+    code = show(options, answer, said_of_nothing, _text, has_bar=True, filtered=None)
+    return PROBLEMS if bad else code
+
+
+def _said_of_nothing(options: argparse.Namespace, log: LogDirectory, judged: int) -> str:
+    """Return what to say when there is no finding and so many batches were judged."""
+    if judged:
+        return "nothing is wrong"
+    count = sum(len(partition.segments) for partition in log.found)
+    if not count:
+        return "there is no segment yet: nothing was checked but files beside segments"
+    segments = f"{count} segment{'s' if count > 1 else ''}"
+    if any(getattr(options, name) not in (None, ()) for name in FILTERS):
+        return f"no batch was checked: none in {segments} is chosen"
+    return f"there is no batch yet: nothing was checked but {segments} without batches, and files beside segments"
+
+
+def _text(table: pa.Table, width: int | None) -> str:
+    from kafka_log.inspect.check.text import as_paragraphs
+
+    return as_paragraphs(table, width)
+
+
+def _with_progress(
+    log: LogDirectory, options: argparse.Namespace, judged: Callable[[int], None]
+) -> pa.Table:
+    total = size_of(log)
+    with progress_of("checking", total) as advance:
+        return log.check(
+            deep=options.deep,
+            offsets=options.offsets,
+            timestamps=options.time,
+            producers=options.producer,
+            engine=options.engine,
+            advance=advance,
+            judged=judged,
+        )

@@ -1,0 +1,1 @@
+"""Differences between two replicas of partitions, as ``kafka-log diff`` prints them."""

@@ -1,0 +1,70 @@
+"""``kafka-log diff``: two replicas of partitions: where they part, and what is only compaction, retention or a follower that lags."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.common import PROBLEMS, progress_of, say_passed_over
+from kafka_log.cli.damage import say_damage
+from kafka_log.cli.selection import PLACES
+from kafka_log.cli.tables import add_table_arguments, say_left_out_of, show, size_of
+from kafka_log.logs.names import STATES
+from kafka_log.logs.partitions import filter_by_topics
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "compare two replicas: where they part, by offset and leader epoch"
+EXAMPLES = """\
+  kafka-log diff /disk1/orders-0 /disk2/orders-0
+  kafka-log diff /mnt/broker1 /mnt/broker2 --topic orders --output jsonl
+  kafka-log diff /mnt/broker1 /mnt/broker2 --include deleted,delete
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("a", metavar="A", help="segment, partition or log directory")
+    command.add_argument("b", metavar="B", help="the same of another replica, or a copy")
+    text = "segments that are not live, too, for what lies before the live ones: "
+    helps = {"include": text + ", ".join(STATES[1:]) + ", or all of them"}
+    add_table_arguments(command, PLACES, helps, paths=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code: 1 when a partition parts, lacks records, is damaged or cannot be read."""
+    options.paths = [options.a]
+    bad = False
+    damage: list[str] = []
+
+    def answer(log: LogDirectory) -> pa.Table:
+        nonlocal bad
+        table, bad = _compared(log, options, damage)
+        return table
+
+    code = show(options, answer, "no partitions", _text, has_bar=True)
+    return say_damage(damage) or (PROBLEMS if bad else code)
+
+
+def _compared(
+    log: LogDirectory, options: argparse.Namespace, damage: list[str]
+) -> tuple[pa.Table, bool]:
+    from kafka_log.inspect.diff.table import PROBLEMS as DIFFERENCES
+    from kafka_log.log_directory import LogDirectory
+
+    other = LogDirectory(options.b, include=options.include, replicas=options.replicas)
+    say_left_out_of(options, other)
+    say_passed_over(filter_by_topics(other.skipped_paths, options.topic))
+    total = size_of(log) + size_of(other)
+    with progress_of("comparing", total) as advance:
+        table = log.diff(other, on_damage=damage.append, advance=advance)
+    return table, any(v in DIFFERENCES for v in table.column("verdict").to_pylist())
+
+
+def _text(table: pa.Table, width: int | None) -> str:
+    from kafka_log.inspect.diff.text import as_paragraphs
+
+    return as_paragraphs(table, width)

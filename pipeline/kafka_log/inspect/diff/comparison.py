@@ -1,0 +1,218 @@
+"""Two logs side by side, by offset: equal batches by their headers and checksums, the others record by record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_log.inspect.diff.missing_records import Missing
+from kafka_log.inspect.diff.record_comparison import Compared, merged, rows_of
+from kafka_log.inspect.diff.side import Advance, Side
+from kafka_log.logs.partitions import Partition
+from kafka_log.segment.row_masks import numbers
+
+SAME = ("last", "size", "crc", "epoch", "magic")
+"""What tells that batches with the same first offset are the same bytes, where both have a right checksum."""
+
+SHORT = 64 << 10
+"""Bytes of equal batches between others up to which they are decoded with these: that is faster than to begin anew."""
+
+_LOWEST = -(1 << 63)
+
+
+@dataclass(slots=True)
+class Counts:
+    """Records that the other side has and this one has not: before its log begins, after it ends, where it is damaged, where
+    a cleaner removed them, where they are missing, and from the first offset on at which both have other records."""
+
+    trimmed: int = 0
+    behind: int = 0
+    damaged: int = 0
+    cleaned: int = 0
+    missing: int = 0
+    parted: int = 0
+    first_missing: int | None = None
+
+
+@dataclass(slots=True)
+class Walked:
+    """What two logs have. ``a`` and ``b`` count what is not on these sides."""
+
+    side_a: Side
+    side_b: Side
+    a: Counts = field(default_factory=Counts)
+    b: Counts = field(default_factory=Counts)
+    same: int = 0
+    differ: int = 0
+    first: int | None = None
+    last: int | None = None
+    columns: tuple[str, ...] = ()
+    other_batches: bool = False
+    """Whether some records that are the same are in other batches, or compressed in another way."""
+    joins: bool = False
+    """Whether records that are the same follow after those that are not."""
+
+
+def walk(partition_a: Partition, partition_b: Partition, advance: Advance) -> Walked:
+    """Compare two partitions. Memory holds the batch headers of a chunk of each log, and a chunk of records where they
+    are not the same bytes. ``advance`` is told of bytes that are done. Raises OSError."""
+    return _Walk(Side(partition_a, advance), Side(partition_b, advance)).run()
+
+
+class _Walk:
+    def __init__(self, a: Side, b: Side) -> None:
+        self.a, self.b = a, b
+        self.found = Walked(a, b)
+        self.not_in = {"a": Missing(b, a), "b": Missing(a, b)}
+
+    def run(self) -> Walked:
+        low = _LOWEST
+        while True:
+            open_sides = [side for side in (self.a, self.b) if not side.done]
+            if open_sides:
+                # the one that lags, so that the headers of the other do not pile up
+                min(open_sides, key=lambda side: _or_lowest(side.next_offset)).load()
+            ends = [_or_lowest(side.next_offset) for side in (self.a, self.b) if not side.done]
+            high = min(ends, default=None)
+            if high is not None and high <= low:
+                continue
+            for piece in self._pieces(low, high):
+                self._compare(*piece)
+            if high is None:
+                self._settle()
+                return self.found
+            low = high
+            self.a.drop(low)
+            self.b.drop(low)
+
+    def _settle(self) -> None:
+        for name, counts in (("a", self.found.a), ("b", self.found.b)):
+            settled = self.not_in[name].settle()
+            counts.cleaned += settled.cleaned
+            counts.missing += settled.missing
+            counts.first_missing = settled.first
+
+    def _pieces(
+        self, low: int, high: int | None
+    ) -> Iterator[tuple[Any, Any, int, int | None, Any]]:
+        """Batches of both sides between those that are equal, the offsets that they are to be compared in, and where the equal
+        ones among them lie in A. Equal batches are counted."""
+        a, b = self.a.headers, self.b.headers
+        if high is not None:
+            a, b = a[a["first"] < high], b[b["first"] < high]
+        at_a, at_b = _equal(a, b, low, high)
+        is_equal = np.zeros(len(a), bool)
+        is_equal[at_a] = True
+        runs = _joined(_runs(at_a, at_b), a, b)
+        end_a = end_b = 0
+        begin = low
+        for from_a, to_a, from_b, to_b in [*runs, (len(a), len(a), len(b), len(b))]:
+            follows = to_a > from_a
+            stop = int(a["first"][from_a]) if follows else high
+            if from_a > end_a or from_b > end_b:
+                piece = a[end_a:from_a]
+                equal = piece["position"][is_equal[end_a:from_a]]
+                yield piece, b[end_b:from_b], begin, stop, equal
+            if follows:
+                self._agree(int(a["count"][from_a:to_a].sum()))
+                begin = int(a["last"][to_a - 1]) + 1
+            end_a, end_b = to_a, to_b
+
+    def _agree(self, count: int) -> None:
+        self.found.same += count
+        if count and self.found.first is not None:
+            self.found.joins = True
+
+    def _compare(self, a: Any, b: Any, low: int, high: int | None, equal: Any) -> None:
+        a = self._outside(a, low, self.b, self.found.b) if not len(b) else a
+        b = self._outside(b, low, self.a, self.found.a) if not len(a) else b
+        rows_a = rows_of(self.a, a, low, high)
+        rows_b = rows_of(self.b, b, low, high)
+        found = self.found
+        for of_a, of_b in merged(rows_a, rows_b):
+            one = Compared(of_a, of_b)
+            if len(one.differ):
+                if found.first is None:
+                    found.first, found.columns = int(one.differ[0]), one.columns
+                found.last = int(one.differ[-1])
+                found.differ += len(one.differ)
+                found.joins = False
+            self._only(one.only_a, self.b, found.b, "b")
+            self._only(one.only_b, self.a, found.a, "a")
+            if one.same:
+                found.other_batches |= bool((~np.isin(one.positions, equal)).any())
+                found.same += one.same
+                found.joins |= found.last is not None and one.last_same > found.last
+
+    def _outside(self, batches: Any, low: int, other: Side, counts: Counts) -> Any:
+        """Count batches that lie before or after all of the other log by their headers. The others."""
+        if not len(batches) or self.found.first is not None or other.damage:
+            return batches
+        whole = batches["first"] >= low
+        before = whole & (batches["last"] < _or_lowest(other.start))
+        after = whole & other.done & (batches["first"] >= _or_lowest(other.end))
+        counts.trimmed += int(batches["count"][before & ~after].sum())
+        counts.behind += int(batches["count"][after].sum())
+        return batches[~(before | after)]
+
+    def _only(self, rows: Any, other: Side, counts: Counts, name: str) -> None:
+        """Say of records why the other side has them not."""
+        if not rows.num_rows:
+            return
+        offsets = numbers(rows, "offset")
+        parted = np.zeros(len(offsets), bool)
+        if self.found.first is not None:
+            parted = offsets > self.found.first
+        lost = other.lost(offsets) & ~parted
+        rest = ~(parted | lost)
+        trimmed = rest & (offsets < _or_lowest(other.start))
+        behind = rest & ~trimmed & other.done & (offsets >= _or_lowest(other.end))
+        counts.parted += int(parted.sum())
+        counts.damaged += int(lost.sum())
+        counts.trimmed += int(trimmed.sum())
+        counts.behind += int(behind.sum())
+        rest &= ~(trimmed | behind)
+        if rest.any():
+            self.not_in[name].add(rows.filter(pa.array(rest)))
+
+
+def _or_lowest(offset: int | None) -> int:
+    return _LOWEST if offset is None else offset
+
+
+def _equal(a: Any, b: Any, low: int, high: int | None) -> tuple[Any, Any]:
+    """The numbers of the batches of A and of B that are equal, and lie between two offsets."""
+    _, at_a, at_b = np.intersect1d(a["first"], b["first"], assume_unique=True, return_indices=True)
+    same = a["first"][at_a] >= low
+    if high is not None:
+        same &= a["last"][at_a] < high
+    for name in SAME:
+        same &= a[name][at_a] == b[name][at_b]
+    return at_a[same], at_b[same]
+
+
+Run = tuple[int, int, int, int]
+"""Equal batches that follow each other on both sides: from and to in A, from and to in B."""
+
+
+def _runs(at_a: Any, at_b: Any) -> Iterator[Run]:
+    if not len(at_a):
+        return
+    cuts = np.flatnonzero((np.diff(at_a) != 1) | (np.diff(at_b) != 1)) + 1
+    for low, high in zip([0, *cuts.tolist()], [*cuts.tolist(), len(at_a)], strict=True):
+        yield int(at_a[low]), int(at_a[high - 1]) + 1, int(at_b[low]), int(at_b[high - 1]) + 1
+
+
+def _joined(runs: Iterable[Run], a: Any, b: Any) -> list[Run]:
+    """The runs without short ones between batches that are decoded anyway."""
+    return [
+        run
+        for run in runs
+        if (run[0] == 0 and run[2] == 0)
+        or (run[1] == len(a) and run[3] == len(b))
+        or int(a["size"][run[0] : run[1]].sum()) > SHORT
+    ]

@@ -1,0 +1,285 @@
+"""Records that one side has and the other has not, inside the log of the other: gone by compaction, or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_log.inspect.diff.record_comparison import rows_of
+from kafka_log.inspect.diff.side import Side
+from kafka_log.inspect.keys.table import hashes_of
+from kafka_log.logs.transactions import read_transactions
+from kafka_log.segment.model import Policy
+from kafka_log.segment.row_masks import numbers
+from kafka_log.segment.row_selection import Aborted
+
+_NEVER = int(np.iinfo(np.int64).max)
+MERGED = 1 << 18
+"""Records that are gathered before they are merged into what is known of their keys."""
+
+_KEY = np.dtype(
+    [
+        ("hash", "V16"),
+        ("first", np.int64),
+        ("last", np.int64),
+        ("count", np.int64),
+        ("tombstone", np.bool_),
+    ]
+)
+
+
+class Settled(NamedTuple):
+    """How many records are gone as a cleaner removes them, how many are missing, and the first offset of these."""
+
+    cleaned: int
+    missing: int
+    first: int | None
+
+
+class Missing:
+    """What a side lacks. Memory: a few hundred bytes for each key, and some for each marker.
+
+    A cleaner removes a record that has a later one of its key, a tombstone, a record of an aborted transaction, and a marker
+    whose transaction has no records any more. It goes through a log from its start: where it has removed a record for a later one, each
+    key before that record has its last one only, of those up to the later one; and where it has removed a tombstone none is left
+    before. What does not fit is missing, and with it all that only may have been removed for other reasons, unless there is some record
+    that a cleaner has removed for its key.
+    """
+
+    def __init__(self, has: Side, lacks: Side) -> None:
+        self.has, self.lacks = has, lacks
+        self.cleaned = self.missing = 0
+        self.first: int | None = None
+        self._unsure = (
+            0  # records of aborted transactions, and markers of transactions without records
+        )
+        self._first_unsure: int | None = None
+        self._keys = np.empty(0, _KEY)
+        self._pending: list[Any] = []
+        self._count = 0
+        self._markers: list[Any] = []
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Records that the other side has, in the order of their offsets."""
+        offsets = numbers(rows, "offset")
+        control = numbers(rows, "is_control")
+        if control.any():
+            producers = numbers(rows, "producer_id")
+            self._markers.append(np.stack([producers[control], offsets[control]], axis=1))
+        data = ~control
+        no_key = data & _nulls(rows, "key")
+        if no_key.any():
+            self._miss(int(no_key.sum()), int(offsets[no_key][0]))
+            data &= ~no_key
+        gone = data & _within(rows, self._aborted)
+        if gone.any():
+            self._doubt(int(gone.sum()), int(offsets[gone][0]))
+            data &= ~gone
+        if data.any():
+            self._add_keys(rows.filter(pa.array(data)))
+
+    def settle(self) -> Settled:
+        """Judge what was added: reads the keys of the side that lacks them once more. Raises OSError."""
+        self._merge()
+        self._settle_keys()
+        if self._markers:
+            self._settle_markers(np.concatenate(self._markers))
+        if self.missing and not self.cleaned and self._first_unsure is not None:
+            self._miss(self._unsure, self._first_unsure)
+        else:
+            self.cleaned += self._unsure
+        return Settled(self.cleaned, self.missing, self.first)
+
+    def _miss(self, count: int, offset: int) -> None:
+        self.missing += count
+        self.first = offset if self.first is None else min(self.first, offset)
+
+    def _doubt(self, count: int, offset: int) -> None:
+        self._unsure += count
+        known = self._first_unsure
+        self._first_unsure = offset if known is None else min(known, offset)
+
+    @cached_property
+    def _aborted(self) -> Aborted:
+        return _aborted(self.has)
+
+    # ------------------------------------------------------------ keys
+
+    def _add_keys(self, rows: pa.RecordBatch) -> None:
+        found = np.zeros(rows.num_rows, _KEY)
+        codes, hashes = hashes_of(rows.column("key"))
+        found["hash"] = hashes[codes]
+        found["first"] = found["last"] = numbers(rows, "offset")
+        found["count"] = 1
+        found["tombstone"] = _nulls(rows, "value")
+        self._pending.append(found)
+        self._count += len(found)
+        if self._count >= max(MERGED, len(self._keys) // 2):
+            self._merge()
+
+    def _merge(self) -> None:
+        """One entry for each key."""
+        rows = np.concatenate([self._keys, *self._pending])
+        self._pending, self._count = [], 0
+        if not len(rows):
+            return
+        high, low = _halves(rows["hash"])
+        order = np.lexsort((rows["last"], high, low))
+        rows = rows[order]
+        starts = np.flatnonzero(np.append(True, rows["hash"][1:] != rows["hash"][:-1]))
+        ends = np.append(starts[1:], len(rows)) - 1
+        merged = rows[ends]  # the last one says whether it is a tombstone
+        merged["first"] = np.minimum.reduceat(rows["first"], starts)
+        merged["count"] = np.add.reduceat(rows["count"], starts)
+        self._keys = merged
+
+    def _settle_keys(self) -> None:
+        keys = self._keys
+        if not len(keys):
+            return
+        later = np.full(len(keys), _NEVER)
+        older = np.zeros(len(keys), bool)
+        repeats = Repeats()
+        tombstone = _NEVER
+        aborted = self._aborted, _aborted(self.lacks)
+        for there in self._keys_there(bool(keys["tombstone"].any())):
+            offsets = numbers(there, "offset")
+            codes, hashes = hashes_of(there.column("key"))
+            # A cleaner that has come to an aborted record has removed it, but none of its key for it.
+            counts = ~_within(there, *aborted)
+            if "value" in there.schema.names and there.column("value").null_count:
+                tombstone = min(tombstone, int(offsets[_nulls(there, "value")][0]))
+            repeats.add(offsets[counts], codes[counts], hashes)
+            at = _found(keys["hash"], hashes)[codes]
+            offsets, at, counts = offsets[at >= 0], at[at >= 0], counts[at >= 0]
+            after = counts & (offsets > keys["last"][at])
+            np.minimum.at(later, at[after], offsets[after])
+            older[at[offsets < keys["last"][at]]] = True
+        for_key = later < _NEVER
+        # How far the cleaner has looked at least: a tombstone may be gone without a later one.
+        seen = np.where(for_key & ~keys["tombstone"], later, keys["last"])
+        gone = for_key | (keys["tombstone"] & (keys["last"] < tombstone))
+        gone &= ~older & (repeats.earliest_second(keys["first"]) > seen)
+        self.cleaned += int(keys["count"][gone].sum())
+        if not gone.all():
+            lost = keys[~gone]
+            self._miss(int(lost["count"].sum()), int(lost["first"].min()))
+
+    def _keys_there(self, values: bool) -> Iterator[pa.RecordBatch]:
+        """The records with a key of the side that lacks some, with their values if asked for."""
+        side = Side(self.lacks.partition, lambda _: None)
+        columns = ("offset", "key", "producer_id", "is_transactional", *["value"] * values)
+        while not side.done:
+            side.load()
+            data = side.headers[~side.headers["control"]]
+            for batch in rows_of(side, data, -(1 << 63), None, columns):
+                there = batch.filter(batch.column("key").is_valid())
+                if there.num_rows:
+                    yield there
+            side.headers = side.headers[:0]
+
+    # ------------------------------------------------------------ markers
+
+    def _settle_markers(self, markers: Any) -> None:
+        """A marker is missing where the last thing before it of its producer is a record: that transaction would not end."""
+        found = self._transactional(np.unique(markers[:, 0]))
+        for producer, offset in markers.tolist():
+            of_producer = found.get(producer)
+            before = -1 if of_producer is None else int(np.searchsorted(of_producer[0], offset)) - 1
+            if of_producer is not None and before >= 0 and of_producer[1][before]:
+                self._miss(1, offset)
+            else:
+                self._doubt(1, offset)
+
+    def _transactional(self, producers: Any) -> dict[int, tuple[Any, Any]]:
+        """For producers the first offsets of their batches of transactions, and whether these have records of data."""
+        side = Side(self.lacks.partition, lambda _: None)
+        parts = []
+        while not side.done:
+            side.load()
+            rows = side.headers[side.headers["transactional"]]
+            parts.append(rows[np.isin(rows["producer"], producers) & (rows["count"] > 0)])
+            side.headers = side.headers[:0]
+        rows = np.concatenate(parts)
+        out = {}
+        for producer in producers.tolist():
+            own = rows[rows["producer"] == producer]
+            out[producer] = own["first"], ~own["control"]
+        return out
+
+
+def _aborted(side: Side) -> Aborted:
+    found = read_transactions(side.segments, Policy.SALVAGE, damage_raises=False)
+    return Aborted((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
+
+
+def _within(rows: pa.RecordBatch, *aborted: Aborted) -> Any:
+    """Which rows are of transactions that were aborted, by what one of these knows."""
+    found = np.zeros(rows.num_rows, bool)
+    at = np.flatnonzero(numbers(rows, "is_transactional")) if any(aborted) else ()
+    if len(at):
+        pairs = zip(numbers(rows, "producer_id")[at], numbers(rows, "offset")[at], strict=True)
+        found[at] = [any(known.has(int(p), int(o)) for known in aborted) for p, o in pairs]
+    return found
+
+
+def _nulls(rows: pa.RecordBatch, name: str) -> Any:
+    return rows.column(name).is_null().to_numpy(zero_copy_only=False)
+
+
+def _found(known: Any, hashes: Any) -> Any:
+    """The place of each hash among those that are known, -1 where it is none of them."""
+    known_high, known_low = _halves(known)
+    high, low = _halves(hashes)
+    at = np.searchsorted(known_low, low)
+    out = np.full(len(hashes), -1)
+    while True:  # several may have the same half, though hardly ever
+        inside = np.flatnonzero(at < len(known))
+        inside = inside[known_low[at[inside]] == low[inside]]
+        same = known_high[at[inside]] == high[inside]
+        out[inside[same]] = at[inside[same]]
+        if same.all():
+            return out
+        at[inside] += 1
+        at[inside[same]] = len(known)
+
+
+def _halves(hashes: Any) -> tuple[Any, Any]:
+    pairs = np.ascontiguousarray(hashes).view(np.uint64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+MOST = 1 << 18
+"""Keys that are remembered, the first ones of the log. Some 200 bytes each."""
+
+
+class Repeats:
+    """Pairs of records with one key. A cleaner that has looked at all up to the second one removes the first one, in the same pass as any
+    record that it removes after it."""
+
+    def __init__(self) -> None:
+        self._first: dict[bytes, int] = {}
+        self._pairs: list[tuple[int, int]] = []
+        """Offsets of first and second records: of two pairs the later one begins earlier and ends later."""
+        self._least = _NEVER
+
+    def add(self, offsets: Any, codes: Any, hashes: Any) -> None:
+        """Records in the order of their offsets; ``codes`` say which of the ``hashes`` is that of each one's key."""
+        names = [one.tobytes() for one in hashes]
+        for code, offset in zip(codes.tolist(), offsets.tolist(), strict=True):
+            first = self._first.get(names[code])
+            if first is not None and first < self._least:
+                self._pairs.append((first, offset))
+                self._least = first
+            elif first is None and offset < self._least and len(self._first) < MOST:
+                self._first[names[code]] = offset
+
+    def earliest_second(self, before: Any) -> Any:
+        """For each offset the lowest one of a second record whose first one lies before it."""
+        first, second = np.array([(-1, _NEVER), *self._pairs], np.int64).T[:, 1:]
+        at = np.searchsorted(-first, -before, side="right")
+        return np.append(second, _NEVER)[at]

@@ -1,0 +1,202 @@
+"""The records of batches that are not the same bytes, side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.inspect.diff.side import Damage, Side, pieces
+from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.cursor import CHUNK_BYTES
+from kafka_log.segment.row_masks import numbers
+from kafka_log.segment.row_selection import RowSelection
+
+MIN_CHUNK = 1 << 16
+
+COMPARED = (
+    "timestamp",
+    "timestamp_type",
+    "key",
+    "value",
+    "headers",
+    "producer_id",
+    "producer_epoch",
+    "sequence",
+    "leader_epoch",
+    "is_transactional",
+    "is_control",
+)
+"""The columns that make a record what it is. Codec, format and the bounds of batches are not of it."""
+
+_UNKNOWN = ("timestamp_type", "leader_epoch")
+"""Columns that old formats do not have: -1 there agrees with everything."""
+
+COLUMNS = ("offset", *COMPARED, "position")
+
+
+def rows_of(
+    side: Side, batches: Any, low: int, high: int | None, columns: Sequence[str] = COLUMNS
+) -> Iterator[pa.RecordBatch]:
+    """The records of some batches with offsets from ``low`` to before ``high``. What cannot be read is noted as damage."""
+    for piece in pieces(batches):
+        while len(piece):
+            try:
+                yield from _decoded(side, piece, low, high, columns)
+                break
+            except CodecError as error:
+                piece = _after_damage(side, piece, error)
+
+
+def _decoded(
+    side: Side, piece: Any, low: int, high: int | None, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    start, stop = int(piece["position"][0]), int(piece["position"][-1] + piece["size"][-1])
+    scanner = Scanner(
+        side.path(piece[0]),
+        columns,
+        selection=RowSelection(offsets=(low, high)),
+        start=start,
+        stop=stop,
+        chunk_bytes=min(max(stop - start, MIN_CHUNK), CHUNK_BYTES),
+    )
+    for batch in scanner:
+        offsets = numbers(batch, "offset")
+        if (np.diff(offsets) <= 0).any():
+            batch = batch.take(pa.array(np.unique(offsets, return_index=True)[1]))
+        yield batch
+
+
+def _after_damage(side: Side, piece: Any, error: CodecError) -> Any:
+    """The batches after the one that cannot be read, which is noted."""
+    at = error.where.position
+    i = 0 if at is None else max(int(np.searchsorted(piece["position"], at, "right")) - 1, 0)
+    bad = piece[i]
+    start, end = int(bad["position"]), int(bad["position"] + bad["size"])
+    bounds = int(bad["first"]) - 1, int(bad["last"]) + 1
+    side.damage.append(Damage(side.path(bad), start, end, *bounds, error.reason))
+    return piece[i + 1 :]
+
+
+Pair = tuple[pa.RecordBatch, pa.RecordBatch]
+
+
+def merged(a: Iterator[pa.RecordBatch], b: Iterator[pa.RecordBatch]) -> Iterator[Pair]:
+    """Records of both sides over the same ranges of offsets, in their order. Memory: a record batch of each."""
+    of_a, of_b = next(a, None), next(b, None)
+    while of_a is not None or of_b is not None:
+        if of_a is None:
+            assert of_b is not None
+            yield of_b.slice(0, 0), of_b
+            of_b = next(b, None)
+            continue
+        if of_b is None:
+            yield of_a, of_a.slice(0, 0)
+            of_a = next(a, None)
+            continue
+        limit = min(_last(of_a), _last(of_b))
+        first_a, of_a = _split(of_a, limit, a)
+        first_b, of_b = _split(of_b, limit, b)
+        yield first_a, first_b
+
+
+def _last(batch: pa.RecordBatch) -> int:
+    return int(batch.column("offset")[-1].as_py())
+
+
+def _split(
+    batch: pa.RecordBatch, limit: int, more: Iterator[pa.RecordBatch]
+) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
+    """Rows up to an offset, and those after it."""
+    count = int(np.searchsorted(numbers(batch, "offset"), limit, "right"))
+    rest = batch.slice(count) if count < batch.num_rows else next(more, None)
+    return batch.slice(0, count), rest
+
+
+class Compared:
+    """Records of both sides held against each other. ``same`` counts those that agree, ``positions`` are where these lie in A, and
+    ``last_same`` is the offset of the last of them;
+    ``differ`` has the offsets of those that do not, ``columns`` the names of what is not the same of the first of them;
+    ``only_a`` and ``only_b`` are the others."""
+
+    def __init__(self, a: pa.RecordBatch, b: pa.RecordBatch) -> None:
+        in_a, in_b = numbers(a, "offset"), numbers(b, "offset")
+        both, ia, ib = np.intersect1d(in_a, in_b, assume_unique=True, return_indices=True)
+        self.only_a, self.only_b = _without(a, ia), _without(b, ib)
+        a, b = _taken(a, ia), _taken(b, ib)
+        wrong = {name: found for name in COMPARED if (found := _unequal(a, b, name)) is not None}
+        mask = np.zeros(len(both), bool)
+        for found in wrong.values():
+            mask |= found
+        self.differ = both[mask]
+        self.same = len(both) - len(self.differ)
+        self.positions = numbers(a, "position")[~mask]
+        self.last_same = int(both[~mask][-1]) if self.same else -1
+        self.columns: tuple[str, ...] = ()
+        if len(self.differ):
+            i = int(np.argmax(mask))
+            self.columns = tuple(name for name, found in wrong.items() if found[i])
+
+
+def _taken(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
+    return batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
+
+
+def _without(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
+    if not len(rows):
+        return batch
+    if len(rows) == batch.num_rows:
+        return batch.slice(0, 0)
+    keep = np.ones(batch.num_rows, bool)
+    keep[rows] = False
+    return batch.filter(pa.array(keep))
+
+
+def _unequal(a: pa.RecordBatch, b: pa.RecordBatch, name: str) -> Any:
+    """Which rows have other values, None when none has."""
+    x, y = a.column(name), b.column(name)
+    if x.equals(y):
+        return None
+    if pa.types.is_list(x.type):
+        pairs = zip(x.to_pylist(), y.to_pylist(), strict=True)
+        found = np.array([left != right for left, right in pairs], bool)
+    elif x.null_count or y.null_count:
+        values = pc.fill_null(pc.not_equal(x, y), False)
+        found = pc.or_(pc.xor(pc.is_null(x), pc.is_null(y)), values)
+        found = found.to_numpy(zero_copy_only=False)
+    else:
+        found = pc.not_equal(x, y).to_numpy(zero_copy_only=False)
+    if name in _UNKNOWN:
+        found &= (numbers(a, name) != -1) & (numbers(b, name) != -1)
+    return found if found.any() else None
+
+
+def place(side: Side, offset: int) -> tuple[str, int, int, int] | None:
+    """File, byte, checksum and leader epoch of the good batch of a side that spans an offset, None where there is none."""
+    for segment in reversed(side.segments):
+        if segment.has_canonical_name and segment.base_offset > offset:
+            continue
+        alone = Side(_only(side, segment), lambda _: None)
+        while not alone.done:
+            alone.load()
+            rows = alone.headers
+            found = rows[(rows["first"] <= offset) & (rows["last"] >= offset)]
+            if len(found):
+                head = found[0]
+                numbers_ = (int(head[name]) for name in ("position", "crc", "epoch"))
+                return (os.fspath(segment.path), *numbers_)  # type: ignore[return-value]
+            alone.drop(offset)
+        if segment.has_canonical_name:
+            return None
+    return None
+
+
+def _only(side: Side, segment: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(side.partition, segments=(segment,))

@@ -1,0 +1,306 @@
+"""One side of a comparison: its batches in the order of their offsets, and what is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kafka_log.logs.incomplete_tails import find_incomplete_tail
+from kafka_log.logs.names import STATES
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.replicas import LAST_OFFSET
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.blocks import Block
+from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.row_masks import numbers
+
+HEADER = np.dtype(
+    [
+        ("segment", np.int32),
+        ("position", np.int64),
+        ("size", np.int64),
+        ("first", np.int64),
+        ("last", np.int64),
+        ("magic", np.int8),
+        ("codec", np.int8),
+        ("crc", np.int64),
+        ("epoch", np.int32),
+        ("count", np.int64),
+        ("transactional", np.bool_),
+        ("control", np.bool_),
+        ("producer", np.int64),
+    ]
+)
+"""What is known of a batch. ``segment`` is the number of its file, ``first`` and ``last`` are offsets, ``count`` its records."""
+
+_NAMES = {
+    "position": "position",
+    "size": "size",
+    "last": "last_offset",
+    "magic": "magic",
+    "codec": "codec",
+    "crc": "crc",
+    "epoch": "leader_epoch",
+    "transactional": "is_transactional",
+    "control": "is_control",
+    "producer": "producer_id",
+}
+_OUT_OF_ORDER = "its offsets are out of order"
+
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes of a file that hold no good batch. The offsets that may be lost with them are those after ``after`` and before
+    ``before``, None where that is open."""
+
+    path: Path
+    start: int
+    end: int
+    after: int | None
+    before: int | None
+    reason: str = ""
+
+
+class Side:
+    """The good batches of a partition: those with a right checksum, whose offsets rise.
+
+    ``headers`` are those that are read and not done with yet; :meth:`load` reads on. What was passed over is in ``damage`` before
+    the batch after it is in ``headers``.
+    """
+
+    def __init__(self, partition: Partition, advance: Advance) -> None:
+        self.partition = partition
+        self.segments = partition.segments
+        self.damage: list[Damage] = []
+        self.done = False
+        self.headers = np.empty(0, HEADER)
+        self.next_offset: int | None = None
+        self.epochs: list[tuple[int, int]] = []
+        """Leader epochs and the first offset of each, as batches say."""
+        self._parts = self._read(advance)
+
+    @property
+    def start(self) -> int | None:
+        """The first offset of the log: what the name of the first segment says, or its first batch. None: it has nothing."""
+        named = (
+            self.segments[0].base_offset
+            if self.segments and self.segments[0].has_offset_in_name
+            else None
+        )
+        return named if named is not None else self._first
+
+    _first: int | None = None
+
+    @property
+    def end(self) -> int | None:
+        """The offset that follows what was read."""
+        last = self.segments[-1] if self.segments else None
+        named = (
+            last.base_offset if self.done and last is not None and last.has_offset_in_name else None
+        )
+        known = [offset for offset in (self.next_offset, named) if offset is not None]
+        return max(known, default=None)
+
+    def load(self) -> None:
+        """Read some more batches, or find that there are none. Raises OSError."""
+        rows = next(self._parts, None)
+        if rows is None:
+            self.done = True
+        else:
+            self.headers = np.concatenate([self.headers, rows])
+
+    def drop(self, offset: int) -> None:
+        """Forget the batches that end before an offset."""
+        self.headers = self.headers[self.headers["last"] >= offset]
+
+    def path(self, header: Any) -> Path:
+        """The file of a batch."""
+        return self.segments[int(header["segment"])].path
+
+    def lost(self, offsets: Any) -> Any:
+        """Which of some offsets may be lost with damaged bytes."""
+        out = np.zeros(len(offsets), bool)
+        for found in self.damage:
+            after = -1 if found.after is None else found.after
+            inside = offsets > after
+            out |= inside if found.before is None else inside & (offsets < found.before)
+        return out
+
+    def _read(self, advance: Advance) -> Iterator[Any]:
+        bounds = [s.base_offset if s.has_offset_in_name else None for s in self.segments[1:]]
+        for number, segment in enumerate(self.segments):
+            bound = bounds[number] if number < len(bounds) else None
+            known = len(self.damage)
+            at = 0
+            reader = BlockReader(
+                segment.path,
+                policy=Policy.SALVAGE,
+                records=False,
+                rescue=False,
+                tail=segment.tail,
+                size=segment.size,
+            )
+            with closing(reader.parts()) as parts:  # type: ignore[type-var]
+                for part in parts:
+                    rows = _rows(part, number)
+                    if not len(rows):
+                        continue
+                    found = self._placed(segment, rows, at, bound)
+                    stop = int(rows["position"][-1] + rows["size"][-1])
+                    advance(stop - at)
+                    at = stop
+                    if len(found):
+                        yield found
+            advance(max(segment.size - at, 0))
+            self._end_of_file(segment, reader, known, at, bound)
+
+    def _placed(self, segment: Segment, rows: Any, at: int, bound: int | None) -> Any:
+        """Those of some batches that follow each other, and notes what is between them."""
+        ends = np.concatenate([[at], (rows["position"] + rows["size"])[:-1]])
+        gaps = np.flatnonzero(rows["position"] > ends).tolist()
+        good = _rising(rows, self.next_offset, bound)
+        kept = np.flatnonzero(good)
+        for i in [*gaps, *np.flatnonzero(~good).tolist()]:
+            before = kept[kept < i]
+            after = kept[kept >= i]
+            low = int(rows["last"][before[-1]]) if len(before) else self._last
+            high = int(rows["first"][after[0]]) if len(after) else bound
+            if i in gaps:
+                self._note(segment, int(ends[i]), int(rows["position"][i]), low, high, "")
+            if not good[i]:
+                start = int(rows["position"][i])
+                self._note(segment, start, start + int(rows["size"][i]), low, high, _OUT_OF_ORDER)
+        found = rows[kept]
+        if len(found):
+            if self._first is None:
+                self._first = int(found["first"][0])
+            self.next_offset = int(found["last"][-1]) + 1
+            self._note_epochs(found)
+        return found
+
+    @property
+    def _last(self) -> int | None:
+        return None if self.next_offset is None else self.next_offset - 1
+
+    def _note(
+        self, segment: Segment, start: int, end: int, low: int | None, high: int | None, why: str
+    ) -> None:
+        self.damage.append(Damage(segment.path, start, end, low, high, why))
+
+    def _note_epochs(self, rows: Any) -> None:
+        known = self.epochs[-1][0] if self.epochs else -1
+        changes = np.flatnonzero(np.diff(rows["epoch"], prepend=np.int32(known)))
+        for i in changes.tolist():
+            if rows["epoch"][i] > (self.epochs[-1][0] if self.epochs else -1):
+                self.epochs.append((int(rows["epoch"][i]), int(rows["first"][i])))
+
+    def _end_of_file(
+        self, segment: Segment, reader: BlockReader, known: int, at: int, bound: int | None
+    ) -> None:
+        """Note what is lost at the end of a file, and why what was noted is."""
+        end = reader.end
+        reasons = {lost.start: lost.reason for lost in end.lost} if end is not None else {}
+        for i in range(known, len(self.damage)):
+            found = self.damage[i]
+            reason = found.reason or reasons.get(found.start, "no batch is there")
+            self.damage[i] = Damage(
+                found.path, found.start, found.end, found.after, found.before, reason
+            )
+        for lost in end.lost if end is not None else ():
+            if lost.start >= at and find_incomplete_tail(segment, lost.start) is None:
+                self._note(segment, lost.start, lost.end, self._last, bound, lost.reason)
+
+
+def _rows(part: Block | Batch, segment: int) -> Any:
+    """The batches of a part of a file."""
+    if isinstance(part, Batch):
+        if part.base_offset is None:
+            return np.empty(0, HEADER)
+        count = len(part.records) if part.record_count is None else part.record_count
+        # An offset that is too large for one; the last one is no better: no record may have it.
+        values = (min(getattr(part, name), LAST_OFFSET) for name in _NAMES.values())
+        return _array([segment, part.base_offset, count, *values])
+    heads = part.batch_headers
+    rows = np.zeros(heads.num_rows, HEADER)
+    for name, column in _NAMES.items():
+        rows[name] = numbers(heads, column)
+    rows["segment"] = segment
+    rows["first"] = part.base_offsets()
+    rows["count"] = part.counts()
+    return rows
+
+
+def _array(values: list[Any]) -> Any:
+    row = np.zeros(1, HEADER)
+    for name, value in zip(("segment", "first", "count", *_NAMES), values, strict=True):
+        row[name] = value
+    return row
+
+
+def _rising(rows: Any, start: int | None, bound: int | None) -> Any:
+    """Which batches have offsets after those before them, and before ``bound``."""
+    first, last = rows["first"], rows["last"]
+    good = (last >= first) & (first >= (start or 0)) & (last < LAST_OFFSET)
+    if bound is not None:
+        good &= last < bound
+    if (first[1:] > last[:-1])[good[1:] & good[:-1]].all() and good.all():
+        return good
+    # One that goes too far is told from those after it by these: they go on where it should have been.
+    kept: list[int] = []
+    for i in np.flatnonzero(good).tolist():
+        if kept and first[i] <= last[kept[-1]]:
+            if len(kept) > 1 and first[i] <= last[kept[-2]]:
+                good[i] = False
+                continue
+            good[kept.pop()] = False
+        kept.append(i)
+    return good
+
+
+def pieces(rows: Any) -> Iterator[Any]:
+    """Batches that lie next to each other in one file."""
+    ends = rows["position"] + rows["size"]
+    cuts = np.flatnonzero(
+        (rows["position"][1:] != ends[:-1]) | (rows["segment"][1:] != rows["segment"][:-1])
+    )
+    for low, high in pairwise([0, *(cuts + 1).tolist(), len(rows)]):
+        if high > low:
+            yield rows[low:high]
+
+
+def logs_of(partitions: Iterable[Partition]) -> list[Partition]:
+    """Each partition once, with the segments that make up its log: the live ones, and before the first of these those in other states,
+    in the order of :data:`~kafka_log.disk.directory.STATES`. So no offsets come twice: what is not live has often been replaced by
+    what is."""
+    found: dict[tuple[str, int], list[Partition]] = {}
+    for partition in partitions:
+        found.setdefault((partition.topic, partition.partition), []).append(partition)
+    return [_joined(those) for those in found.values()]
+
+
+def _joined(those: list[Partition]) -> Partition:
+    segments: tuple[Segment, ...] = ()
+    for group in _groups(those):
+        start = segments[0].base_offset if segments else None
+        before = (s for s in group if start is None or (s.has_offset_in_name and s.base_offset < start))
+        segments = (*before, *segments)
+    return replace(those[0], segments=segments)
+
+
+def _groups(those: list[Partition]) -> Iterator[list[Segment]]:
+    """Segments of one state and one directory; live ones first. A snapshot of the metadata is no part of its log."""
+
+    def place(segment: Segment) -> tuple[int, Path]:
+        return STATES.index(segment.state), segment.path.parent
+
+    every = [s for partition in those for s in partition.segments if s.state != "snapshot"]
+    for _, group in groupby(sorted(every, key=place), place):
+        yield list(group)

@@ -1,0 +1,262 @@
+"""What a comparison says of a partition, as a row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import LEADER_EPOCH_CHECKPOINT
+from kafka_log.inspect.check.leader_epochs import NAME
+from kafka_log.inspect.diff.comparison import Counts, Walked, walk
+from kafka_log.inspect.diff.meaning import sentences
+from kafka_log.inspect.diff.record_comparison import place
+from kafka_log.inspect.diff.side import Advance, Side
+from kafka_log.logs.broker_files import read_small_file
+from kafka_log.logs.partitions import Partition
+from kafka_log.segment.arrow_text import utf8
+
+VERDICTS = (
+    "parted",
+    "missing",
+    "damaged",
+    "only_in",
+    "behind",
+    "trimmed",
+    "cleaned",
+    "batches",
+    "segments",
+    "same",
+)
+"""What can be found, the worst first. The first three are differences."""
+
+PROBLEMS = VERDICTS[:3]
+
+_LACKS = ("missing", "damaged", "behind", "trimmed", "cleaned")
+
+
+def _field(name: str, kind: Any, doc: str, nullable: bool = True) -> pa.Field:
+    return pa.field(name, kind, nullable, {"doc": doc})
+
+
+def _of_both(name: str, kind: Any, doc: str, nullable: bool = True) -> list[pa.Field]:
+    return [_field(f"{name}_{side}", kind, doc, nullable) for side in "ab"]
+
+
+_COUNT = pa.int64()
+DIFFERENCES = pa.schema(
+    [
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
+        _field("verdict", pa.string(), "The worst of what was found.", False),
+        _field("findings", pa.list_(pa.string()), "All that was found; _a, _b: where.", False),
+        _field("first_offset", _COUNT, "Where they part, or one lacks or lost something."),
+        *_of_both("epoch", pa.int32(), "Leader epoch of the batch there; null: there is none."),
+        _field("columns", pa.list_(pa.string()), "What differs of the records there.", False),
+        _field("same", _COUNT, "Records that both have, markers too.", False),
+        _field("differ", _COUNT, "Offsets at which they have other records.", False),
+        *_of_both("parted", _COUNT, "Records of this side alone after the parting.", False),
+        *_of_both("missing", _COUNT, "Records of the other that are missing here.", False),
+        *_of_both("damaged", _COUNT, "Records of the other that are damaged here.", False),
+        *_of_both("behind", _COUNT, "Records of the other after the end of this one.", False),
+        *_of_both("trimmed", _COUNT, "Records of the other before the start of this one.", False),
+        *_of_both("cleaned", _COUNT, "Records of the other that a cleaner removed here.", False),
+        *_of_both("start", _COUNT, "The first offset of the log."),
+        *_of_both("end", _COUNT, "The offset that follows the last record."),
+        _field("common_epoch", pa.int32(), "The last leader epoch that both have."),
+        _field("common_offset", _COUNT, "Where a broker would make one follow the other."),
+        *_of_both("file", pa.string(), "Segment with the batch at first_offset."),
+        *_of_both("byte", _COUNT, "Where that batch begins."),
+        *_of_both("crc", _COUNT, "Its checksum."),
+        *_of_both("directory", pa.string(), "The partition."),
+        _field("meaning", pa.string(), "What was found, for people.", False),
+        _field("remedy", pa.string(), "The next step.", False),
+    ]
+)
+
+
+def alone(a: Partition | None, b: Partition | None) -> dict[str, Any]:
+    """The row of a partition that one side has."""
+    there = a or b
+    assert there is not None
+    name = "a" if b is None else "b"
+    row = dict.fromkeys(DIFFERENCES.names)
+    for field in DIFFERENCES:
+        if not field.nullable and field.type == pa.int64():
+            row[field.name] = 0
+    return {
+        **row,
+        "topic": utf8(there.topic),
+        "partition": there.partition,
+        "verdict": "only_in",
+        "findings": [f"only_in_{name}"],
+        "columns": [],
+        f"directory_{name}": utf8(os.fspath(there.directory)),
+        "meaning": f"Only {name.upper()} has this partition.",
+        "remedy": "Nothing, if the other broker has no replica of it.",
+    }
+
+
+def row_of(a: Partition, b: Partition, walked: Walked) -> dict[str, Any]:
+    """The row of a partition that both sides have. Raises OSError."""
+    findings = _findings(walked)
+    verdict = next(v for v in VERDICTS if v in {_plain(f) for f in findings} or v == "same")
+    first = _first(walked, verdict)
+    common = _common(a, b, walked)
+    row: dict[str, Any] = {
+        "topic": utf8(a.topic),
+        "partition": a.partition,
+        "verdict": verdict,
+        "findings": findings,
+        "first_offset": first,
+        "columns": list(walked.columns),
+        "same": walked.same,
+        "differ": walked.differ,
+        "common_epoch": None if common is None else common.epoch,
+        "common_offset": None if common is None else common.offset,
+    }
+    sides = (("a", a, walked.side_a, walked.a), ("b", b, walked.side_b, walked.b))
+    for name, partition, side, lacks in sides:
+        row |= {f"{what}_{name}": getattr(lacks, what) for what in _LACKS}
+        row |= {f"start_{name}": side.start, f"end_{name}": side.end}
+        row[f"directory_{name}"] = utf8(os.fspath(partition.directory))
+        found = None if first is None else place(side, first)
+        file, byte, crc, epoch = found or (None, None, None, None)
+        row |= {f"file_{name}": None if file is None else utf8(file), f"byte_{name}": byte}
+        row |= {f"crc_{name}": crc, f"epoch_{name}": epoch}
+    row |= {"parted_a": walked.b.parted, "parted_b": walked.a.parted}
+    row["meaning"], row["remedy"] = map(utf8, sentences(row, walked))
+    return row
+
+
+def _plain(finding: str) -> str:
+    return finding.removesuffix("_a").removesuffix("_b")
+
+
+def _findings(walked: Walked) -> list[str]:
+    found = ["parted"] if walked.first is not None else []
+    sides: tuple[tuple[str, Side, Counts], ...] = (
+        ("a", walked.side_a, walked.a),
+        ("b", walked.side_b, walked.b),
+    )
+    for what in _LACKS:
+        for name, side, lacks in sides:
+            if getattr(lacks, what) or (what == "damaged" and side.damage):
+                found.append(f"{what}_{name}")
+    if walked.other_batches and not (walked.a.cleaned or walked.b.cleaned):
+        found.append("batches")
+    if _bounds(walked.side_a, walked.side_b) != _bounds(walked.side_b, walked.side_a):
+        found.append("segments")
+    return found
+
+
+def _bounds(side: Side, other: Side) -> set[int]:
+    """Where segments of a side begin, inside of what both have."""
+    low = max(side.start or 0, other.start or 0)
+    high = min(side.end or 0, other.end or 0)
+    return {
+        s.base_offset for s in side.segments if s.has_offset_in_name and low < s.base_offset < high
+    }
+
+
+def _first(walked: Walked, verdict: str) -> int | None:
+    sides = ((walked.side_a, walked.a), (walked.side_b, walked.b))
+    if verdict == "parted":
+        return walked.first
+    if verdict == "missing":
+        return min(c.first_missing for _, c in sides if c.first_missing is not None)
+    if verdict == "damaged":
+        after = [d.after for side, _ in sides for d in side.damage]
+        return min(0 if offset is None else offset + 1 for offset in after)
+    if verdict == "behind":
+        return min(
+            (side.end for side, c in sides if c.behind and side.end is not None), default=None
+        )
+    return None
+
+
+def _common(a: Partition, b: Partition, walked: Walked) -> Common | None:
+    """By the files of both, or else by the batches of both: these know only what is still there."""
+    of_a, of_b = checkpoint(a.directory), checkpoint(b.directory)
+    if of_a is None or of_b is None:
+        of_a, of_b = walked.side_a.epochs, walked.side_b.epochs
+    return last_common(of_a, walked.side_a.end or 0, of_b, walked.side_b.end or 0)
+
+
+Epochs = Sequence[tuple[int, int]]
+"""Leader epochs, each with its first offset; both rise."""
+
+
+class Common(NamedTuple):
+    """The last leader epoch that both replicas have, and the offset up to which both have it."""
+
+    epoch: int
+    offset: int
+
+
+def checkpoint(directory: Path) -> Epochs | None:
+    """What the file leader-epoch-checkpoint of a partition says, None when it is not there, or cannot be trusted."""
+    path = directory / NAME
+    try:
+        parsed = LEADER_EPOCH_CHECKPOINT.parse(
+            read_small_file(path), file=os.fspath(path), strict=False
+        )
+    except (CodecError, OSError):
+        return None
+    found = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
+    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(found))
+    return found if found and rising else None
+
+
+def last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> Common | None:
+    """Where a follower with one log would truncate it, when a leader has the other. None: no epoch is in both.
+
+    The follower asks for the end of its last epoch, the leader answers with the largest epoch that it knows up to that one,
+    and so on: this ends at the largest epoch that both have, at the lower of its two ends.
+    """
+    ends_a, ends_b = _ends(a, end_a), _ends(b, end_b)
+    both = ends_a.keys() & ends_b.keys()
+    if not both:
+        return None
+    epoch = max(both)
+    return Common(epoch, min(ends_a[epoch], ends_b[epoch]))
+
+
+def _ends(epochs: Epochs, end: int) -> dict[int, int]:
+    stops = [start for _, start in epochs[1:]] + [end]
+    return {epoch: stop for (epoch, _), stop in zip(epochs, stops, strict=False)}
+
+
+Pair = tuple[Partition | None, Partition | None]
+
+
+def diff_table(pairs: Sequence[Pair], advance: Advance = lambda _: None) -> pa.Table:
+    """A row for each partition of two directories, in the columns of :data:`DIFFERENCES`. Raises OSError."""
+    rows = []
+    for a, b in pairs:
+        if a is None or b is None:
+            rows.append(alone(a, b))
+        else:
+            rows.append(row_of(a, b, walk(a, b, advance)))
+    return pa.Table.from_pylist(rows, DIFFERENCES)
+
+
+def pairs_of(
+    a: Sequence[Partition], b: Sequence[Partition], *, whatever_their_names: bool
+) -> list[Pair]:
+    """The partitions of two directories by topic and number. ``whatever_their_names``: one on each side are a pair anyway."""
+    if whatever_their_names and len(a) == len(b) == 1:
+        return [(a[0], b[0])]
+    return list(_by_name(a, b))
+
+
+def _by_name(a: Sequence[Partition], b: Sequence[Partition]) -> Iterator[Pair]:
+    of_a = {(p.topic, p.partition): p for p in a}
+    of_b = {(p.topic, p.partition): p for p in b}
+    for key in sorted(of_a.keys() | of_b.keys()):
+        yield of_a.get(key), of_b.get(key)

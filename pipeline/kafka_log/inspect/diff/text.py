@@ -1,0 +1,64 @@
+"""A comparison for people: a paragraph for each partition whose records are not the same, then how many there are of each kind."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_log.inspect.diff.table import PROBLEMS, VERDICTS
+
+_INDENT = "  "
+
+_WORDS = {
+    "missing": "with missing records",
+    "only_in": "on one side only",
+    "cleaned": "compacted further",
+    "batches": "same in other batches",
+    "segments": "same in other segments",
+}
+_SAME = ("batches", "segments", "same")
+"""Nothing to tell of one by one."""
+
+
+def as_paragraphs(table: pa.Table, width: int | None) -> str:
+    """The partitions of a table in its order. ``width`` is that of the screen; None: lines are as long as they are."""
+    rows = table.to_pylist()
+    paragraphs = [_paragraph(row, width) for row in rows if row["verdict"] not in _SAME]
+    counts = Counter(row["verdict"] for row in rows)
+    noun = "partition" if len(rows) == 1 else "partitions"
+    kinds = ", ".join(f"{counts[v]} {_WORDS.get(v, v)}" for v in VERDICTS if counts[v])
+    return "\n\n".join([*paragraphs, f"{len(rows)} {noun}: {kinds}"]) + "\n"
+
+
+def _paragraph(row: dict[str, Any], width: int | None) -> str:
+    lines = [f"{row['verdict']}: {row['topic']}-{row['partition']}"]
+    for name in "ab":
+        if row[f"directory_{name}"] is not None:
+            lines += _folded(_side(row, name), width)
+    lines += _folded(row["meaning"], width) + _folded(row["remedy"], width)
+    return "\n".join("".join(c if c.isprintable() else repr(c)[1:-1] for c in s) for s in lines)
+
+
+def _side(row: dict[str, Any], name: str) -> str:
+    text = f"{name.upper()}: {row[f'directory_{name}']}"
+    if row[f"end_{name}"] is not None:
+        text += f", offsets {row[f'start_{name}']} to before {row[f'end_{name}']}"
+    if row["verdict"] in PROBLEMS:
+        if row[f"file_{name}"] is None:
+            text += f"; nothing at offset {row['first_offset']}"
+        else:
+            text += f"; at offset {row['first_offset']}: {row[f'file_{name}'].rpartition('/')[2]}"
+            text += f", byte {row[f'byte_{name}']}, crc {row[f'crc_{name}']:#010x}"
+            text += f", leader epoch {row[f'epoch_{name}']}"
+    return text
+
+
+def _folded(sentence: str, width: int | None) -> list[str]:
+    if width is None:
+        return [_INDENT + sentence]
+    return textwrap.wrap(
+        sentence, width, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
+    )

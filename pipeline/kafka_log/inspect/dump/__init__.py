@@ -1,0 +1,1 @@
+"""Records and batches of segments, as ``kafka-log dump`` prints them."""

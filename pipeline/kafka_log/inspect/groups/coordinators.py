@@ -1,0 +1,136 @@
+"""Where brokers keep what they know of groups, transactional ids and share partitions."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.logs.coordinators import DEFAULT_PARTITIONS, coordinator_partition
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.model import Policy
+from kafka_log.tables.own_topics import (
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    own_topic,
+)
+from kafka_log.tables.scanning import scan
+
+COORDINATORS = pa.schema(
+    [
+        pa.field("name", pa.string(), False, {"doc": "What was asked for."}),
+        pa.field("topic", pa.string(), False, {"doc": "One of Kafka's own."}),
+        pa.field("partition", pa.int32(), False, {"doc": "The name belongs there."}),
+        pa.field("partitions", pa.int32(), False, {"doc": "How many the topic has."}),
+        pa.field(
+            "partitions_from",
+            pa.string(),
+            False,
+            {"doc": "Who says so: given, metadata or default."},
+        ),
+        pa.field(
+            "known",
+            pa.bool_(),
+            True,
+            {
+                "doc": "Whether a directory of the partition has a record about the name that is not deleted; null where none can be read."
+            },
+        ),
+        pa.field(
+            "directories",
+            pa.list_(pa.string()),
+            False,
+            {"doc": "Those of the partition that are there."},
+        ),
+    ]
+)
+
+MAX_PARTITIONS = (1 << 31) - 1
+
+_SHARE_PARTITION = re.compile(r".+:[A-Za-z0-9_-]{22}:[0-9]+", re.DOTALL)
+"""What a share partition is called there: the group, the id of the topic, and the partition."""
+
+
+def coordinator_table(
+    names: Iterable[str], found: Sequence[Partition], count: int | None = None
+) -> pa.Table:
+    """For each name the partition of each topic that it would be in, in the columns of :data:`COORDINATORS`.
+
+    ``count`` is how many partitions each topic has; None: what the metadata log among ``found`` says, else 50. Raises NotFoundError (a ValueError)
+    for a name that is no text, a count that cannot be, and a partition among ``found`` that is beyond the count.
+    """
+    if count is not None and not 1 <= count <= MAX_PARTITIONS:
+        raise NotFoundError(f"a topic cannot have {count} partitions")
+    said = {} if count is not None else _said(found)
+    rows = []
+    known: dict[int, frozenset[str]] = {}
+    for name in names:
+        for topic in _topics(name):
+            number, source = (count, "given") if count is not None else said.get(topic, (DEFAULT_PARTITIONS, "default"))  # fmt: skip
+            _refuse_more(topic, number, found)
+            partition = coordinator_partition(name, number)
+            places = [p for p in found if (p.topic, p.partition) == (topic, partition)]
+            readable = [p for p in places if p.error is None]
+            for p in readable:
+                if id(p) not in known:
+                    known[id(p)] = frozenset(_names(p))
+            rows.append(
+                {
+                    "name": name,
+                    "topic": topic,
+                    "partition": partition,
+                    "partitions": number,
+                    "partitions_from": source,
+                    "known": any(name in known[id(p)] for p in readable) if readable else None,
+                    "directories": [utf8(os.fspath(p.directory)) for p in places],
+                }
+            )
+    return pa.Table.from_pylist(rows, COORDINATORS)
+
+
+def _topics(name: str) -> list[str]:
+    more = [SHARE_GROUP_STATE] if _SHARE_PARTITION.fullmatch(name) else []
+    return [CONSUMER_OFFSETS, TRANSACTION_STATE, *more]
+
+
+def _names(partition: Partition) -> Iterator[str]:
+    """The names that the records of a partition are about, but for those of which the last record deletes it. What is damaged is passed over."""
+    topic = own_topic(partition.topic)
+    assert topic is not None
+    last: dict[bytes, bool] = {}
+    for rows in scan([partition], ["key", "value"], Policy.SALVAGE, on_damage="drop"):
+        keys = rows.column("key").to_pylist()
+        last |= dict(zip(keys, rows.column("value").is_valid().to_pylist(), strict=True))
+    for key, is_there in last.items():
+        said = topic.decode(key, None).key if is_there else None
+        data = {} if said is None else said["data"]
+        if partition.topic == SHARE_GROUP_STATE and "topicId" in data:
+            yield f"{data['groupId']}:{data['topicId']}:{data['partition']}"
+        else:
+            yield from (data[n] for n in ("group", "groupId", "transactionalId") if n in data)
+
+
+def _said(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
+    """How many partitions the topics have, as far as the metadata log is there and can be read."""
+    logs = [p for p in found if p.topic == CLUSTER_METADATA and p.error is None]
+    if not logs:
+        return {}
+    from kafka_log.inspect.metadata.table import state_table
+
+    try:
+        rows = state_table(logs, "topics").to_pylist()
+    except (CodecError, DirectoryError, NotFoundError):
+        return {}
+    return {row["topic"]: (row["partitions"], "metadata") for row in rows if row["partitions"]}
+
+
+def _refuse_more(topic: str, count: int, found: Sequence[Partition]) -> None:
+    most = max((p.partition for p in found if p.topic == topic), default=-1)
+    if most >= count:
+        raise NotFoundError(f"{topic}-{most} is there: the topic has more than {count} partitions")

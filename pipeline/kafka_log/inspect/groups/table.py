@@ -1,0 +1,330 @@
+"""What consumer groups have committed, from ``__consumer_offsets``."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.partitions import Partition, make_not_found_error
+from kafka_log.logs.replicas import LAST_OFFSET, LogEnd, read_log_end, select_newest_replicas
+from kafka_log.report.plain_rows import plain_rows
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.batch_headers import headers
+from kafka_log.segment.model import Policy
+from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.tables.own_topics import CONSUMER_OFFSETS
+from kafka_log.tables.scanning import scan
+from kafka_log.tables.topic_views import topic_view
+
+COMMITS = pa.schema(
+    [
+        pa.field("group", pa.string(), False, {"doc": "Its name."}),
+        pa.field("topic", pa.string(), False, {"doc": "Of the offset."}),
+        pa.field("partition", pa.int32(), False, {"doc": "Of the offset."}),
+        pa.field(
+            "committed_offset", pa.int64(), False, {"doc": "The next one that the group reads."}
+        ),
+        pa.field(
+            "log_end_offset", pa.int64(), True, {"doc": "Null where the partition is not there."}
+        ),
+        pa.field("lag", pa.int64(), True, {"doc": "Offsets between the two."}),
+        pa.field("leader_epoch", pa.int32(), True, {"doc": "Of the last record that was read."}),
+        pa.field(
+            "commit_time", pa.timestamp("ms", "UTC"), False, {"doc": "When it was committed."}
+        ),
+        pa.field("metadata", pa.string(), False, {"doc": "What the client has said with it."}),
+        pa.field(
+            "offsets_partition", pa.int32(), False, {"doc": "Where in __consumer_offsets it lies."}
+        ),
+        pa.field(
+            "record_offset", pa.int64(), False, {"doc": "The offset of the commit's record there."}
+        ),
+    ]
+)
+
+KEYS = ("group", "topic", "partition", "record_partition")
+"""What a commit is of. The partition that it lies in belongs to it: where offsets rise is within one alone."""
+
+_READ = ("committed_offset", "leader_epoch", "metadata", "commit_time", "topic_id", "is_deleted")
+_COMPACT_ROWS = 1 << 18
+"""Rows that are kept beyond the last one of each key, before they are thrown away."""
+
+_Place = tuple[str, int]
+"""A topic and a partition."""
+
+Ends = Mapping[_Place, Sequence[tuple[bytes | None, LogEnd]]]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which rows are wanted: those of some groups, of some topics, of some partitions (None: of all), and what was written up to
+    and with a time ``at`` (milliseconds since the epoch, None: the end). Of the commits that count then those of ``offsets`` that
+    were made at ``timestamps`` (milliseconds). ``salvage`` goes on after damage."""
+
+    names: Collection[str] | None = None
+    topics: Collection[str] | None = None
+    partitions: Collection[int] | None = None
+    at: int | None = None
+    offsets: Range = EVERYTHING
+    timestamps: Range = EVERYTHING
+    salvage: bool = False
+
+    @property
+    def chooses_commits(self) -> bool:
+        """Whether groups without a commit that is wanted are not wanted."""
+        places = self.topics is not None or self.partitions is not None
+        return places or self.offsets != EVERYTHING or self.timestamps != EVERYTHING
+
+
+def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions of ``__consumer_offsets``, of several replicas the one that goes furthest. Raises NotFoundError without any."""
+    found = [partition for partition in partitions if partition.topic == CONSUMER_OFFSETS]
+    if not found:
+        raise make_not_found_error(
+            "topic", [CONSUMER_OFFSETS], {partition.topic for partition in partitions}
+        )
+    return select_newest_replicas(found)
+
+
+def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
+    """A row for each partition that a group has a committed offset for, in the columns of :data:`COMMITS`, by group, topic and
+    partition. Raises NotFoundError without ``__consumer_offsets``, CodecError for damage in it, OSError."""
+    rows = plain_rows(newest_commits(offsets_partitions(partitions), wanted))
+    ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
+    out = []
+    for row in rows:
+        end = _end_for(row, ends)
+        committed = row["committed_offset"]
+        lag = None if end is None or committed < 0 else end - committed
+        out.append(row | {"log_end_offset": end, "lag": lag, "offsets_partition": row["record_partition"]})  # fmt: skip
+    out.sort(key=lambda row: [row[name] for name in KEYS])
+    return pa.Table.from_pylist(out, COMMITS)
+
+
+def newest_commits(found: Sequence[Partition], wanted: Groups) -> pa.Table:
+    """The rows of the view ``offsets`` that count: of each key the last one, where it is no deletion, and wanted."""
+    columns = ("group", "topic", "partition", *_READ)
+    newest = last_rows(found, "offsets", columns, KEYS, wanted)
+    keep = pc.invert(newest.column("is_deleted"))
+    times = newest.column("commit_time").cast(pa.int64())
+    for values, (low, high) in (
+        (newest.column("committed_offset"), wanted.offsets),
+        (times, wanted.timestamps),
+    ):
+        keep = keep if low is None else pc.and_(keep, pc.greater_equal(values, low))
+        keep = keep if high is None else pc.and_(keep, pc.less(values, high))
+    return newest.filter(keep)
+
+
+def last_rows(
+    found: Sequence[Partition],
+    view: str,
+    columns: Sequence[str],
+    keys: Sequence[str],
+    wanted: Groups,
+) -> pa.Table:
+    """Of each key the last row of a view that is wanted, with ``record_offset`` and ``record_partition``. Memory holds the keys."""
+    names = [*columns, "record_offset", "record_partition"]
+    parts: list[pa.Table] = []
+    rows = kept = 0
+    for partition in found:
+        if not partition.segments:
+            continue
+        late = None if wanted.at is None else _ended_after(partition, wanted.at, wanted.salvage)
+        stream = _scan(partition, view, names, wanted)
+        parts.append(stream.schema.empty_table())
+        for batch in stream:
+            mine = _wanted(batch, wanted, late)
+            parts.append(pa.Table.from_batches([mine]))
+            rows += mine.num_rows
+            if rows > 2 * kept + _COMPACT_ROWS:
+                parts = [_last(parts, keys)]
+                rows = kept = parts[0].num_rows
+    return _last(parts, keys) if parts else _nothing(view, names)
+
+
+def _scan(
+    partition: Partition, view: str, names: list[str], wanted: Groups
+) -> pa.RecordBatchReader:
+    return scan(
+        [partition],
+        names,
+        Policy.SALVAGE if wanted.salvage else Policy.KAFKA,
+        view=view,
+        timestamps=None if wanted.at is None else (None, wanted.at + 1),
+        on_damage="drop" if wanted.salvage else "raise",
+    )
+
+
+def _nothing(view: str, names: list[str]) -> pa.Table:
+    return topic_view(view, names).schema.empty_table()
+
+
+def _wanted(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordBatch:
+    """The rows that are wanted. ``late`` are ranges of offsets that are not."""
+    for column, values in (
+        ("group", wanted.names),
+        ("topic", wanted.topics),
+        ("partition", wanted.partitions),
+    ):
+        if values is not None and column in batch.schema.names:
+            kind = batch.schema.field(column).type
+            batch = batch.filter(pc.is_in(batch.column(column), pa.array(sorted(values), kind)))
+    if late is not None and len(late) and batch.num_rows:
+        firsts, lasts = late[:, 0], late[:, 1]
+        offsets = batch.column("record_offset").to_numpy()
+        at = np.searchsorted(firsts, offsets, side="right") - 1
+        batch = batch.filter(pa.array((at < 0) | (offsets > lasts[at])))
+    return batch
+
+
+def _last(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
+    """Of each key the last row, in the order in which these came."""
+    rows = pa.concat_tables(parts).combine_chunks()
+    numbered = rows.select(list(keys)).append_column("row", pa.array(np.arange(rows.num_rows)))
+    last = numbered.group_by(list(keys)).aggregate([("row", "max")]).column("row_max")
+    return rows.take(np.sort(last.to_numpy()))
+
+
+def _ended_after(partition: Partition, at: int, salvage: bool) -> Any:
+    """Ranges of offsets (first, last), in order, of what transactions wrote whose marker has a later time: they were open then. Raises
+    CodecError for damage, or (``salvage``) passes over the rest of its segment."""
+    columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
+    open_ranges: dict[int, list[tuple[int, int]]] = {}
+    found: list[tuple[int, int]] = []
+    for segment in partition.segments:
+        try:
+            for last, first, producer, is_control, is_transactional, time in headers(segment.path, columns):  # fmt: skip
+                if is_transactional and not is_control:
+                    open_ranges.setdefault(producer, []).append((first, last))
+                elif is_transactional:
+                    ended = open_ranges.pop(producer, [])
+                    found += ended if time > at else []
+        except CodecError:
+            if not salvage:
+                raise
+    return np.array(sorted(found), np.int64).reshape(-1, 2)
+
+
+def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
+    """Where the logs of some topics' partitions end, and the ids of their topics; of each replica."""
+    ends: dict[_Place, list[tuple[bytes | None, LogEnd]]] = {}
+    for partition in partitions:
+        place = (utf8(partition.topic), partition.partition)
+        end = read_log_end(partition.segments) if place in places else None
+        if end is not None:
+            ends.setdefault(place, []).append((read_topic_id(partition.directory), end))
+    return ends
+
+
+def _end_for(row: Mapping[str, Any], ends: Ends) -> int | None:
+    """The end of the furthest log that a commit is of. A topic that was made anew has another id, and the log says nothing of
+    what was committed before."""
+    mine = None if row["topic_id"] in (None, bytes(16)) else row["topic_id"]
+    found = ends.get((row["topic"], row["partition"]), ())
+    fits = [end for other, end in found if mine is None or other in (None, mine)]
+    return max(fits).offset if fits else None
+
+
+GROUPS = pa.schema(
+    [
+        pa.field("group", pa.string(), False, {"doc": "Its name."}),
+        pa.field("group_type", pa.string(), True, {"doc": "classic, consumer, share or streams."}),
+        pa.field("protocol_type", pa.string(), True, {"doc": "What a classic group is for."}),
+        pa.field("epoch", pa.int32(), True, {"doc": "Of a classic group its generation."}),
+        pa.field("members", pa.int64(), False, {"doc": "How many."}),
+        pa.field("partitions", pa.int64(), False, {"doc": "How many have a committed offset."}),
+        pa.field("lag", pa.int64(), True, {"doc": "Sum of these, to the end on disk."}),
+        pa.field(
+            "state_time",
+            pa.timestamp("ms", "UTC"),
+            True,
+            {"doc": "When the state of a classic group changed last."},
+        ),
+        pa.field(
+            "last_commit_time", pa.timestamp("ms", "UTC"), True, {"doc": "Of its last commit."}
+        ),
+        pa.field("offsets_partition", pa.int32(), False, {"doc": "Where it is kept."}),
+    ]
+)
+
+_CLASSIC = 2
+_EPOCHS: Mapping[int, str] = {_CLASSIC: "classic", 3: "consumer", 11: "share", 17: "streams"}
+_MEMBERS: Mapping[int, str] = {5: "consumer", 10: "share", 19: "streams"}
+"""Types of records, and which groups they are of."""
+
+_Key = tuple[str, int]
+"""A group and the partition of ``__consumer_offsets``."""
+
+
+def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
+    """A row for each group that there is or that has committed offsets, in the columns of :data:`GROUPS`, by name. ``lag`` is the sum
+    over the partitions whose logs are there, null without one. Raises as :func:`~kafka_log.inspect.groups.table.commit_table`."""
+    found = offsets_partitions(partitions)
+    kinds = _kinds(found, wanted)
+    members = _members(found, wanted, kinds)
+    commits = defaultdict(list)
+    for row in plain_rows(commit_table(partitions, wanted)):
+        commits[row["group"], row["offsets_partition"]].append(row)
+    if wanted.chooses_commits:
+        kinds = {key: kind for key, kind in kinds.items() if key in commits}
+    rows = []
+    for key in sorted({*kinds, *commits}):
+        kind, mine = kinds.get(key, {}), commits.get(key, [])
+        lags = [row["lag"] for row in mine if row["lag"] is not None]
+        rows.append(
+            {
+                "group": key[0],
+                "group_type": _EPOCHS.get(kind.get("record_type", -1)),
+                "protocol_type": kind.get("protocol_type"),
+                "epoch": kind.get("epoch"),
+                "members": members[key],
+                "partitions": len(mine),
+                "lag": min(sum(lags), LAST_OFFSET) if lags else None,
+                "state_time": kind.get("state_time"),
+                "last_commit_time": max((row["commit_time"] for row in mine), default=None),
+                "offsets_partition": key[1],
+            }
+        )
+    return pa.Table.from_pylist(rows, GROUPS)
+
+
+def _kinds(found: Sequence[Partition], wanted: Groups) -> dict[_Key, dict[str, Any]]:
+    """The row of the view ``group_epochs`` that says what a group is. A group that became one of another kind has a deletion of
+    what it was."""
+    columns = ("record_type", "group", "epoch", "protocol_type", "state_time", "is_deleted")
+    keys = ("record_type", "group", "record_partition")
+    out = {}
+    rows = plain_rows(last_rows(found, "group_epochs", columns, keys, wanted))
+    for row in sorted(rows, key=lambda row: row["record_offset"]):
+        if row["record_type"] in _EPOCHS and not row["is_deleted"]:
+            out[row["group"], row["record_partition"]] = row
+    return out
+
+
+def _members(
+    found: Sequence[Partition], wanted: Groups, kinds: Mapping[_Key, Mapping[str, Any]]
+) -> Counter[_Key]:
+    """How many members a group has: of a classic group those of the record that says what it is, of others those that are not
+    deleted."""
+    columns = ("record_type", "group", "member_id", "is_deleted")
+    keys = ("record_type", "group", "member_id", "record_partition")
+    out: Counter[_Key] = Counter()
+    for row in last_rows(found, "groups", columns, keys, wanted).to_pylist():
+        key = (row["group"], row["record_partition"])
+        kind = kinds.get(key)
+        if kind is None or row["is_deleted"]:
+            continue
+        if row["record_type"] == _CLASSIC:
+            out[key] += row["record_offset"] == kind["record_offset"]
+        else:
+            out[key] += _MEMBERS.get(row["record_type"]) == _EPOCHS[kind["record_type"]]
+    return out

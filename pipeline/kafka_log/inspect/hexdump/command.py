@@ -1,0 +1,142 @@
+"""``kafka-log hexdump``: the bytes of a batch, or of a file beside the segments, each with its field."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.cli.common import GOOD, PROBLEMS, screen_width
+from kafka_log.cli.messages import print_message
+from kafka_log.cli.output import binary_stdout
+from kafka_log.cli.tables import add_output
+from kafka_log.segment.places import place_of
+
+if TYPE_CHECKING:
+    from kafka_log.inspect.hexdump.segment_bytes import Part
+
+HELP = "show bytes beside their fields, also at damage"
+EXAMPLES = """\
+  kafka-log hexdump 00000000000000000000.log --offset 1703
+  kafka-log hexdump /var/lib/kafka/orders-0 --offset 1703
+  kafka-log hexdump 00000000000000000000.log --at 78400 --batches 2
+  kafka-log hexdump 00000000000000000000.timeindex
+  kafka-log hexdump 00000000000000000000.log --output csv > fields.csv
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument(
+        "path",
+        metavar="FILE",
+        help="segment, index, snapshot or checkpoint; with --offset also the directory of a partition",
+    )
+    place = command.add_mutually_exclusive_group()
+    place.add_argument(
+        "--at", type=_byte, metavar="BYTE", help="the batch or the entry with this byte"
+    )
+    place.add_argument("--offset", type=int, help="the batch with this offset, from its record on")
+    command.add_argument(
+        "--batches", type=_count, default=1, metavar="N", help="how many (default %(default)s)"
+    )
+    command.add_argument(
+        "--records",
+        type=_count,
+        default=10,
+        metavar="N",
+        help="show at most so many records of a batch, or entries of a file (default %(default)s)",
+    )
+    add_output(command)
+    command.add_argument(
+        "--as", dest="kind", metavar="NAME", help="what the file is, where its name does not say"
+    )
+
+
+def _byte(text: str) -> int:
+    """A number in decimal, or with 0x in hexadecimal digits."""
+    return int(text, 16 if text.lower().startswith("0x") else 10)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+    if options.output != "text":
+        return _table(options)
+    from kafka_log.inspect.hexdump.text import lines
+
+    worst = GOOD
+    for i, part in enumerate(_parts(options)):
+        if i:
+            print()
+        for line in lines(part, screen_width()):
+            print(line)
+        worst = max(worst, PROBLEMS if part.damage else GOOD)
+    return worst
+
+
+def _table(options: argparse.Namespace) -> int:
+    """What the text shows, as rows; its notes and damage are on the error output."""
+    from kafka_log.inspect.hexdump.table import hexdump_table
+    from kafka_log.report.table_output import write
+
+    parts = list(_parts(options))
+    out = binary_stdout()
+    write(hexdump_table(parts), options.output, out)
+    out.flush()
+    for part in parts:
+        for line in (*part.notes, *part.damage):
+            print_message(line)
+    return PROBLEMS if any(part.damage for part in parts) else GOOD
+
+
+def _segment_of(directory: Path, offset: int | None) -> Path:
+    """The segment of a partition's directory that an offset belongs to, by the names of files. Raises NoSuchPlace."""
+    from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace
+    from kafka_log.logs.discovery import discover
+
+    if offset is None:
+        raise NoSuchPlace(
+            f"{directory}: this is a directory; hexdump takes a file, or the directory of a partition and --offset"
+        )
+    partitions = discover(directory)
+    if len(partitions) != 1:
+        raise NoSuchPlace(
+            f"{directory}: {len(partitions)} partitions are here; name the directory of one, or a file"
+        )
+    before = [s for s in partitions[0].segments if s.has_canonical_name and s.base_offset <= offset]
+    if not before:
+        raise NoSuchPlace(f"{directory}: no segment begins at or before offset {offset}")
+    return before[-1].path
+
+
+def _parts(options: argparse.Namespace) -> Iterator[Part]:
+    from kafka_log.inspect.hexdump.other_files import SEGMENTS, kind_of, other_file
+    from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, batches
+
+    path = place_of(options.path)
+    if path.is_dir():
+        path = _segment_of(path, options.offset)
+    if not path.exists():
+        raise NoSuchPlace(f"{path}: there is no such file or directory")
+    kind = kind_of(path if options.kind is None else Path(options.kind))
+    if kind in SEGMENTS:
+        yield from batches(
+            path,
+            at=options.at,
+            offset=options.offset,
+            count=options.batches,
+            records=options.records,
+        )
+        return
+    if options.offset is not None:
+        raise NoSuchPlace(f"--offset is for segments: {path} is none")
+    yield other_file(path, kind, options.at, options.records, Limits())

@@ -1,0 +1,144 @@
+"""The files beside the segments byte by byte: indexes, producer snapshots, checkpoints."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import kafka_codecs
+from codecgen.runtime.errors import CodecError, TrailingError, Where
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.inspect.hexdump.byte_fields import Piece, Stream, elements, shown, streams, whole
+from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part
+from kafka_log.logs.broker_files import TooLargeError, read_small_file
+from kafka_log.segment.regular_files import open_regular
+
+INDEXES = {
+    ".index": ("offset_index", kafka_codecs.OFFSET_INDEX_ENTRY),
+    ".timeindex": ("time_index", kafka_codecs.TIME_INDEX_ENTRY),
+    ".txnindex": ("transaction_index", kafka_codecs.TRANSACTION_INDEX_ENTRY),
+}
+TEXTS = {
+    "leader-epoch-checkpoint": kafka_codecs.LEADER_EPOCH_CHECKPOINT,
+    "replication-offset-checkpoint": kafka_codecs.OFFSET_CHECKPOINT,
+    "recovery-point-offset-checkpoint": kafka_codecs.OFFSET_CHECKPOINT,
+    "log-start-offset-checkpoint": kafka_codecs.OFFSET_CHECKPOINT,
+    "cleaner-offset-checkpoint": kafka_codecs.OFFSET_CHECKPOINT,
+    "partition.metadata": kafka_codecs.PARTITION_METADATA,
+    "meta.properties": kafka_codecs.META_PROPERTIES,
+}
+SEGMENTS = (".log", ".checkpoint")
+SNAPSHOT = ".snapshot"
+_LATER = re.compile(r"(\.deleted|\.swap|\.cleaned|\.tmp|\.part)+\Z")
+
+
+def kind_of(path: Path) -> str:
+    """What a file is, by its name: a suffix, or the name of a text. Raises :class:`NoSuchPlace` for other names."""
+    name = _LATER.sub("", path.name)
+    suffix = Path("0" + name).suffix
+    for known in (name, suffix):
+        if known in TEXTS or known in INDEXES or known in (*SEGMENTS, SNAPSHOT):
+            return known
+    names = ", ".join([*SEGMENTS, *INDEXES, SNAPSHOT, *TEXTS])
+    raise NoSuchPlace(f"the name of {path} does not say what is in it; --as does: {names}")
+
+
+def other_file(path: Path, kind: str, at: int | None, most: int, limits: Limits) -> Part:
+    """A file that is no segment, from the entry with the byte ``at`` on, or the first one; at most so many entries of it.
+
+    Raises :class:`NoSuchPlace`, OSError.
+    """
+    if kind in INDEXES:
+        return _index(path, *INDEXES[kind], at or 0, most)
+    if at is not None:
+        raise NoSuchPlace(f"{path} is shown from its first byte on: --at is for segments, indexes")
+    try:
+        data = read_small_file(path)
+    except TooLargeError as error:
+        raise NoSuchPlace(str(error)) from None
+    if kind == SNAPSHOT:
+        return _snapshot(path, data, most, limits)
+    return _text(path, TEXTS[kind], data, limits)
+
+
+def _index(path: Path, name: str, entry: Any, at: int, most: int) -> Part:
+    codec = next(iter(entry.cases.values())) if hasattr(entry, "cases") else entry
+    step = codec.size
+    with open_regular(path, -1) as file:
+        size = file.seek(0, os.SEEK_END)
+        if at and at >= size:
+            raise NoSuchPlace(f"{path} has {size} bytes: there is no byte {at}")
+        first = at // step
+        count = max(min(most, size // step - first), 0)
+        file.seek(first * step)
+        data = file.read(count * step)
+    base = int(path.name[:20]) if re.match(r"\d{20}\.", path.name) else None
+
+    def note(field: str, values: Any, _: Any) -> str | None:
+        if field == "relative_offset" and base is not None:
+            return f"offset {base + values.relative_offset}"
+        return None
+
+    stream, error = elements(entry, data, first * step, first, "entries", note)
+    damage = [] if error is None else [str(error)]
+    pieces = list(stream.pieces)
+    whole_end = size - size % step
+    shown_end = first * step + len(data)
+    if whole_end > shown_end:
+        more = f"{(whole_end - shown_end) // step} more"
+        pieces.append(_far(shown_end, whole_end, first * step, "entries", more))
+    if size > whole_end:
+        pieces.append(_far(whole_end, size, first * step, "", "not read"))
+        reason = f"{size - whole_end} bytes at the end are no whole entry"
+        where = Where(position=whole_end, file=os.fspath(path))
+        damage.append(str(TrailingError(reason, where)))
+    heading = f"{name}, {size} bytes, {size // step} entries"
+    return Part(heading, (Stream(data, first * step, tuple(pieces)),), damage=tuple(damage))
+
+
+def _far(start: int, end: int, origin: int, path: str, value: str) -> Piece:
+    return Piece(start - origin, end - origin, path, value, left_out=True)
+
+
+def _snapshot(path: Path, data: bytes, most: int, limits: Limits) -> Part:
+    layout = next(iter(kafka_codecs.PRODUCER_SNAPSHOT.cases.values()))
+    found, error = streams(layout, data, 0, limits, most, lambda *_: None)
+    notes, damage = _verdict(kafka_codecs.PRODUCER_SNAPSHOT, path, data, limits)
+    if error is not None and not damage:
+        damage = (str(error),)
+    return Part(f"producer_snapshot, {len(data)} bytes", tuple(found), notes, damage)
+
+
+def _text(path: Path, text: Any, data: bytes, limits: Limits) -> Part:
+    trace: list[tuple[str, int, int, bool]] = []
+    notes, damage = _verdict(text, path, data, limits, trace)
+    pieces = [
+        Piece(start, end, name, shown(data[start:end]), kind="text")
+        for name, start, end, _ in sorted(trace, key=lambda span: span[1])
+    ]
+    found = Stream(data, 0, whole(pieces, 0, len(data), ""))
+    return Part(f"{text.text_name}, {len(data)} bytes", (found,), notes, damage)
+
+
+def _verdict(
+    codec: Any, path: Path, data: bytes, limits: Limits, trace: Any = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a lenient reader notices, and what is wrong: errors, and checksums, which Kafka's readers do not pass over."""
+    findings: list[Any] = []
+    damage: list[str] = []
+    try:
+        codec.parse(
+            data,
+            file=os.fspath(path),
+            strict=False,
+            limits=limits,
+            findings=findings,
+            trace=trace,
+        )
+    except CodecError as error:
+        damage.append(str(error))
+    wrong = [f for f in findings if type(f).__name__ == "ChecksumError"]
+    notes = tuple(str(finding) for finding in findings if finding not in wrong)
+    return notes, (*map(str, wrong), *damage)

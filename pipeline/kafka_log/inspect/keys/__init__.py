@@ -1,0 +1,1 @@
+"""Keys, tombstones and obsolete records, as ``kafka-log keys`` prints them."""

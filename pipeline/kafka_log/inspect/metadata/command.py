@@ -1,0 +1,137 @@
+"""``kafka-log metadata``: what __cluster_metadata says there is as of an offset, and what changed between two."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_show_secrets
+from kafka_log.cli.messages import print_message
+from kafka_log.cli.selection import CHOICE
+from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.logs.partitions import make_not_found_error
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "topics, partitions, settings and brokers, from the metadata log"
+EXAMPLES = """\
+  kafka-log metadata /var/lib/kafka --what partitions --topic orders --as-of 81234
+  kafka-log metadata /var/lib/kafka --what configs --changes 81000:
+"""
+
+KINDS = (
+    *("topics", "partitions", "configs", "brokers", "controllers", "features", "quotas", "acls"),
+    *("scram", "tokens", "producer_ids"),
+)
+
+_OF_TOPICS = ("topics", "partitions")
+"""Kinds whose every thing is of a topic."""
+
+_IN_TEXT: Mapping[str, tuple[str, ...]] = {
+    "partitions": ("topic", "partition", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas"),
+    "brokers": ("broker_id", "broker_epoch", "rack", "is_fenced", "is_in_controlled_shutdown", "listeners"),
+}  # fmt: skip
+"""The columns that fit a screen, where there are more."""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table_arguments(command, CHOICE)
+    command.add_argument(
+        "--what",
+        choices=KINDS,
+        default="topics",
+        metavar="KIND",
+        help=f"{', '.join(KINDS)} (default %(default)s)",
+    )
+    when = command.add_mutually_exclusive_group()
+    when.add_argument(
+        "--as-of",
+        type=int,
+        metavar="OFFSET",
+        help="after the record at this offset (default: after the last one; -1: before the first one)",
+    )
+    when.add_argument(
+        "--changes",
+        type=_offsets,
+        metavar="FROM:TO",
+        help="what is not the same after the records at these two offsets (default: where the log begins, and its end)",
+    )
+    command.add_argument(
+        "--salvage",
+        action="store_true",
+        help="go on after records that are damaged, missing or not known: what they said is missing",
+    )
+    add_show_secrets(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code: 1 when something was left out."""
+    if (wrong := _meaningless(options)) is not None:
+        print_message(wrong)
+        return COULD_NOT_RUN
+    damage: list[str] = []
+
+    def table(log: LogDirectory) -> pa.Table:
+        how: dict[str, Any] = {
+            "salvage": options.salvage,
+            "on_damage": damage.append,
+            "show_secrets": options.show_secrets,
+        }
+        if options.changes is not None:
+            first, last = options.changes
+            return changes(log.metadata_changes(first, last, options.what, **how))
+        found = log.metadata(options.what, as_of=options.as_of, **how)
+        if options.topic and options.what in _OF_TOPICS:
+            _refuse_unknown(options, set(found.column("topic").to_pylist()))
+        shown = list(_IN_TEXT.get(options.what, found.column_names))
+        return found.select(shown) if options.output == "text" else found
+
+    def changes(found: pa.Table) -> pa.Table:
+        if options.output != "text":
+            return found
+        from kafka_log.inspect.metadata.changes import by_column
+
+        rows = by_column(found)
+        return rows.select([name for name in rows.column_names if name != "topic_id"])
+
+    empty = f"no {options.what}" if options.changes is None else "no changes"
+    given = [f"--{name}" for name in CHOICE if getattr(options, name)]
+    code = show(options, table, empty, filtered=given if options.changes is None else None)
+    for line in damage:
+        print_message(line)
+    return PROBLEMS if damage else code
+
+
+def _meaningless(options: argparse.Namespace) -> str | None:
+    """Why what was asked for has no such filter."""
+    for name, kinds in (("topic", (*_OF_TOPICS, "configs")), ("partition", ("partitions",))):
+        if getattr(options, name) and options.what not in kinds:
+            return f"--{name} means nothing to --what {options.what}: it chooses among {', '.join(kinds)}"
+    return None
+
+
+def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
+    """Refuse topics that are not there as of the offset. Raises NotFoundError."""
+    from kafka_log.log_directory import LogDirectory
+
+    if missing := set(options.topic) - found:
+        everything = LogDirectory(options.paths)
+        told = everything.metadata("topics", as_of=options.as_of, salvage=options.salvage, on_damage=lambda _: None)  # fmt: skip
+        if missing := missing - set(told.column("topic").to_pylist()):
+            raise make_not_found_error("topic", missing, told.column("topic").to_pylist())
+
+
+def _offsets(text: str) -> tuple[int | None, int | None]:
+    found = re.fullmatch(r"(-?[0-9]{1,19})?:(-?[0-9]{1,19})?", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no FROM:TO, two offsets")
+    first, last = (None if end is None else int(end) for end in found.groups())
+    if first is not None and last is not None and first > last:
+        raise argparse.ArgumentTypeError(f"{first} is after {last}")
+    return first, last

@@ -1,0 +1,278 @@
+"""The metadata of a cluster as tables: what there is as of an offset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from codecgen.runtime.sensitive import REDACTED, Sensitive
+from kafka_log.inspect.metadata import image as state
+from kafka_log.inspect.metadata.answer import answer, metadata_replicas
+from kafka_log.inspect.metadata.metadata_log import Event
+from kafka_log.inspect.partition_headers import OnDamage
+from kafka_log.logs.partitions import Partition
+from kafka_log.tables.topic_views import topic_view
+
+Row = dict[str, Any]
+
+_UUID = pa.binary(16)
+_IDS = pa.list_(pa.int32())
+_TIME = pa.timestamp("ms", "UTC")
+_ENTITY = pa.list_(pa.struct([("entity_type", pa.string()), ("entity_name", pa.string())]))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of thing: its columns, which of them identify it, the views that say it, and its rows from theirs."""
+
+    schema: pa.Schema
+    key: tuple[str, ...]
+    views: tuple[str, ...]
+    rows: Callable[[Iterable[Event]], Iterable[Row]]
+
+    def without_secrets(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows with :data:`~codecgen.runtime.sensitive.REDACTED` in the place of each secret."""
+        secrets: dict[str, Sensitive] = {}
+        for view in self.views:
+            secrets |= topic_view(view, None).secrets
+        for row in rows:
+            hidden = [
+                name
+                for name, sensitive in secrets.items()
+                if row.get(name) is not None
+                and sensitive.covers(
+                    None if sensitive.named_by is None else row[sensitive.named_by]
+                )
+            ]
+            yield row | dict.fromkeys(hidden, REDACTED)
+
+
+def state_table(
+    partitions: Sequence[Partition],
+    what: str,
+    as_of: int | None = None,
+    *,
+    topics: Collection[str] | None = None,
+    numbers: Collection[int] | None = None,
+    salvage: bool = False,
+    on_damage: OnDamage | None = None,
+    show_secrets: bool = False,
+) -> pa.Table:
+    """What there is of a kind (one of :data:`KINDS`) as of an offset, its record included (None: the end of the log), by what
+    identifies it. ``topics`` and ``numbers`` choose among topics, their partitions, and their settings.
+
+    Where records cannot be read, are not known or are missing, the answer is as of the last offset before them, and ``on_damage`` is
+    told; None: that is raised. A snapshot that is not whole is told too where the log says the same, and then nothing is raised.
+    ``salvage`` passes over such records. Secrets are ``(redacted)`` unless ``show_secrets``.
+
+    Raises ValueError for a kind that is not known, and as :func:`~kafka_log.inspect.metadata.metadata_log.metadata_log`.
+    """
+    kind = kind_of(what)
+    replicas = metadata_replicas(partitions, on_damage)
+    found = answer(replicas, kind.views, kind.rows, as_of, salvage=salvage)
+    if on_damage is not None:
+        for line in found.said():
+            on_damage(line)
+    elif not salvage:
+        found.raise_for_reason()
+    rows = found.rows if show_secrets else kind.without_secrets(found.rows)
+    return table_of(kind, rows, topics, numbers)
+
+
+def table_of(
+    kind: Kind,
+    rows: Iterable[Row],
+    topics: Collection[str] | None,
+    numbers: Collection[int] | None,
+) -> pa.Table:
+    """Rows of a kind, those of some topics and partitions, by what identifies them."""
+    chosen = [row for row in in_order(kind, rows) if _is_wanted(row, topics, numbers)]
+    return pa.Table.from_pylist(chosen, kind.schema)
+
+
+def kind_of(what: str) -> Kind:
+    """A kind by its name. Raises ValueError."""
+    if not isinstance(what, str) or what not in KINDS:
+        raise ValueError(f"no kind is called {what!r}; known: {', '.join(KINDS)}")
+    return KINDS[what]
+
+
+def in_order(kind: Kind, rows: Iterable[Row]) -> list[Row]:
+    """Rows by what identifies them, null last."""
+
+    def key(row: Row) -> list[tuple[bool, Any]]:
+        values = [row[name] for name in kind.key]
+        return [
+            (v is None, "" if v is None else str(v) if isinstance(v, list) else v) for v in values
+        ]
+
+    return sorted(rows, key=key)
+
+
+def _is_wanted(row: Row, topics: Collection[str] | None, numbers: Collection[int] | None) -> bool:
+    """Whether a row is of one of the topics and partitions; what is of none always is."""
+    topic = row.get("topic")
+    if "resource_name" in row and "principal" not in row:
+        topic = row["resource_name"] if row["resource_type"] == RESOURCES[2] else None
+    elif "topic" not in row:
+        return True
+    if topics is not None and topic not in topics:
+        return False
+    return numbers is None or "partition" not in row or row["partition"] in numbers
+
+
+# ---------------------------------------------------------------- kinds
+
+
+def _topics(events: Iterable[Event]) -> Iterable[Row]:
+    found = state.topics(events)
+    for topic_id, name in found.names.items():
+        of_topic = found.partitions.get(topic_id, {}).values()
+        yield {
+            "topic": name,
+            "topic_id": topic_id,
+            "partitions": len(of_topic),
+            "replicas": max((len(row["replicas"]) for row in of_topic), default=0),
+            "no_leader": sum(row["leader"] is not None and row["leader"] < 0 for row in of_topic),
+            "under_replicated": sum(len(row["isr"]) < len(row["replicas"]) for row in of_topic),
+        }
+
+
+def _partitions(events: Iterable[Event]) -> Iterable[Row]:
+    found = state.topics(events)
+    for topic_id, of_topic in found.partitions.items():
+        name = found.names.get(topic_id)
+        for row in of_topic.values():
+            yield row | {"topic": name}
+
+
+def _brokers(events: Iterable[Event]) -> Iterable[Row]:
+    for row in state.brokers(events).values():
+        yield row | {"listeners": listeners(row["end_points"])}
+
+
+def _configs(events: Iterable[Event]) -> Iterable[Row]:
+    for row in state.configs(events).values():
+        yield row | {"resource_type": word(RESOURCES, row["resource_type"])}
+
+
+def _last_ones(view: str) -> Callable[[Iterable[Event]], Iterable[Row]]:
+    def rows(events: Iterable[Event]) -> Iterable[Row]:
+        for row in state.last_ones(view, events).values():
+            yield _WORDS.get(view, dict)(row)
+
+    return rows
+
+
+_WORDS: Mapping[str, Callable[[Row], Row]] = {
+    "controllers": lambda row: row | {"listeners": listeners(row["end_points"])},
+    "scram_credentials": lambda row: row | {"mechanism": word(MECHANISMS, row["mechanism"])},
+    "acls": lambda row: row | {name: word(words, row[name]) for name, words in OF_ACLS.items()},
+}
+
+
+def _columns(*columns: tuple[str, Any], optional: Collection[str] = ()) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, name in optional) for name, kind in columns])
+
+
+_OF_TOPICS = ("topics", "partitions", "metadata_events")
+_TEXT, _INT, _LONG, _BOOL, _TEXTS = pa.string(), pa.int32(), pa.int64(), pa.bool_(), pa.list_(pa.string())  # fmt: skip
+
+KINDS: Mapping[str, Kind] = {
+    "topics": Kind(
+        _columns(("topic", _TEXT), ("topic_id", _UUID), ("partitions", _LONG), ("replicas", _LONG), ("no_leader", _LONG), ("under_replicated", _LONG)),
+        ("topic", "topic_id"), _OF_TOPICS, _topics,
+    ),
+    "partitions": Kind(
+        _columns(("topic", _TEXT), ("topic_id", _UUID), ("partition", _INT), ("leader", _INT), ("leader_epoch", _INT), ("partition_epoch", _INT), ("replicas", _IDS), ("isr", _IDS), ("removing_replicas", _IDS), ("adding_replicas", _IDS), ("eligible_leader_replicas", _IDS), ("last_known_elr", _IDS), ("directories", pa.list_(_UUID)), optional=("topic", "leader")),
+        ("topic", "topic_id", "partition"), _OF_TOPICS, _partitions,
+    ),
+    "configs": Kind(
+        _columns(("resource_type", _TEXT), ("resource_name", _TEXT), ("name", _TEXT), ("value", _TEXT)),
+        ("resource_type", "resource_name", "name"), ("topics", "configs"), _configs,
+    ),
+    "brokers": Kind(
+        _columns(("broker_id", _INT), ("broker_epoch", _LONG), ("rack", _TEXT), ("is_fenced", _BOOL), ("is_in_controlled_shutdown", _BOOL), ("listeners", _TEXTS), ("incarnation_id", _UUID), optional=("rack",)),
+        ("broker_id",), ("brokers",), _brokers,
+    ),
+    "controllers": Kind(
+        _columns(("controller_id", _INT), ("listeners", _TEXTS), ("incarnation_id", _UUID)),
+        ("controller_id",), ("controllers",), _last_ones("controllers"),
+    ),
+    "features": Kind(
+        _columns(("feature", _TEXT), ("level", pa.int16())),
+        ("feature",), ("features",), _last_ones("features"),
+    ),
+    "quotas": Kind(
+        _columns(("entity", _ENTITY), ("name", _TEXT), ("value", pa.float64())),
+        ("entity", "name"), ("quotas",), _last_ones("quotas"),
+    ),
+    "acls": Kind(
+        _columns(("acl_id", _UUID), ("resource_type", _TEXT), ("resource_name", _TEXT), ("pattern_type", _TEXT), ("principal", _TEXT), ("host", _TEXT), ("operation", _TEXT), ("permission_type", _TEXT)),
+        ("acl_id",), ("acls",), _last_ones("acls"),
+    ),
+    "scram": Kind(
+        _columns(("user", _TEXT), ("mechanism", _TEXT), ("iterations", _INT)),
+        ("user", "mechanism"), ("scram_credentials",), _last_ones("scram_credentials"),
+    ),
+    "tokens": Kind(
+        _columns(("token_id", _TEXT), ("owner", _TEXT), ("requester", _TEXT), ("renewers", _TEXTS), ("issue_time", _TIME), ("max_time", _TIME), ("expire_time", _TIME)),
+        ("token_id",), ("delegation_tokens",), _last_ones("delegation_tokens"),
+    ),
+    "producer_ids": Kind(
+        _columns(("next_producer_id", _LONG)),
+        (), ("producer_ids",), _last_ones("producer_ids"),
+    ),
+}  # fmt: skip
+"""The kinds of things, by name."""
+
+
+RESOURCES: Mapping[int, str] = {
+    2: "topic",
+    4: "broker",
+    8: "broker logger",
+    16: "client metrics",
+    32: "group",
+}
+"""What settings are for."""
+
+MECHANISMS: Mapping[int, str] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+
+_OPERATIONS = (
+    *("UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE"),
+    *("CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
+    *("CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"),
+)
+
+OF_ACLS: Mapping[str, Mapping[int, str]] = {
+    "resource_type": {
+        2: "TOPIC",
+        3: "GROUP",
+        4: "CLUSTER",
+        5: "TRANSACTIONAL_ID",
+        6: "DELEGATION_TOKEN",
+        7: "USER",
+    },
+    "pattern_type": {3: "LITERAL", 4: "PREFIXED"},
+    "operation": dict(enumerate(_OPERATIONS)),
+    "permission_type": {2: "DENY", 3: "ALLOW"},
+}
+"""Columns of rules of access."""
+
+
+def word(words: Mapping[int, str], number: int) -> str:
+    """The word for a number, the number where there is none."""
+    return words.get(number, str(number))
+
+
+def listeners(end_points: list[dict[str, Any]]) -> list[str]:
+    """Where a broker or a controller listens: name, host and port."""
+    return [
+        f"{p['name']}://[{p['host']}]:{p['port']}"
+        if ":" in p["host"]
+        else f"{p['name']}://{p['host']}:{p['port']}"
+        for p in end_points
+    ]

@@ -1,0 +1,132 @@
+"""``kafka-log stat``: logs in numbers, by partition, topic, producer, codec or hour."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_reading, progress_of
+from kafka_log.cli.messages import print_message
+from kafka_log.cli.ranges import argument
+from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
+from kafka_log.cli.tables import add_table_arguments, show, size_of
+from kafka_log.logs.partitions import NotFoundError
+from kafka_log.logs.replicas import find_duplicate
+from kafka_log.segment.times import TIMES, milliseconds
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.inspect.statistics.options import Asked
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "sum up partitions: records, offsets, codecs, problems"
+EXAMPLES = """\
+  kafka-log stat /var/lib/kafka
+  kafka-log stat /var/lib/kafka --by topic --top 10
+  kafka-log stat /var/lib/kafka --by codec --deep
+  kafka-log stat /var/lib/kafka/orders-0 --by hour --output csv
+  kafka-log stat /var/lib/kafka --largest 10
+  kafka-log stat /var/lib/kafka --largest 3 --by topic --deep
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table_arguments(command, BATCHES)
+    command.add_argument(
+        "--by",
+        action="append",
+        metavar="THING,...",
+        help="a row for each: topic, partition, producer, codec, hour, or several of these (default partition);"
+        " with --largest so many rows for each (default: of all)",
+    )
+    command.add_argument(
+        "--top", type=_count, metavar="N", help="the N rows with the most bytes only"
+    )
+    command.add_argument(
+        "--largest",
+        type=_count,
+        metavar="N",
+        help="instead of sums: the N largest batches, or with --deep records",
+    )
+    command.add_argument(
+        "--deep",
+        action="store_true",
+        help="decode every record too, not headers and checksums only",
+    )
+    command.add_argument(
+        "--now",
+        type=argument(milliseconds),
+        metavar="TIME",
+        help=f"what is later is in the future (default: the present); {TIMES}",
+    )
+    add_reading(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+    if options.largest is not None and options.top is not None:
+        reason = "--top means nothing to --largest, which says how many: --largest N --by ... has N of each"
+        print_message(reason)
+        return COULD_NOT_RUN
+    problems = 0
+    total: pa.Table | None = None
+    has_total = True  # of what lies in two directories it would count each record twice
+
+    def told(line: str) -> None:
+        nonlocal problems
+        problems += 1
+        print_message(line)
+
+    def answer(log: LogDirectory) -> pa.Table:
+        nonlocal total, has_total
+        from kafka_log.inspect.statistics.largest import largest_table
+        from kafka_log.inspect.statistics.table import Stat, checked_by
+
+        try:
+            by = checked_by([word for by in options.by or ["partition"] for word in by.split(",")])
+            of_whom = by if options.by else ()
+        except ValueError as error:
+            raise NotFoundError(str(error)) from None
+        size = size_of(log)
+        with progress_of("reading", size) as advance:
+            asked = _asked(options, told, advance)
+            if options.largest is not None:
+                found = log.refuse_copies(log.found)
+                return largest_table(found, options.largest, of_whom, asked)
+            found = log.found if "partition" in by else log.refuse_copies(log.found)
+            stat = Stat(found, by, asked=asked)
+        total = stat.total()
+        if not sum(total.column("batches").to_pylist()):
+            say_unmatched(options)
+        has_total = log.replicas is not None or find_duplicate(found) is None
+        return stat.table(options.top)
+
+    def text(table: pa.Table, width: int | None) -> str:
+        from kafka_log.inspect.statistics.text import stat_text
+
+        return stat_text(table, total, width, has_total=has_total)
+
+    filtered = () if options.largest is not None else None
+    code = show(options, answer, "no batches", text, has_bar=True, filtered=filtered)
+    return PROBLEMS if problems else code
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+    return int(text)
+
+
+def _asked(
+    options: argparse.Namespace, told: Callable[[str], None], advance: Callable[[int], None]
+) -> Asked:
+    from kafka_log.inspect.statistics.options import Asked
+
+    now = int(time.time() * 1000) if options.now is None else options.now
+    limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
+    return Asked(options.deep, now, selection_of(options), options.engine, limits, told, advance)

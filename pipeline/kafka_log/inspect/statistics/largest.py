@@ -1,0 +1,237 @@
+"""The largest batches, or records, of logs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_log.inspect.statistics.columns import TIME, By
+from kafka_log.inspect.statistics.options import Asked, problems_of_end
+from kafka_log.inspect.statistics.totals import codec_name
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.removed_segments import read_options
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.header_columns import HOUR
+from kafka_log.segment.model import Policy
+from kafka_log.tables.selection import Selection
+
+_PLACE = [
+    pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+    pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
+]
+
+LARGEST_BATCHES = pa.schema(
+    [
+        *_PLACE,
+        pa.field("bytes", pa.int64(), False, metadata={"doc": "Of the batch, as it is stored."}),
+        pa.field("records", pa.int64(), False, {"doc": "How many the batch has."}),
+        pa.field("first_offset", pa.int64(), False, {"doc": "Of the batch."}),
+        pa.field("last_offset", pa.int64(), False, {"doc": "Of the batch."}),
+        pa.field("timestamp", TIME, metadata={"doc": "The largest one."}),
+        pa.field("codec", pa.string(), False, {"doc": "What compresses it."}),
+        pa.field("producer_id", pa.int64(), metadata={"doc": "Null for none."}),
+        pa.field("position", pa.int64(), False, {"doc": "Its first byte in the file."}),
+        pa.field("segment", pa.string(), False, {"doc": "Path of the file."}),
+    ]
+)
+
+LARGEST_RECORDS = pa.schema(
+    [
+        *_PLACE,
+        pa.field("bytes", pa.int64(), False, metadata={"doc": "Of key, value and headers."}),
+        pa.field("offset", pa.int64(), False, {"doc": "Of the record."}),
+        pa.field("timestamp", TIME, True, {"doc": "Of the record."}),
+        pa.field("key_bytes", pa.int64(), metadata={"doc": "Null: it has no key."}),
+        pa.field("value_bytes", pa.int64(), metadata={"doc": "Null: a tombstone."}),
+        pa.field("header_bytes", pa.int64(), False, {"doc": "Names and values."}),
+        pa.field("codec", pa.string(), False, metadata={"doc": "Of its batch."}),
+        pa.field("producer_id", pa.int64(), metadata={"doc": "Null for none."}),
+        pa.field("segment", pa.string(), False, {"doc": "Path of the file."}),
+    ]
+)
+
+_BATCH = (
+    "position",
+    "size",
+    "codec",
+    "producer_id",
+    "first",
+    "last",
+    "records",
+    "least_timestamp",
+    "largest_timestamp",
+)
+_RECORD = ("offset", "timestamp", "key", "value", "headers", "producer_id", "codec")
+
+_OF_WHOM: dict[By, str] = {"topic": "topic_number", "partition": "place", "producer": "producer_id", "codec": "codec_number", "hour": "hour"}  # fmt: skip
+"""The column that says of whom a row is; those that no table has stand beside it while rows are chosen."""
+_HIDDEN = pa.schema([(name, pa.int64()) for name in ("place", "topic_number", "codec_number", "hour")])  # fmt: skip
+
+
+def largest_table(
+    partitions: Sequence[Partition], count: int, by: Sequence[By], asked: Asked
+) -> pa.Table:
+    """The largest batches, or records if it is ``deep``: the largest first, those of one size as they lie. ``by``: so many of each topic,
+    partition, ... or of each of several of these together, in their order. Raises ValueError."""
+    if count < 0:
+        raise ValueError(f"{count} is no number of rows")
+    for partition in partitions:
+        if partition.error is not None:
+            asked.on_problem(str(partition.error))
+    topics = {topic: i for i, topic in enumerate(dict.fromkeys(p.topic for p in partitions))}
+    owners = [
+        _Owner(partition, segment, i, topics[partition.topic], wanted)
+        for i, partition in enumerate(partitions)
+        for wanted in [asked.selection.resolve_offsets(partition.segments)]
+        for segment in partition.segments
+    ]
+    parts = (_records if asked.deep else _batches)(owners, asked)
+    schema = LARGEST_RECORDS if asked.deep else LARGEST_BATCHES
+    found = pa.schema([*schema, *_HIDDEN]).empty_table()
+    keys = [_OF_WHOM[name] for name in by]
+    for part in parts:
+        found = _top(pa.concat_tables([found, _top(part, keys, count)]), keys, count)
+    return found.select(schema.names)
+
+
+class _Owner(NamedTuple):
+    """A segment, whose it is, and the numbers of these."""
+
+    partition: Partition
+    segment: Segment
+    place: int
+    topic_number: int
+    wanted: Selection
+
+
+def _top(table: pa.Table, keys: Sequence[str], count: int) -> pa.Table:
+    """The largest rows, so many of each of the ``keys``, in their order; null comes first."""
+    sizes = np.asarray(table.column("bytes"))
+    if not keys and len(sizes) > count:  # sorting all of them takes as long as reading them
+        smallest = np.partition(sizes, len(sizes) - count)[len(sizes) - count] if count else 0
+        table = table.filter(pa.array(sizes >= smallest))
+        sizes = sizes[sizes >= smallest]
+    least = np.iinfo(np.int64).min
+    of_whom = [np.asarray(pc.fill_null(table.column(name).combine_chunks(), least)) for name in keys]  # fmt: skip
+    # The last one is what is sorted by first.
+    order = np.lexsort((-sizes, *reversed(of_whom)))
+    if keys and len(order):
+        changes = np.zeros(len(order), np.bool_)
+        for values in of_whom:
+            changes[1:] |= values[order][1:] != values[order][:-1]
+        begins = np.maximum.accumulate(np.where(changes, np.arange(len(order)), 0))
+        order = order[np.arange(len(order)) - begins < count]
+    else:
+        order = order[:count]
+    return table.take(pa.array(order))
+
+
+def _batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
+    segments = [owner.segment for owner in owners]
+    places = iter(owners)
+    begins = True
+    owner = owners[0] if owners else None
+    for piece in asked.pass_over(segments, _BATCH)(segments):
+        if begins:
+            owner = next(places)
+        begins = piece.is_last
+        assert owner is not None
+        file = os.fspath(piece.segment.path)
+        for line in chain(piece.noted, () if piece.error is None else [piece.error]):
+            asked.on_problem(f"{file}: {line}")
+        for line in () if piece.end is None else problems_of_end(piece.end, file):
+            asked.on_problem(line)
+        asked.advance(piece.done)
+        a = asked.chosen(piece.arrays, owner.wanted)
+        if not len(a["size"]):
+            continue
+        columns = {
+            "bytes": a["size"],
+            "records": a["records"],
+            "first_offset": a["first"],
+            "last_offset": a["last"],
+            "timestamp": pa.array(a["largest_timestamp"], mask=a["largest_timestamp"] < 0),
+            "producer_id": pa.array(a["producer_id"], mask=a["producer_id"] < 0),
+            "position": a["position"],
+        }
+        yield _table(LARGEST_BATCHES, columns, owner, a["codec"])
+
+
+def _records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
+    for owner in owners:
+        segment, wanted = owner.segment, owner.wanted
+        rows = Selection(
+            offsets=wanted.offsets, timestamps=wanted.timestamps, producers=wanted.producers
+        ).rows()
+        scanner = Scanner(
+            segment.path,
+            _RECORD,
+            Policy.SALVAGE,
+            selection=rows,
+            limits=asked.limits,
+            engine=asked.engine,
+            **read_options(segment),
+        )
+        for batch in scanner:
+            sizes = [
+                pc.binary_length(batch.column(name)).cast(pa.int64()) for name in ("key", "value")
+            ]
+            headers = _header_bytes(batch.column("headers"))
+            zeros = [np.asarray(size.fill_null(0)) for size in sizes]
+            producers = batch.column("producer_id")
+            columns = {
+                "bytes": zeros[0] + zeros[1] + headers,
+                "offset": batch.column("offset"),
+                "timestamp": batch.column("timestamp"),
+                "key_bytes": sizes[0],
+                "value_bytes": sizes[1],
+                "header_bytes": headers,
+                "producer_id": pc.if_else(pc.less(producers, 0), None, producers),
+            }
+            yield _table(LARGEST_RECORDS, columns, owner, np.asarray(batch.column("codec")))
+        for line in (
+            () if scanner.end is None else problems_of_end(scanner.end, os.fspath(segment.path))
+        ):
+            asked.on_problem(line)
+        asked.advance(segment.size)
+
+
+def _header_bytes(headers: Any) -> Any:
+    """Bytes of the names and values of each record's headers."""
+    total = np.zeros(len(headers), np.int64)
+    inner = headers.flatten()
+    if len(inner):
+        owners = np.asarray(pc.list_parent_indices(headers))
+        for i in range(inner.type.num_fields):
+            sizes = np.asarray(pc.binary_length(inner.field(i)).fill_null(0)).astype(np.int64)
+            total += np.bincount(owners, sizes, len(headers)).astype(np.int64)
+    return total
+
+
+def _table(schema: pa.Schema, columns: dict[str, Any], owner: _Owner, codecs: Any) -> pa.Table:
+    """Rows of one segment, with what is hidden. ``codecs`` are the numbers of theirs."""
+    rows = len(codecs)
+    columns["topic"] = pa.repeat(utf8(owner.partition.topic), rows)
+    columns["partition"] = pa.repeat(owner.partition.partition, rows)
+    columns["segment"] = pa.repeat(utf8(os.fspath(owner.segment.path)), rows)
+    columns["codec"] = pa.array(list(map(codec_name, codecs.tolist())), pa.string())
+    columns["codec_number"] = codecs
+    columns["place"] = pa.repeat(owner.place, rows)
+    columns["topic_number"] = pa.repeat(owner.topic_number, rows)
+    arrays: list[Any] = []
+    for f in [*schema, *_HIDDEN]:
+        if f.name == "hour":
+            times = arrays[schema.get_field_index("timestamp")].cast(pa.int64())
+            array = pa.array(np.asarray(times.fill_null(0)) // HOUR, mask=np.asarray(times.is_null()))  # fmt: skip
+        else:
+            array = columns[f.name]
+        array = array if isinstance(array, pa.Array) else pa.array(array)
+        arrays.append(array.cast(f.type))
+    return pa.table(arrays, pa.schema([*schema, *_HIDDEN]))

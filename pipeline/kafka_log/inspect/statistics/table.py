@@ -1,0 +1,239 @@
+"""Logs in numbers, in one pass over their batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_log.inspect.header_pass import Piece
+from kafka_log.inspect.statistics.columns import (
+    BATCH_HOUR,
+    BY,
+    NEEDED,
+    TIME,
+    By,
+    has_files,
+    stat_schema,
+)
+from kafka_log.inspect.statistics.hidden_records import warn_of_counted
+from kafka_log.inspect.statistics.options import Asked, OnProblem, problems_of_end
+from kafka_log.inspect.statistics.totals import Sums, codec_name
+from kafka_log.logs.names import State
+from kafka_log.logs.partitions import Partition, Segment, group_by_state
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.model import End
+from kafka_log.tables.arguments import several
+
+
+@dataclass(slots=True)
+class _Place:
+    """A partition, or what it has in one state: its files."""
+
+    partition: Partition
+    state: State
+    segments: Sequence[Segment]
+    problems: int = 0
+    first_problem: str | None = None
+    trailing_bytes: int = 0
+    lost_bytes: int = 0
+    lines: OnProblem = field(default=lambda _: None)
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    def wrong(self, line: str) -> None:
+        self.problems += 1
+        self.first_problem = self.first_problem or line
+        self.lines(line)
+
+    def close(self, end: End, file: str) -> None:
+        """Note how a file ended."""
+        self.lost_bytes += sum(lost.end - lost.start for lost in end.lost)
+        self.trailing_bytes += end.trailing_bytes
+        for line in problems_of_end(end, file):
+            self.wrong(line)
+
+
+class Stat:
+    """The sums over partitions, in one pass. ``by`` says what a row is."""
+
+    def __init__(
+        self, partitions: Sequence[Partition], by: Sequence[By] = ("partition",), *, asked: Asked
+    ) -> None:
+        self.by = tuple(by)
+        self.asked = asked
+        self.places = [
+            _Place(*found, lines=asked.on_problem) for found in group_by_state(partitions)
+        ]
+        self.topics = list(dict.fromkeys(utf8(place.partition.topic) for place in self.places))
+        number = {topic: i for i, topic in enumerate(self.topics)}
+        self.topic_numbers = [number[utf8(place.partition.topic)] for place in self.places]
+        self.sums = Sums(self.by, self.topic_numbers, asked.deep)
+        of_partition = {id(p): asked.selection.resolve_offsets(p.segments) for p in partitions}
+        self.wanted = [of_partition[id(place.partition)] for place in self.places]
+        for partition in partitions:
+            if partition.error is not None:
+                next(p for p in self.places if p.partition is partition).wrong(str(partition.error))
+        self._read()
+        warn_of_counted(partitions, asked.selection)
+
+    def _read(self) -> None:
+        segments = [segment for place in self.places for segment in place.segments]
+        owners = chain.from_iterable([i] * len(p.segments) for i, p in enumerate(self.places))
+        pieces = self.asked.pass_over(segments, NEEDED)
+        owner = -1
+        begins = True
+        for piece in pieces(segments):
+            if begins:
+                owner = next(owners)
+            begins = piece.is_last
+            self.sums.add(owner, self.asked.chosen(piece.arrays, self.wanted[owner]))
+            self._note(self.places[owner], piece)
+            self.asked.advance(piece.done)
+
+    def _note(self, place: _Place, piece: Piece) -> None:
+        file = os.fspath(piece.segment.path)
+        for line in piece.noted:
+            place.wrong(f"{file}: {line}")
+        if piece.end is not None:
+            place.close(piece.end, file)
+        if piece.error is not None:
+            place.wrong(f"{file}: {piece.error.strerror or piece.error}")
+
+    @property
+    def problems(self) -> int:
+        """How many there are."""
+        return sum(place.problems for place in self.places)
+
+    def table(self, top: int | None = None) -> pa.Table:
+        """A row for each, in the columns of :func:`~kafka_log.inspect.statistics.columns.stat_schema`. ``top``: those with the most bytes
+        only, the largest first."""
+        found = self._finished(self.sums.table(), self.by)
+        if top is None:
+            return found
+        size = "bytes" if has_files(self.by) else "batch_bytes"
+        order = np.argsort(-np.asarray(found.column(size)), kind="stable")[:top]
+        return found.take(pa.array(order))
+
+    def total(self) -> pa.Table:
+        """One row for all, in the same columns. Keys are null, as are offsets and epochs."""
+        return self._finished(self.sums.table(()), ()).select(
+            [n for n in stat_schema(self.by, self.asked.deep).names if n in stat_schema(()).names]
+            + [f for f in _FILE_COLUMNS if has_files(self.by)]
+        )
+
+    # ------------------------------------------------------------ from sums to rows
+
+    def _finished(self, sums: pa.Table, by: Sequence[By]) -> pa.Table:
+        columns = {name: sums.column(name) for name in sums.column_names}
+        rows = len(sums)
+        if has_files(by) or not by:
+            if "partition" in by:
+                key, numbers = "place", list(range(len(self.places)))
+            elif by:
+                key, numbers = "topic_number", self.topic_numbers
+            else:
+                key, numbers = "all", [0] * len(self.places)
+            at = {value: i for i, value in enumerate(sums.column(key).to_pylist())}
+            rows = max(numbers, default=-1) + 1 if by else 1
+            order = pa.array([at.get(i) for i in range(rows)], pa.int64())
+            columns = {name: column.take(order) for name, column in columns.items()}
+            columns |= self._files(numbers, rows)
+        columns |= self._keys(columns, by, rows)
+        batches = columns["batches"]
+        mean = pc.divide(columns["batch_bytes"].cast(pa.float64()), batches)
+        columns["mean_batch"] = pc.if_else(pc.equal(batches, 0), None, mean)
+        ratio = pc.divide(columns["record_bytes"].cast(pa.float64()), columns["stored_bytes"])
+        columns["ratio"] = pc.if_else(pc.equal(columns["stored_bytes"], 0), None, ratio)
+        for name in ("record_bytes", "stored_bytes"):
+            columns[name] = columns[name].fill_null(0) if self.asked.deep else pa.nulls(rows)
+        if not self.asked.deep:
+            columns["ratio"] = pa.nulls(rows)
+        schema = stat_schema(by, self.asked.deep)
+        if not by:
+            schema = pa.schema(
+                [*schema, *(f for f in stat_schema(("topic",)) if f.name in _FILE_COLUMNS)]
+            )
+        return pa.table([_as(columns[f.name], f) for f in schema], schema)
+
+    def _files(self, numbers: Sequence[int], rows: int) -> dict[str, Any]:
+        found: dict[str, Any] = {name: [0] * rows for name in _FILE_COLUMNS}
+        first: list[str | None] = [None] * rows
+        for i, place in zip(numbers, self.places, strict=True):
+            found["problems"][i] += place.problems
+            found["segments"][i] += len(place.segments)
+            found["bytes"][i] += place.size
+            found["trailing_bytes"][i] += place.trailing_bytes
+            found["lost_bytes"][i] += place.lost_bytes
+            if first[i] is None and place.first_problem is not None:
+                first[i] = utf8(place.first_problem)
+        found["first_problem"] = first
+        return {name: pa.array(values) for name, values in found.items()}
+
+    def _keys(self, columns: dict[str, Any], by: Sequence[By], rows: int) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        places = None
+        if "partition" in by:
+            alone = has_files(by)
+            numbers = range(rows) if alone else columns["place"].to_pylist()
+            places = [self.places[i] for i in numbers]
+            made["topic"] = [utf8(p.partition.topic) for p in places]
+            made["partition"] = [p.partition.partition for p in places]
+            made["state"] = [p.state for p in places]
+            made["directory"] = [utf8(os.fspath(p.partition.directory)) for p in places]
+        elif "topic" in by:
+            alone = has_files(by)
+            numbers = range(rows) if alone else columns["topic_number"].to_pylist()
+            made["topic"] = [self.topics[i] for i in numbers]
+        if "codec" in by:
+            made["codec"] = list(map(codec_name, columns["codec_key"].to_pylist()))
+        if "hour" in by and not self.asked.deep:
+            made[BATCH_HOUR.name] = columns["hour"].to_pylist()
+        return {name: pa.array(values) for name, values in made.items()}
+
+
+_FILE_COLUMNS = ("problems", "first_problem", "segments", "bytes", "trailing_bytes", "lost_bytes")
+
+
+def _as(column: Any, wanted: pa.Field) -> Any:
+    """A column as the schema has it: what is summed up is 0 where there was nothing."""
+    found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not wanted.nullable and found.null_count:
+        found = found.fill_null("" if pa.types.is_string(found.type) else 0)
+    if wanted.type == TIME and found.type != TIME:
+        found = found.cast(pa.int64()).cast(TIME)
+    return found if found.type == wanted.type else found.cast(wanted.type)
+
+
+def stat_table(
+    partitions: Sequence[Partition],
+    by: By | Iterable[By] = "partition",
+    *,
+    top: int | None = None,
+    asked: Asked | None = None,
+) -> pa.Table:
+    """Partitions in numbers. Raises ValueError for what there is no sum by."""
+    wanted = checked_by(by)
+    return Stat(partitions, wanted, asked=asked or Asked()).table(top)
+
+
+def _kind(_: str, name: Any) -> Any:
+    if not (isinstance(name, str) and name in BY):
+        raise ValueError(f"there is no sum by {name!r}; known: {', '.join(BY)}")
+    return name
+
+
+def checked_by(by: By | Iterable[By]) -> tuple[By, ...]:
+    """What to sum up by, each once. Raises ValueError."""
+    wanted: tuple[By, ...] = several(str, _kind)("by", by) or ()
+    if not wanted:
+        raise ValueError(f"by is empty; known: {', '.join(BY)}")
+    return wanted

@@ -1,0 +1,200 @@
+"""Sums over batches by what they belong to: column by column, some ten thousand batches at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_log.inspect.statistics.columns import IS_REST, MEASURES, By
+from kafka_log.segment.header_columns import HOUR, Arrays
+from kafka_log.segment.model import codec_label, timestamp_type_label
+
+ROWS = 1 << 16
+"""Batches that are summed up at a time."""
+
+GROUPS = 1 << 17
+"""Rows of sums after which those of the same thing become one."""
+
+FACETS = ("magic", "codec_number", "timestamp_type")
+"""Of these all that there are is told."""
+
+
+class Sums:
+    """What :data:`MEASURES` say of all batches that were added, by ``by``. Memory grows with what they are by, not with
+    batches. ``topics`` says for each place, a number that the caller gives, the number of its topic."""
+
+    def __init__(self, by: Sequence[By], topics: Sequence[int], deep: bool = False) -> None:
+        self.by = tuple(by)
+        self.splits = deep and "hour" in by
+        self.topics = np.array(topics, np.int64)
+        self.keys = tuple(dict.fromkeys(_KEY_OF[name] for name in by)) or ("all",)
+        self._held: list[tuple[int, Arrays]] = []
+        self._rows = 0
+        self._sums: list[pa.Table] = []
+        self._facets: list[pa.Table] = []
+        self._producers: list[pa.Table] = []
+
+    def add(self, place: int, arrays: Arrays) -> None:
+        """Batches of a place."""
+        arrays = by_hours(arrays, splits=self.splits)
+        rows = len(arrays["size"])
+        if rows:
+            self._held.append((place, arrays))
+            self._rows += rows
+        if self._rows >= ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._held:
+            return
+        names = self._held[0][1]
+        arrays = {n: np.concatenate([part[n] for _, part in self._held]) for n in names}
+        lengths = [len(part["size"]) for _, part in self._held]
+        places = np.repeat([place for place, _ in self._held], lengths)
+        self._held, self._rows = [], 0
+        keys = {name: _KEYS[name](self, places, arrays) for name in self.keys}
+        measures = {
+            name: pa.array(m.of(arrays), mask=None if m.mask is None else m.mask(arrays))
+            for name, m in MEASURES.items()
+        }
+        self._sums.append(_summed(pa.table({**keys, **measures}), self.keys))
+        facets = {
+            "magic": arrays["magic"],
+            "codec_number": arrays["codec"],
+            "timestamp_type": arrays["timestamp_type"],
+        }
+        self._facets.append(_distinct(pa.table({**keys, **facets}), (*self.keys, *FACETS)))
+        producer = pa.array(arrays["producer_id"], mask=arrays["producer_id"] < 0)
+        own = (*self.keys, "a_producer")
+        self._producers.append(_distinct(pa.table({**keys, "a_producer": producer}), own))
+        if sum(len(t) for t in (*self._sums, *self._facets, *self._producers)) > GROUPS:
+            self._join()
+
+    def _join(self) -> None:
+        """Make one table of those of several stretches."""
+        if self._sums:
+            self._sums = [_summed(pa.concat_tables(self._sums), self.keys)]
+            self._facets = [_distinct(pa.concat_tables(self._facets), (*self.keys, *FACETS))]
+            own = (*self.keys, "a_producer")
+            self._producers = [_distinct(pa.concat_tables(self._producers), own)]
+
+    def table(self, keys: Sequence[str] | None = None) -> pa.Table:
+        """A row for each group in the order of the keys, with these, :data:`MEASURES`, ``magics``, ``codecs``, ``timestamp_types``
+        and how many ``producers``. ``keys``: less than those that were summed up by; none of them: one row for all."""
+        self._flush()
+        self._join()
+        wanted = self.keys if keys is None else tuple(keys) or ("all",)
+        if not self._sums:
+            kinds = {n: pa.array([], pa.int64()) for n in (*wanted, *MEASURES, "producers")}
+            texts = {n: pa.array([], pa.string()) for n in ("magics", "codecs", "timestamp_types")}
+            return pa.table({**kinds, **texts})
+        tables = (self._sums[0], self._facets[0], self._producers[0])
+        if wanted == ("all",) != self.keys:
+            tables = tuple(
+                t.append_column("all", pa.array(np.zeros(len(t), np.int64))) for t in tables
+            )
+        sums = _summed(tables[0], wanted).sort_by([(name, "ascending") for name in wanted])
+        places = {row: i for i, row in enumerate(_rows(sums, wanted))}
+        texts = _texts(_distinct(tables[1], (*wanted, *FACETS)), wanted, places)
+        producers = np.zeros(len(sums), np.int64)
+        counted = _distinct(tables[2], (*wanted, "a_producer"))
+        counted = counted.filter(pc.is_valid(counted.column("a_producer")))
+        for row in _rows(counted, wanted):
+            producers[places[row]] += 1
+        for name, values in texts.items():
+            sums = sums.append_column(name, pa.array(values, pa.string()))
+        return sums.append_column("producers", pa.array(producers))
+
+
+def _summed(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Rows with the same keys as one."""
+    made = table.group_by(list(keys), use_threads=False).aggregate(
+        [(name, measure.how) for name, measure in MEASURES.items()]
+    )
+    names = [*keys, *(f"{name}_{measure.how}" for name, measure in MEASURES.items())]
+    return made.select(names).rename_columns([*keys, *MEASURES])
+
+
+def _distinct(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    return table.select(list(names)).group_by(list(names), use_threads=False).aggregate([])
+
+
+def _rows(table: pa.Table, names: Sequence[str]) -> Any:
+    return zip(*(table.column(name).to_pylist() for name in names), strict=True)
+
+
+def _texts(facets: pa.Table, keys: Sequence[str], places: dict[Any, int]) -> dict[str, list[str]]:
+    """What there is of each facet, by the row that it belongs to."""
+    found: list[tuple[set[int], ...]] = [tuple(set() for _ in FACETS) for _ in places]
+    values = _rows(facets, FACETS)
+    for row, said in zip(_rows(facets, keys), values, strict=True):
+        for kept, value in zip(found[places[row]], said, strict=True):
+            kept.add(value)
+    words: list[tuple[str, Callable[[int], str]]] = [
+        ("magics", lambda n: f"v{n}"),
+        ("codecs", codec_name),
+        ("timestamp_types", lambda n: timestamp_type_label(n) or "none"),
+    ]
+    return {
+        name: [" ".join(map(word, sorted(sets[i]))) for sets in found]
+        for i, (name, word) in enumerate(words)
+    }
+
+
+def codec_name(number: int) -> str:
+    """The name of a codec by its number."""
+    return codec_label(number) or f"unknown({number})"
+
+
+def by_hours(arrays: Arrays, *, splits: bool) -> Arrays:
+    """Return batches with the column :data:`IS_REST`; if ``splits``, one whose records are of several hours as a row for each of them."""
+    made = {name: array for name, array in arrays.items() if name != "hours"}
+    several = [i for i, one in enumerate(arrays["hours"]) if one is not None] if splits else []
+    if not several:
+        return {**made, IS_REST: np.zeros(len(arrays["size"]), np.bool_)}
+    counts = np.ones(len(arrays["size"]), np.int64)
+    counts[several] = [len(arrays["hours"][i]) for i in several]
+    made = {name: np.repeat(array, counts) for name, array in made.items()}
+    ends = np.cumsum(counts)
+    is_rest = np.ones(int(ends[-1]), np.bool_)
+    is_rest[ends - 1] = False  # the newest hour is the last one
+    columns = ("records", "late", "least_timestamp", "largest_timestamp")
+    for i in several:
+        rows = slice(int(ends[i] - counts[i]), int(ends[i]))
+        for name, values in zip(
+            columns, list(zip(*arrays["hours"][i], strict=True))[1:], strict=True
+        ):
+            made[name][rows] = values
+    return {**made, IS_REST: is_rest}
+
+
+def _hours(sums: Sums, _: Any, arrays: Arrays) -> Any:
+    times = arrays["largest_timestamp" if sums.splits else "max_timestamp"]
+    return pa.array(times // HOUR * HOUR, mask=times < 0)
+
+
+def _producer_ids(_: Sums, __: Any, arrays: Arrays) -> Any:
+    return pa.array(arrays["producer_id"], mask=arrays["producer_id"] < 0)
+
+
+_KEY_OF: dict[By, str] = {
+    "topic": "topic_number",
+    "partition": "place",
+    "producer": "producer_id",
+    "codec": "codec_key",
+    "hour": "hour",
+}
+
+_KEYS: dict[str, Callable[[Sums, Any, Arrays], Any]] = {
+    "topic_number": lambda sums, places, _: pa.array(sums.topics[places]),
+    "place": lambda _, places, __: pa.array(places.astype(np.int64)),
+    "producer_id": _producer_ids,
+    "codec_key": lambda _, __, arrays: pa.array(arrays["codec"]),
+    "hour": _hours,
+    "all": lambda _, places, __: pa.array(np.zeros(len(places), np.int64)),
+}
+"""The numbers that things to sum up by have here."""

@@ -1,0 +1,1 @@
+"""Transactions of partitions: open, committed, aborted and hanging ones, as ``kafka-log txn`` prints them."""

@@ -1,0 +1,255 @@
+"""The transactions that are found in partitions, as a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from kafka_log.inspect.partition_headers import OnDamage, PartitionHeaders
+from kafka_log.inspect.transactions.coordinator_states import Coordinators
+from kafka_log.inspect.transactions.hanging import Clock, verdict
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.removed_segments import read_history
+from kafka_log.logs.transactions import (
+    MarkerCache,
+    MarkerReader,
+    ObservedTransaction,
+    Step,
+    TransactionalBatch,
+    TransactionState,
+    pair_with_marker_kind,
+    read_open_transactions,
+    track_transactions,
+)
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.tables.selection import Selection
+
+Wanted = Literal["open", "aborted", "committed", "hanging"]
+WANTED: tuple[Wanted, ...] = ("open", "aborted", "committed", "hanging")
+
+_TIME = pa.timestamp("ms", "UTC")
+
+TRANSACTIONS = pa.schema(
+    [
+        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
+        pa.field("state", pa.string(), False, {"doc": "open, committed or aborted."}),
+        pa.field(
+            "hanging",
+            pa.bool_(),
+            False,
+            {"doc": "Whether it is open and nobody is left who would end it."},
+        ),
+        pa.field("producer_id", pa.int64(), False, {"doc": "Of the producer."}),
+        pa.field("producer_epoch", pa.int16(), False, {"doc": "Of the producer."}),
+        pa.field(
+            "transactional_id",
+            pa.string(),
+            True,
+            {"doc": "Null where the coordinator's topic does not say it."},
+        ),
+        pa.field(
+            "coordinator_state", pa.string(), True, {"doc": "What the coordinator says of it."}
+        ),
+        pa.field("first_offset", pa.int64(), True, {"doc": "Of its first record."}),
+        pa.field(
+            "last_offset",
+            pa.int64(),
+            True,
+            {"doc": "Of the marker, or of the last record of an open one."},
+        ),
+        pa.field("first_timestamp", _TIME, True, {"doc": "Of its first record."}),
+        pa.field("last_timestamp", _TIME, True, {"doc": "Of the marker, or of the last record."}),
+        pa.field("records", pa.int64(), False, {"doc": "Those that are still there."}),
+        pa.field(
+            "duration_ms",
+            pa.int64(),
+            True,
+            {"doc": "Milliseconds to the marker, or of an open one to now."},
+        ),
+        pa.field("hides", pa.int64(), True, {"doc": "Offsets behind its last stable offset."}),
+        pa.field("reason", pa.string(), True, {"doc": "Why it hangs, or does not."}),
+        pa.field("directory", pa.string(), False, {"doc": "Path of the partition."}),
+    ]
+)
+
+_ROWS = 1 << 16
+_COLUMNS = (*TransactionalBatch._fields, "is_transactional")
+
+
+def transaction_table(
+    partitions: Sequence[Partition],
+    known: Coordinators,
+    clock: Clock,
+    on_damage: OnDamage,
+    *,
+    states: Collection[str] = (),
+    wanted: Selection,
+    advance: Callable[[int], None] = lambda _: None,
+) -> pa.Table:
+    """A row for each transaction, in the columns of :data:`TRANSACTIONS`: open ones first, those that hang before the others, then
+    the rest in the order of their markers.
+
+    ``states`` are those of :data:`WANTED` that are wanted; empty: all. ``wanted`` has the producers, and the ranges that they lie in, if
+    in part. ``advance`` is told of bytes of segments that are done. Memory holds the rows.
+    Raises OSError, and ValueError for a state that there is not.
+    """
+    unknown = sorted(set(states) - set(WANTED))
+    if unknown:
+        raise ValueError(f"state is {unknown[0]!r}; known: {', '.join(WANTED)}")
+    open_rows: list[tuple[Any, ...]] = []
+    ended = _Rows()
+    unread = {partition.key for partition in partitions if partition.error is not None}
+    for partition in partitions:
+        # What follows on the segments of a tier lies in the partition's own directory.
+        is_cut = partition.state == "remote" and partition.key in unread
+
+        def rows_of(
+            segments: Sequence[Segment], partition: Partition = partition, is_cut: bool = is_cut
+        ) -> list[tuple[Any, ...]]:
+            left = replace(partition, segments=tuple(segments))
+            return list(_of_partition(left, known, clock, on_damage, advance, is_cut=is_cut))
+
+        for row in read_history(partition.segments, rows_of):
+            state, is_hanging = row[2], row[3]
+            named = state in states or (is_hanging and "hanging" in states)
+            if (states and not named) or not _is_wanted(row, wanted):
+                continue
+            if state == TransactionState.OPEN.value:
+                open_rows.append(row)
+            else:
+                ended.add(row)
+    first = _Rows()
+    for row in sorted(open_rows, key=lambda row: not row[3]):
+        first.add(row)
+    return pa.Table.from_batches([*first.batches(), *ended.batches()], TRANSACTIONS)
+
+
+def _is_wanted(row: tuple[Any, ...], wanted: Selection) -> bool:
+    """Whether a transaction is of a producer, and lies in ranges, that are wanted."""
+    producer, first, last, begin, end = (
+        row[TRANSACTIONS.get_field_index(name)]
+        for name in (
+            "producer_id",
+            "first_offset",
+            "last_offset",
+            "first_timestamp",
+            "last_timestamp",
+        )
+    )
+    of_producer = wanted.producers is None or producer in wanted.producers
+    return (
+        of_producer
+        and _meets(first, last, wanted.offsets)
+        and _meets(begin, end, wanted.timestamps)
+    )
+
+
+def _meets(first: int | None, last: int | None, bounds: Range) -> bool:
+    """Whether what goes from ``first`` to ``last``, as far as is known, lies in a range in part."""
+    if bounds == EVERYTHING:
+        return True
+    first, last = last if first is None else first, first if last is None else last
+    low, high = bounds
+    if first is None or last is None:
+        return False
+    return (low is None or last >= low) and (high is None or first < high)
+
+
+def _of_partition(
+    partition: Partition,
+    known: Coordinators,
+    clock: Clock,
+    on_damage: OnDamage,
+    advance: Callable[[int], None],
+    *,
+    is_cut: bool,
+) -> Iterator[tuple[Any, ...]]:
+    headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
+    begun = read_open_transactions(partition.segments[0]) if partition.segments else {}
+    place = utf8(partition.topic), partition.partition
+    directory = utf8(os.fspath(partition.directory))
+    hides: int | None = None
+    for one in track_transactions(_steps(headers), begun):
+        is_hanging, reason = False, None
+        if one.state is TransactionState.OPEN:
+            # All of the partition has been read, and the first of the open ones comes first.
+            hides = _hidden(partition, headers, one) if hides is None else hides
+            said = verdict(one, place, known, clock, is_cut=is_cut or headers.is_cut)
+            is_hanging, reason = said.is_hanging, said.reason
+        state = known.of(one.producer_id)
+        yield (
+            *place,
+            one.state.value,
+            is_hanging,
+            one.producer_id,
+            one.producer_epoch,
+            None if state is None else utf8(state.transactional_id),
+            None if state is None else state.status_name,
+            one.first_offset,
+            one.last_offset,
+            one.first_timestamp,
+            one.last_timestamp,
+            one.records,
+            _duration(one, clock),
+            hides if one.state is TransactionState.OPEN else None,
+            reason,
+            directory,
+        )
+
+
+def _steps(headers: PartitionHeaders) -> Iterator[Step]:
+    known: MarkerCache = {}
+    for segment, batches in groupby(headers, key=lambda pair: pair[0]):
+        with MarkerReader(segment, known) as markers:
+            for _, batch in batches:
+                rows = batch.filter(batch.column("is_transactional"))
+                columns = (rows.column(name).to_pylist() for name in TransactionalBatch._fields)
+                for values in zip(*columns, strict=True):
+                    yield pair_with_marker_kind(TransactionalBatch(*values), markers)
+
+
+def _hidden(partition: Partition, headers: PartitionHeaders, one: ObservedTransaction) -> int:
+    """How many offsets of a log lie behind the first one of its earliest open transaction."""
+    first = partition.segments[0]
+    start = first.base_offset if first.has_canonical_name else 0
+    return max((headers.end_offset or 0) - max(one.first_offset or 0, start), 0)
+
+
+def _duration(one: ObservedTransaction, clock: Clock) -> int | None:
+    end = clock.now if one.state is TransactionState.OPEN else one.last_timestamp
+    if end is None or one.first_timestamp is None:
+        return None
+    return end - one.first_timestamp
+
+
+@dataclass
+class _Rows:
+    """Rows that become Arrow as they come: they take less memory so."""
+
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    done: list[pa.RecordBatch] = field(default_factory=list)
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        self.rows.append(row)
+        if len(self.rows) >= _ROWS:
+            self._flush()
+
+    def batches(self) -> list[pa.RecordBatch]:
+        self._flush()
+        return self.done
+
+    def _flush(self) -> None:
+        if self.rows:
+            arrays = [
+                pa.array(values, field.type)
+                for values, field in zip(zip(*self.rows, strict=True), TRANSACTIONS, strict=True)
+            ]
+            self.done.append(pa.RecordBatch.from_arrays(arrays, schema=TRANSACTIONS))
+            self.rows = []

@@ -1,0 +1,265 @@
+"""``kafka-log metadata`` where snapshots or the log are damaged: the answer is from what is whole, and what is left out is told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codecgen.runtime.errors import CodecError
+from kafka_log import SegmentReader
+from kafka_log.cli import main
+from kafka_log.inspect.metadata.table import KINDS
+from kafka_log.log_directory import LogDirectory
+from kafka_log.logs.metadata_snapshots import list_snapshots
+from kafka_log.logs.partitions import DirectoryError
+from tests.paths import SAMPLES
+from tests.support.made_topics import entry, log, metadata, uuid
+
+SAMPLE = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
+NEWEST, OLDEST = list_snapshots(SAMPLE)
+END = 167
+SEGMENT = f"{0:020}.log"
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    return shutil.copytree(SAMPLE, tmp_path / SAMPLE.name)
+
+
+def flipped(path: Path, byte: int | None = None) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 if byte is None else byte] ^= 1
+    path.write_bytes(data)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def noise(path: Path) -> None:
+    path.write_bytes(b"\xff" * 300)
+
+
+def unknown(path: Path) -> None:
+    """Whole, but its second batch has a record of a type that nobody knows."""
+    batches = [path.read_bytes()[b.position : b.position + b.size] for b in SegmentReader(path)]
+    last = list(SegmentReader(path))[-1]
+    made = entry(last.base_offset, None, b"\1\x63\0\0")
+    footer = bytearray(batches[-1])
+    footer[:8] = (last.base_offset + 1).to_bytes(8, "big")
+    path.write_bytes(b"".join(batches[:-1]) + made + footer)
+
+
+def without_footer(path: Path) -> None:
+    last = list(SegmentReader(path))[-1]
+    path.write_bytes(path.read_bytes()[: last.position])
+
+
+def without_header(path: Path) -> None:
+    second = list(SegmentReader(path))[1]
+    path.write_bytes(path.read_bytes()[second.position :])
+
+
+DAMAGES: list[Callable[[Path], None]] = [flipped, cut, emptied, noise, unknown, without_footer, without_header]  # fmt: skip
+
+
+def begins_at_newest(sample: Path) -> None:
+    """The log of the sample as retention leaves it: from the newest snapshot on."""
+    first = sample / SEGMENT
+    start = next(b.position for b in SegmentReader(first) if b.base_offset == NEWEST.end_offset)
+    (sample / f"{NEWEST.end_offset:020}.log").write_bytes(first.read_bytes()[start:])
+    for name in (SEGMENT, f"{0:020}.index", f"{0:020}.timeindex"):
+        (sample / name).unlink()
+
+
+def told(
+    path: Path, capsys: pytest.CaptureFixture[str], *options: str
+) -> tuple[int, list[str], list[str]]:
+    code = main(["metadata", str(path), "--output", "jsonl", *options])
+    out, err = capsys.readouterr()
+    return code, out.splitlines(), err.splitlines()
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_newest_snapshot_that_is_damaged(
+    sample: Path, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log has all of it: the answer is whole, and the snapshot is told."""
+    code, whole, err = told(sample, capsys, "--what", "partitions")
+    assert (code, err) == (0, [])
+    damage(sample / NEWEST.path.name)
+    for options in ([], ["--salvage"], ["--as-of", str(END)]):
+        code, rows, err = told(sample, capsys, "--what", "partitions", *options)
+        assert (code, rows, len(err)) == (1, whole, 1)
+        assert NEWEST.path.name in err[0]
+        assert f"the answer is from {OLDEST.path.name} and the log after it" in err[0]
+    assert LogDirectory(sample).metadata("partitions") == LogDirectory(SAMPLE).metadata("partitions")  # fmt: skip
+
+
+def test_all_snapshots_are_damaged(sample: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = LogDirectory(sample).metadata("configs")
+    for name in (NEWEST.path.name, OLDEST.path.name):
+        flipped(sample / name)
+    assert LogDirectory(sample).metadata("configs") == expected
+    code, rows, err = told(sample, capsys, "--what", "configs")
+    assert (code, len(rows), len(err)) == (1, expected.num_rows, 2)
+    assert all("the answer is from the log" in line for line in err)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_the_log_begins_at_the_damaged_snapshot(
+    sample: Path, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is whole ends with the older snapshot: never the rest of the damaged one, or the log without what it stands on."""
+    begins_at_newest(sample)
+    damage(sample / NEWEST.path.name)
+    older = OLDEST.end_offset - 1
+    for options in ([], ["--as-of", str(END)]):
+        code, rows, err = told(sample, capsys, "--what", "features", *options)
+        before = told(sample, capsys, "--what", "features", "--as-of", str(older))
+        assert (code, rows) == (1, before[1])
+        asked = options[1] if options else "the end of the log"
+        assert [f"the answer is as of offset {older}, not {asked}" in line for line in err] == [False, True]  # fmt: skip
+        assert f"the records from offset {OLDEST.end_offset} to {NEWEST.end_offset - 1} are not there" in err[1]  # fmt: skip
+    with pytest.raises(DirectoryError, match="are not there"):
+        LogDirectory(sample).metadata("features")
+    (sample / OLDEST.path.name).unlink()
+    code, rows, err = told(sample, capsys)
+    assert (code, rows) == (2, [])
+    assert NEWEST.path.name in err[0]
+
+
+def test_salvage_of_a_snapshot(sample: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nothing whole goes further, what is left of the newest one is read, and told."""
+    expected = LogDirectory(sample).metadata("topics")
+    begins_at_newest(sample)
+    flipped(sample / NEWEST.path.name)
+    code, rows, err = told(sample, capsys, "--salvage")
+    assert (code, len(rows)) == (1, expected.num_rows)
+    assert any("what it said is missing" in line for line in err)
+
+
+def topic(offset: int) -> bytes:
+    return metadata(offset, "TOPIC_RECORD", name=f"t{offset}", topic_id=uuid(offset))
+
+
+def broken(offset: int) -> bytes:
+    data = bytearray(topic(offset))
+    data[-1] ^= 1
+    return bytes(data)
+
+
+STRETCHES: dict[str, list[bytes]] = {
+    "a checksum": [broken(2)],
+    "noise": [b"\xff" * 200],
+    "zeros": [bytes(200)],
+    "a record that is not known": [entry(2, None, b"\1\x63\0\0")],
+    "a record without a value": [entry(2, None, None)],
+    "a batch is gone": [],
+}
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("stretch", STRETCHES)
+def test_a_damaged_stretch_of_the_log(
+    tmp_path: Path, stretch: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = log(tmp_path, "__cluster_metadata-0", topic(0), topic(1), *STRETCHES[stretch], topic(3))
+    for what in KINDS:
+        code, rows, err = told(path, capsys, "--what", what)
+        assert (code, len(err)) == (1, 1), what
+        assert "the answer is as of offset 1, not the end of the log" in err[0]
+        assert len(rows) == 2 * (what == "topics")
+    assert told(path, capsys, "--as-of", "1")[0] == 0
+    code, rows, err = told(path, capsys, "--as-of", "3")
+    assert code == 1
+    assert [json.loads(row)["topic"] for row in rows] == ["t0", "t1"]
+    assert "as of offset 1, not 3" in err[0]
+    with pytest.raises((CodecError, DirectoryError)):
+        LogDirectory(path).metadata()
+    lines: list[str] = []
+    assert LogDirectory(path).metadata(on_damage=lines.append).num_rows == 2
+    assert len(lines) == 1
+    code, rows, err = told(path, capsys, "--salvage")
+    names = [json.loads(row)["topic"] for row in rows]
+    assert (code, names[:2], names[-1]) == (1, ["t0", "t1"], "t3")
+    assert "what it said is missing" in err[0]
+
+
+def test_changes_beside_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = log(tmp_path, "__cluster_metadata-0", topic(0), topic(1), broken(2), topic(3), topic(4))
+    code, rows, err = told(path, capsys, "--changes", "0:4")
+    assert (code, len(rows), len(err)) == (1, 1, 1)
+    assert json.loads(rows[0])["topic"] == "t1"
+    assert "after: the answer is as of offset 1, not 4" in err[0]
+    assert told(path, capsys, "--changes", "0:1")[0] == 0
+    for between in ("1:4", "3:4", "2:"):  # nothing is left to compare
+        code, rows, err = told(path, capsys, "--changes", between)
+        assert (code, rows, len(err)) == (1, [], 1)
+    with pytest.raises(CodecError):
+        LogDirectory(path).metadata_changes(0, 4)
+    code, rows, err = told(path, capsys, "--changes", "0:4", "--salvage")
+    assert code == 1
+    assert {json.loads(row)["topic"] for row in rows} >= {"t1", "t3", "t4"}
+
+
+def test_changes_from_before_a_snapshot_after_damage(
+    sample: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first offset lies in a damaged stretch, and the snapshot after it is whole: another first one is compared, and told."""
+    bad = next(b for b in SegmentReader(sample / SEGMENT) if b.base_offset >= 40)
+    flipped(sample / SEGMENT, bad.position + bad.size - 1)
+    code, rows, err = told(sample, capsys, "--what", "partitions", "--changes", f"50:{END}")
+    assert code == 1
+    first = bad.base_offset - 1
+    assert f"before: the answer is as of offset {first}, not 50" in err[0]
+    expected = told(SAMPLE, capsys, "--what", "partitions", "--changes", f"{first}:{END}")[1]
+    assert rows == expected
+    assert told(sample, capsys, "--what", "partitions")[0] == 0, "the snapshot is after it"
+
+
+def test_noise_in_the_log_before_the_newest_snapshot(
+    sample: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the snapshot says already is not read."""
+    expected = told(sample, capsys, "--what", "partitions")
+    bad = next(b for b in SegmentReader(sample / SEGMENT) if b.base_offset >= 40)
+    data = (sample / SEGMENT).read_bytes()
+    end = bad.position + bad.size
+    (sample / SEGMENT).write_bytes(data[: bad.position] + b"\xff" * bad.size + data[end:])
+    assert told(sample, capsys, "--what", "partitions") == expected
+    code, _, err = told(sample, capsys, "--as-of", "58")
+    assert code == 1
+    assert f"as of offset {bad.base_offset - 1}, not 58" in err[0]
+
+
+def test_another_controller_has_what_is_damaged_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log(tmp_path / "a", "__cluster_metadata-0", topic(0), broken(1), topic(2), topic(3))
+    log(tmp_path / "b", "__cluster_metadata-0", topic(0), topic(1), topic(2))
+    code = main(["metadata", str(tmp_path / "a"), str(tmp_path / "b")])
+    out, err = capsys.readouterr()
+    assert code == 1
+    assert out.count("t") > 3
+    assert "as of offset 2, not the end of the log" in err
+
+
+def test_a_log_that_cannot_be_read_for_another_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Directories of other topics are none of its business."""
+    log(tmp_path, "__cluster_metadata-0", topic(0))
+    (tmp_path / "orders-0").symlink_to(tmp_path / "nowhere")
+    assert main(["metadata", str(tmp_path)]) == 0
+    assert "t0" in capsys.readouterr().out

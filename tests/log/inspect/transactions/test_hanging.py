@@ -1,0 +1,206 @@
+"""Which open transactions hang: held against the rule of ``kafka-transactions.sh find-hanging``, written down anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_codecs import TransactionStatus
+from kafka_log import LogDirectory
+from kafka_log.inspect.transactions.coordinator_states import (
+    Coordinators,
+    IdState,
+    home_of,
+    is_whole,
+)
+from kafka_log.inspect.transactions.hanging import Clock, verdict
+from kafka_log.logs.transactions import ObservedTransaction, TransactionState
+from tests.shares import examples
+from tests.support.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
+
+MINUTE = 60_000
+LATER = TIME + 60 * MINUTE
+PLACE = ("orders", 3)
+LISTED = {"ONGOING", "PREPARE_COMMIT", "PREPARE_ABORT", "PREPARE_EPOCH_FENCE"}
+"""States in which Kafka's DescribeTransactions lists partitions."""
+
+
+def opened(root: Path, **options: Any) -> dict[str, Any]:
+    """The one transaction that is open below a directory."""
+    (row,) = LogDirectory(root).txn(states="open", **options).to_pylist()
+    return dict(row)
+
+
+# ---------------------------------------------------------------- the rule
+
+
+@examples(300)
+@given(
+    producer=st.sampled_from([7, 8]),
+    status=st.sampled_from([None, *TransactionStatus]),
+    places=st.sets(st.sampled_from([PLACE, ("orders", 4), ("other", 3)])),
+    age=st.sampled_from([0, MINUTE, MINUTE + 1, 60 * MINUTE]),
+    is_known=st.booleans(),
+)
+def test_as_kafkas_own_tool_finds_them(
+    producer: int, status: Any, places: set[tuple[str, int]], age: int, is_known: bool
+) -> None:
+    number = None if status is None else int(status)
+    state = IdState("tx", 0, producer, number, MINUTE, TIME, frozenset(places))
+    known = Coordinators({"tx": state}, {7: "tx"} if is_known else {}, True, True)
+    one = ObservedTransaction(TransactionState.OPEN, 7, 0, 5, 9, TIME, TIME, 5)
+    said = verdict(one, PLACE, known, Clock(TIME + age, False, MINUTE), is_cut=False)
+    # find-hanging: candidates are old; it looks the id up by the producer, and describes it.
+    is_candidate = age > MINUTE
+    described = (
+        places if is_known and producer == 7 and status is not None and status.name in LISTED else set()
+    )  # fmt: skip
+    assert said.is_hanging == (is_candidate and PLACE not in described)
+    assert said.reason
+
+
+def test_its_own_timeout_counts_where_it_is_known(tmp_path: Path) -> None:
+    log(tmp_path, "orders-3", [data_of(0, 7)])
+    states(tmp_path, state_of("tx", "complete_abort", timeout=30 * MINUTE))
+    row = opened(tmp_path, now=TIME + 29 * MINUTE)
+    assert (row["hanging"], row["coordinator_state"]) == (False, "CompleteAbort")
+    assert "not older than 1800000 ms" in row["reason"]
+    assert opened(tmp_path, now=TIME + 31 * MINUTE)["hanging"]
+    assert opened(tmp_path)["hanging"]
+
+
+@pytest.mark.parametrize(
+    ("records", "hanging", "reason"),
+    [
+        ([state_of("tx", "ongoing", 7, [PLACE])], False, "has to end it: Ongoing"),
+        ([state_of("tx", "prepare_commit", 7, [PLACE])], False, "has to end it: PrepareCommit"),
+        ([state_of("tx", "ongoing", 7, [("orders", 2)])], True, "(Ongoing) is without the partition"),
+        ([state_of("tx", "ongoing", 7, [PLACE]), state_of("tx", None)], True, "has forgotten"),
+        ([state_of("tx", "ongoing", 7, [PLACE]), state_of("tx", "empty", 7)], True, "no transaction that goes on: Empty"),
+        ([state_of("tx", "ongoing", 7, [PLACE]), state_of("tx", "ongoing", 9, [PLACE])], True, "has producer 9 now"),
+        ([state_of("tx", "ongoing", 9, [PLACE])], True, "no transactional id has the producer"),
+        (
+            [state_of("tx", "complete_commit", 9, version=1, previous_producer_id=7)],
+            True,
+            "has producer 9 now",
+        ),
+    ],
+)  # fmt: skip
+def test_from_the_disk(
+    tmp_path: Path, records: list[tuple[bytes, bytes | None]], hanging: bool, reason: str
+) -> None:
+    log(tmp_path, "orders-3", [data_of(0, 7), data_of(1, 7)])
+    states(tmp_path, *records)
+    row = opened(tmp_path)
+    assert reason in row["reason"]
+    assert row["hanging"] is hanging
+    chosen = LogDirectory(tmp_path).txn(states="hanging")
+    assert chosen.num_rows == hanging
+
+
+def test_age_alone_counts_when_somebody_says_what_time_it_was(tmp_path: Path) -> None:
+    log(tmp_path, "orders-3", [data_of(0, 7)])
+    row = opened(tmp_path)
+    assert not row["hanging"], "a copy may be from long ago"
+    assert row["reason"] == "cannot be told: __transaction_state is not here"
+    assert not opened(tmp_path, now=TIME + 15 * MINUTE)["hanging"]
+    assert opened(tmp_path, now=TIME + 15 * MINUTE + 1)["hanging"]
+    assert opened(tmp_path, now=TIME + 2 * MINUTE, max_timeout_ms=MINUTE)["hanging"]
+    states(tmp_path, state_of("tx", "ongoing", 7, [PLACE]))
+    assert not opened(tmp_path)["hanging"]
+    assert not opened(tmp_path, now=TIME + MINUTE)["hanging"]
+    row = opened(tmp_path, now=TIME + MINUTE + 1)
+    assert row["hanging"]
+    assert "Ongoing for more than 60000 ms" in row["reason"]
+    states(tmp_path, state_of("tx", "prepare_abort", 7, [PLACE]))
+    assert not opened(tmp_path, now=LATER)["hanging"], "it is decided, and the marker is on its way"
+
+
+def test_a_part_of_the_coordinators_topic_proves_nothing(tmp_path: Path) -> None:
+    """Another partition of it, which is not here, may know the producer."""
+    log(tmp_path, "orders-3", [data_of(0, 7)])
+    states(tmp_path, state_of("tx", "empty", 9), number=4)
+    row = opened(tmp_path)
+    assert not row["hanging"]
+    assert row["reason"].startswith("cannot be told: what is here of __transaction_state")
+
+
+def test_lost_bytes_may_have_had_the_marker(tmp_path: Path) -> None:
+    lost = data_of(1, 8)
+    lost = lost[:8] + b"\0\0\0\1" + lost[12:]
+    log(tmp_path, "orders-3", [data_of(0, 7), lost, data_of(2, -1)[:-1]])
+    states(tmp_path, state_of("tx", "empty", 7))
+    told: list[str] = []
+    assert opened(tmp_path, on_damage=told.append)["hanging"], "the lost bytes are at the end"
+    assert len(told) == 1
+    log(tmp_path, "orders-3", [data_of(0, 7), lost, marker_of(2, 9, "commit")])
+    told.clear()
+    row = opened(tmp_path, on_damage=told.append)
+    assert (row["hanging"], "cannot be read" in row["reason"]) == (False, True)
+    assert len(told) == 1
+    log(tmp_path, "orders-3", [data_of(0, 7), lost])
+    log(tmp_path, "orders-3", [data_of(9, -1)], base=9)
+    row = opened(tmp_path, on_damage=told.append)
+    assert not row["hanging"], "the end of a segment is not that of the partition"
+
+
+def test_a_damaged_coordinators_log_is_read_on_and_named(tmp_path: Path) -> None:
+    log(tmp_path, "orders-3", [data_of(0, 7)])
+    directory = states(
+        tmp_path,
+        state_of("other", "empty", 11),
+        state_of("x", "empty", 12),
+        state_of("tx", "ongoing", 7, [PLACE]),
+    )
+    path = next(directory.glob("*.log"))
+    whole = path.read_bytes()
+    at = whole.index(b"x", whole.index(b"other") + 100)
+    path.write_bytes(whole[:at] + b"y" + whole[at + 1 :])
+    told: list[str] = []
+    row = opened(tmp_path, on_damage=told.append)
+    assert (row["transactional_id"], row["hanging"]) == ("tx", False)
+    assert len(told) == 1
+    assert path.name in told[0]
+    log(tmp_path, "orders-3", [data_of(0, 13)])
+    row = opened(tmp_path, on_damage=told.append)
+    assert not row["hanging"], "what is lost may have known the producer"
+
+
+# ---------------------------------------------------------------- which partitions there are
+
+
+def test_hashes_are_javas() -> None:
+    many = 1 << 40
+    assert home_of("hello", many) == 99162322
+    assert home_of("Aa", many) == home_of("BB", many) == 2112
+    assert home_of("", many) == 0
+    assert home_of("polygenelubricants", 7) == 0, "the smallest number has no absolute value"
+    assert home_of("\U0001f600", many) == 31 * 0xD83D + 0xDE00
+
+
+@given(st.sets(st.text(max_size=12), min_size=12, max_size=40), st.integers(1, 60))
+def test_all_partitions_are_whole_and_fewer_are_not(names: set[str], count: int) -> None:
+    homes: dict[int, set[str]] = {number: set() for number in range(count)}
+    for name in names:
+        homes[home_of(name, count)].add(name)
+    fits_usual = all(home_of(name, 50) == home_of(name, count) for name in names)
+    assert is_whole(homes) == (count >= 50 or not fits_usual)
+    without = {number: of for number, of in homes.items() if number != count // 2}
+    if count // 2 < count - 1:
+        assert not is_whole(without)
+
+
+@pytest.mark.parametrize("ahead", ["one", "two"])
+def test_copies_of_the_coordinators_log_are_read_together(tmp_path: Path, ahead: str) -> None:
+    """Two brokers: the copy that is behind does not count."""
+    log(tmp_path / "one", "orders-3", [data_of(0, 7)])
+    before = state_of("tx", "ongoing", 7, [PLACE])
+    for name in ("one", "two"):
+        after = [state_of("tx", "complete_commit")] if name == ahead else []
+        states(tmp_path / name, before, *after)
+    table = LogDirectory([tmp_path / "one", tmp_path / "two"]).txn()
+    assert table.column("coordinator_state").to_pylist() == ["CompleteCommit"]
