@@ -154,7 +154,7 @@ def main() -> None:
     report.table("payloads", "number", "bytes", "M/s", *names, "x struct", "x aiokafka")
     with tempfile.TemporaryDirectory() as folder:
         generated(Path(folder))
-        view = importlib.import_module("payload_codecs.arrow.offsets").OFFSETS
+        view = importlib.import_module("payload_codecs.columns.offsets").OFFSETS
         for title, versions, null in (
             ("versions 0, 1 and 3", (0, 1, 3), 0.0),
             ("version 3", (3,), 0.0),

@@ -40,7 +40,7 @@ def codecs() -> Iterator[ModuleType]:
 
 
 def view_of(name: str) -> Any:
-    return getattr(importlib.import_module(f"choosing_codecs.arrow.{name}"), name.upper())
+    return getattr(importlib.import_module(f"choosing_codecs.columns.{name}"), name.upper())
 
 
 def moved(version: int, i: int) -> dict[str, Any]:

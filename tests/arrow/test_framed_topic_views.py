@@ -224,7 +224,7 @@ def test_rows_of_framed_records(view: str, compiled: bool) -> None:
         for name, version, body in RECORDS[view]
     ]
     values += [bytes.fromhex("01 63 00 cafe")]  # nobody knows it, and there is no row
-    module = importlib.import_module(f"kafka_codecs.arrow.{view}")
+    module = importlib.import_module(f"kafka_codecs.columns.{view}")
     out: Rows = []
     parts = {"value": pa.array(values, pa.binary())}
     for found in decode(getattr(module, view.upper()), parts, strict=True, compiled=compiled):

@@ -11,6 +11,15 @@ from tests.support.kernel_cache import tree as tree
 
 pytestmark = pytest.mark.skipif(not compiling.JIT, reason="there is no compiler")
 
+IS_COMPILED = """
+import json
+import numpy as np
+from codecgen.runtime.arrow.primitives.compiling import is_compiled
+from small import kernel
+before = is_compiled(kernel)
+kernel(np.zeros(100, np.uint8).ctypes.data)
+print(json.dumps([before, is_compiled(kernel), is_compiled(kernel.py_func)]))
+"""
 SCAN = """
 import json
 import sys
@@ -33,6 +42,14 @@ def test_a_change_of_a_primitive_is_noticed(tree: Tree) -> None:
     assert tree.run(CALL) == [15, 1]
     tree.change("varints", after, before)
     assert tree.run(CALL) == [7, 1]  # what was compiled with these primitives is there still
+
+
+@pytest.mark.slow
+def test_kernels_are_compiled_once_called_or_kept(tree: Tree) -> None:
+    assert tree.run(IS_COMPILED) == [False, True, False]
+    assert tree.run(IS_COMPILED) == [True, True, False]
+    tree.change("varints", "return (value >> 1) ^ -(value & 1), after", "return value + 1, after")
+    assert tree.run(IS_COMPILED) == [False, True, False]
 
 
 @pytest.mark.slow

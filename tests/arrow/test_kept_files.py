@@ -145,6 +145,9 @@ def test_what_belongs_to_something_else_is_not_believed(tmp_path: Path) -> None:
     kept.save(KEY, [1])
     assert KeptFiles(str(tmp_path), "f", "source 2").load(KEY) is None
     assert kept.load((*KEY[:2], "another body")) is None
+    assert kept.has_code()
+    assert not KeptFiles(str(tmp_path), "f", "source 2").has_code()
+    assert not KeptFiles(str(tmp_path), "[f]", "source 1").has_code()
     kept.path(OTHER).write_bytes(kept.path(KEY).read_bytes())
     assert kept.load(OTHER) is None
     kept.save((*KEY[:2], "another body"), [4])

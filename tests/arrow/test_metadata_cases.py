@@ -26,6 +26,7 @@ uses: {kafka: SCHEMAS}
 VIEWS = """
 view: topics
 of: {value: kafka.metadata_record}
+kernels: true
 columns: {record: {type: int64}, name: {type: string}, topic_id: {type: uuid}}
 rows:
   - of: {value: kafka.metadata_record}
@@ -38,6 +39,7 @@ rows:
 ---
 view: partitions
 of: {value: kafka.metadata_record}
+kernels: true
 columns:
   is_new: {type: bool}
   partition: {type: int32, nullable: true}
@@ -76,7 +78,7 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     try:
         yield {
             name: getattr(
-                importlib.import_module(f"metadata_views_codecs.arrow.{name}"), name.upper()
+                importlib.import_module(f"metadata_views_codecs.columns.{name}"), name.upper()
             )
             for name in ("topics", "partitions")
         }

@@ -6,6 +6,7 @@ import importlib
 import random
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,7 +43,7 @@ def codecs() -> Iterator[ModuleType]:
 
 
 def view_of(name: str) -> Any:
-    return getattr(importlib.import_module(f"payload_codecs.arrow.{name}"), name.upper())
+    return getattr(importlib.import_module(f"payload_codecs.columns.{name}"), name.upper())
 
 
 Pair = tuple[bytes | None, bytes | None]
@@ -382,3 +383,10 @@ def test_the_package_says_what_the_views_are_of(codecs: ModuleType) -> None:
     documents = (d for d in yaml.safe_load_all(text) if isinstance(d, dict) and "view" in d)
     of = {document["view"]: document["of"] for document in documents}
     assert of == columns.PAYLOAD_VIEWS
+
+
+def test_views_without_kernels_are_read_by_the_reference_codecs(codecs: ModuleType) -> None:
+    view = view_of("offsets")
+    assert decoding.load_kernels(replace(view, kernels=None)) is None
+    for missing in (f"{codecs.__name__}.arrow.no_kernels", "no_package.arrow.offsets_kernels"):
+        assert decoding.load_kernels(replace(view, kernels=missing)) is None

@@ -22,7 +22,7 @@ def built(layout: str, value: dict[str, Any] | None) -> bytes | None:
 
 def rows(view: str, payloads: list[Payload], *, compiled: bool) -> Rows:
     """The rows of a view, in which all payloads are as they should be."""
-    module = importlib.import_module(f"kafka_codecs.arrow.{view}")
+    module = importlib.import_module(f"kafka_codecs.columns.{view}")
     parts = {
         "key": pa.array([built(layout, key) for layout, key, _, _ in payloads], pa.binary()),
         "value": pa.array([built(layout, value) for _, _, layout, value in payloads], pa.binary()),

@@ -29,7 +29,7 @@ def payload_laws(made: Generated, package: ModuleType, r: random.Random, rounds:
     """The laws for every view into payloads; how many rows were read. Raises Broken."""
     seen = 0
     for name, tree in made.facts.payloads.items():
-        view = getattr(importlib.import_module(f"{made.package}.arrow.{name}"), name.upper())
+        view = getattr(importlib.import_module(f"{made.package}.columns.{name}"), name.upper())
         reading = Reading(made.facts, tree, package)
         for turn in range(rounds):
             payloads = [payload(made, tree, r) for _ in range(r.choice((1, 3, 6)))]

@@ -78,6 +78,8 @@ class PayloadMaker(ViewMaker):
                 column.tree["nullable"] = True
         columns = {column.name: column.tree for column in self.columns}
         view: Tree = {"view": self.names.fresh(), "of": of, "columns": columns, "rows": self.rows}
+        if not d.chance(8):
+            view["kernels"] = True
         yield "view", view | ({"doc": "Of payloads."} if d.chance(4) else {})
 
     def bodies(self) -> Iterator[tuple[str, Tree]]:

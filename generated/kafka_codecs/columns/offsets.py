@@ -52,6 +52,7 @@ OFFSETS = PayloadView(
         Column("is_deleted", "bool", 9, doc="Whether the offset was deleted."),
     ),
     rows="kafka_codecs.rows.offsets",
+    kernels="kafka_codecs.arrow.offsets_kernels",
 )
 
 __all__ = ["OFFSETS"]

@@ -13,7 +13,7 @@ from kafka_codecs.coordinator import consumer_offsets
 
 
 def row_expire_time(key: Any, value: Any, item: Any, row: Any) -> Any:
-    """When it expires, null where the broker decides that. From views/offsets.yaml:18."""
+    """When it expires, null where the broker decides that. From views/offsets.yaml:19."""
     if value.expire_timestamp == -1:
         return None
     return value.expire_timestamp
@@ -21,7 +21,7 @@ def row_expire_time(key: Any, value: Any, item: Any, row: Any) -> Any:
 
 def row_leader_epoch(key: Any, value: Any, item: Any, row: Any) -> Any:
     """Leader epoch of the last record that was read, null when it is not known. From
-    views/offsets.yaml:18.
+    views/offsets.yaml:19.
     """
     if value.leader_epoch == -1:
         return None

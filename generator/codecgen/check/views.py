@@ -38,6 +38,11 @@ def check(model: Model) -> Iterator[Diagnostic]:
         if view.parts:
             continue
         found = list(view_columns.names(view))
+        if "kernels" in view.places:
+            message = (
+                "`kernels` is for views into payloads: a view of entries has kernels without asking"
+            )
+            found.append(Diagnostic("C032", message, place(view, "kernels"), help="leave it out"))
         if any(rows.parts for rows in view.rows):
             message = "the rows are of parts, but the view is of no payloads"
             found.append(Diagnostic("C032", message, view.span, help="`of: {key: .., value: ..}`"))

@@ -207,7 +207,8 @@ class ModelBuilder:
             columns=forms.columns(r["columns"]),
             rows=tuple(forms.rows(v.value) for v in cast(tuple[Any, ...], r["rows"])),
             parts=forms.parts(r["of"]),
-            places=r.places("of"),
+            kernels=bool(r["kernels"]),
+            places=r.places("of", "kernels"),
         )
 
     def enum_table(self, r: Record) -> None:

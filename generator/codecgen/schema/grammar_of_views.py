@@ -35,6 +35,11 @@ VIEWS: Mapping[str, Form] = {
             ),
             "columns": Key(MapOf(Use("column")), "The columns of the table, in order.", True),
             "rows": Key(ListOf(Use("rows")), "What becomes a row, layout by layout.", True),
+            "kernels": Key(
+                Boolean(),
+                "Compile kernels for this view into payloads. Without them the reference codecs read it. Views of entries "
+                "have kernels without asking.",
+            ),
         },
     ),
     "column": Form(

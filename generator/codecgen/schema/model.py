@@ -356,7 +356,9 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How layouts that stand one after the other, or the ``parts`` of payloads (without ``of``), become the rows of one table."""
+    """How layouts that stand one after the other, or the ``parts`` of payloads (without ``of``), become the rows of one table.
+
+    ``kernels`` is True if a view into payloads asks for compiled kernels; views of entries have them without asking."""
 
     name: str
     doc: str
@@ -365,6 +367,7 @@ class View:
     columns: tuple[Column, ...]
     rows: tuple[Rows, ...]
     parts: Mapping[str, str] = field(default_factory=dict)
+    kernels: bool = False
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 

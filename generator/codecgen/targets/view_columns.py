@@ -30,8 +30,9 @@ def emit(plan: Plan, mark: str) -> dict[str, str]:
     of_payloads: list[tuple[str, Code]] = []
     for view in plan.model.views.values():
         if view.parts and is_whole(plan, view):
-            code = payload_view(plan, plan_payloads(plan, view), None)
-            files[f"{package}/{view.name}.py"] = module_of(plan_payloads(plan, view), code, mark)
+            payloads = plan_payloads(plan, view)
+            code = _payload_view(plan, payloads)
+            files[f"{package}/{view.name}.py"] = module_of(payloads, code, mark)
             parts: list[tuple[str, Code]] = [
                 (string(n), string(of)) for n, of in view.parts.items()
             ]
@@ -50,8 +51,14 @@ def emit(plan: Plan, mark: str) -> dict[str, str]:
     return files
 
 
-def payload_view(plan: Plan, view: PayloadPlan, kernels: str | None) -> Call:
-    """Return the description of a view into payloads, with the module of its ``kernels``."""
+def payload_kernels_module(plan: Plan, view: View) -> str | None:
+    """Return the dotted name of the module for the compiled kernels of a payload view, None if the view asks for none."""
+    return f"{plan.manifest.package}.arrow.{view.name}_kernels" if view.kernels else None
+
+
+def _payload_view(plan: Plan, view: PayloadPlan) -> Call:
+    """Return the call that describes a payload view: its parts, columns, row functions and kernels."""
+    kernels = payload_kernels_module(plan, view.view)
     return call(
         "PayloadView",
         name=string(view.view.name),

@@ -37,7 +37,7 @@ class NotGeneratedError(ModuleNotFoundError):
 
 
 def load_view(name: str) -> Any:
-    """Return the description of a view, or of a view into payloads, for its kernels.
+    """Return the description of a view of entries, for its kernels.
 
     Raises:
         NotGeneratedError: if the codecs were generated without target arrow.

@@ -14,18 +14,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.arrow.output_buffers import choose, schema_of
-from codecgen.runtime.arrow.payloads import Rejected, decode
+from codecgen.runtime.arrow.payloads import Rejected, decode, load_kernels
 from codecgen.runtime.arrow.view import PayloadView
 from codecgen.runtime.errors import Where
 from codecgen.runtime.located_bytes import Limits
 from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.segment.kernels import KERNEL_MIN_BYTES, are_generated, load_view
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_masks import numbers_of
 from kafka_log.tables.columns import MS_MAX, Unit, check_columns
 from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.unknown_records import RecordRefused, refuse_unknown
+
+MIN_PAYLOADS_TO_LOAD_KERNELS = 10_000
+"""Min number of payloads for compiled kernels that are kept on disk. Loading them takes 0.1 s of CPU, and numba 0.3 s more. The
+reference codecs take 30 us a payload, the kernels 0.1 us."""
+
+MIN_PAYLOADS_TO_COMPILE_KERNELS = 150_000
+"""Min number of payloads for kernels that have to be compiled first, which takes 4.6 s of CPU, once."""
 
 _OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
     "record_offset": (pa.int64(), None, "offset"),
@@ -112,28 +118,49 @@ class TopicView:
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the records of a segment, in the types of ``schema``. What does not parse is raised, with the offset of its
         record, or (``keep``) left out; so are records of the metadata whose type or version nobody knows. A timestamp that has no place
-        in its column is null. Kernels read where the ``engine`` is ``arrow``, or ``auto`` and there are ``size`` bytes for which they pay:
-        to compile those of a view takes some seconds, once. The rows are the same."""
+        in its column is null. Compiled kernels read if the ``engine`` is ``arrow``, or if it is ``auto`` and they are faster for ``size``
+        bytes of segments (:func:`use_payload_kernels`). The rows are the same."""
         secrets = self.secrets
-        compiled = engine == "arrow" or (
-            engine == "auto" and size >= KERNEL_MIN_BYTES and are_generated()
-        )
-        view: PayloadView = load_view(self.name) if compiled else self.view
+        compiled = None if engine == "auto" else engine == "arrow"
         for batch in records:
             if not keep:
                 refuse_unknown(self.topic, batch, segment)
             parts = {name: batch.column(name) for name in self.view.parts}
+            if compiled is None:
+                compiled = use_payload_kernels(self.view, parts, size)
             # A view without a column of its own still says how many rows there are.
             naming = (s.named_by for s in secrets.values() if s.named_by is not None)
             wanted = tuple(dict.fromkeys((*self.own, *naming))) or (self.view.columns[0].name,)
             for found in decode(
-                view, parts, wanted, strict=strict, limits=limits, compiled=compiled
+                self.view, parts, wanted, strict=strict, limits=limits, compiled=compiled
             ):
                 if found.rejected and not keep:
                     raise _error(found.rejected[0], batch, segment)
                 if found.batch.num_rows:
                     own = _without_secrets(found.batch, secrets)
                     yield _rows(own, batch.take(found.rows), segment, schema)
+
+
+def use_payload_kernels(view: PayloadView, parts: Mapping[str, pa.Array], size: int) -> bool:
+    """Return whether compiled kernels read payloads faster than the reference codecs, with the time to load or compile them.
+
+    Args:
+        view: The view. False if it has no kernels, or numba is missing.
+        parts: Some of the payloads. Their mean size tells how many there are.
+        size: Bytes of all segments that are read.
+    """
+    if view.kernels is None:
+        return False
+    rows = max(len(array) for array in parts.values())
+    payloads = size * rows // max(1, sum(array.nbytes for array in parts.values()))
+    if payloads < MIN_PAYLOADS_TO_LOAD_KERNELS:
+        return False
+    kernels = load_kernels(view)
+    if kernels is None or not kernels.JIT:
+        return False
+    from codecgen.runtime.arrow.primitives.compiling import is_compiled  # imports numba
+
+    return payloads >= MIN_PAYLOADS_TO_COMPILE_KERNELS or is_compiled(kernels.KERNELS)
 
 
 def _without_secrets(rows: pa.RecordBatch, secrets: Mapping[str, Sensitive]) -> pa.RecordBatch:

@@ -207,7 +207,7 @@ _SHOWN = {
 
 
 def _columns(view: str) -> Sequence[Column]:
-    module = __import__(f"kafka_codecs.arrow.{view}", fromlist=[view.upper()])
+    module = __import__(f"kafka_codecs.columns.{view}", fromlist=[view.upper()])
     return getattr(module, view.upper()).columns  # type: ignore[no-any-return]
 
 

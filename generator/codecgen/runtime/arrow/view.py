@@ -129,8 +129,13 @@ class View(Columns):
 
 @dataclass(frozen=True, slots=True)
 class PayloadView(Columns):
-    """A view into payloads. ``parts`` are what they consist of; ``rows`` is the module that makes rows of what the codecs parse,
-    ``kernels`` the one that makes columns of many at once (None: there is none)."""
+    """A view into payloads.
+
+    Attributes:
+        parts: Names of the byte strings that a payload consists of.
+        rows: Module with the functions that make rows of what the reference codecs parse.
+        kernels: Module with compiled kernels, which target arrow generates. None if the view asks for none in YAML.
+    """
 
     parts: tuple[str, ...]
     rows: str

@@ -15,7 +15,7 @@ from importlib.resources import files
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
-from codecgen.runtime.arrow.kept_code import kept
+from codecgen.runtime.arrow.kept_code import KeptFiles, kept
 from codecgen.runtime.arrow.memory_limit import has_room_for_kernels
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -102,6 +102,14 @@ if JIT:
         kind: Any = kept(_cache, (numba.__version__, llvmlite.__version__), dumps)
         kind._impl_class = _NamedFiles
         return kind
+
+
+def is_compiled(function: Any) -> bool:
+    """Return whether machine code of a function made by :func:`jit` is loaded or kept on disk. False for plain Python."""
+    if not hasattr(function, "py_func"):
+        return False
+    files = getattr(getattr(function, "_cache", None), "_cache_file", None)
+    return bool(function.signatures) or (isinstance(files, KeptFiles) and files.has_code())
 
 
 def compile_ahead(module: ModuleType) -> list[str]:
