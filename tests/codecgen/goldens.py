@@ -16,7 +16,7 @@ from codecgen import directories
 from codecgen.advice import ADVICE
 from codecgen.check import run
 from codecgen.diagnostics import CODES, render
-from codecgen.explain_program import explain_program
+from codecgen.explain.programs import explain_program
 from codecgen.plan import make_plan
 from codecgen.schema import loader
 from codecgen.schema.model import Model

@@ -8,7 +8,7 @@ import pytest
 
 from codecgen.diagnostics import CODES
 from codecgen.diff import Side, diff
-from codecgen.explain import UnknownName, diagnostic, explain
+from codecgen.explain.declarations import UnknownName, explain, explain_diagnostic
 from codecgen.plan import as_of
 from tests.codecgen.schemas import model_of, our_model
 
@@ -168,12 +168,12 @@ def test_docs_do_not_play_tricks_on_a_terminal() -> None:
 
 @pytest.mark.parametrize("code", CODES)
 def test_every_diagnostic_has_an_explanation(code: str) -> None:
-    assert (diagnostic(code.lower()) or "").startswith(f"{code}: {CODES[code]}\n\n")
+    assert (explain_diagnostic(code.lower()) or "").startswith(f"{code}: {CODES[code]}\n\n")
 
 
 def test_a_name_is_not_taken_for_a_diagnostic() -> None:
-    assert diagnostic("record_batch") is None
-    assert diagnostic("C999") is None
+    assert explain_diagnostic("record_batch") is None
+    assert explain_diagnostic("C999") is None
 
 
 # ---------------------------------------------------------------- diff
