@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator
 
-from codecgen.advice import ADVICE
-from codecgen.diagnostics import CODES, did_you_mean, printable
+from codecgen.diagnostic_catalog import CATALOG
+from codecgen.diagnostics import did_you_mean, printable
 from codecgen.explain.terminal import (
     WIDTH,
     array_rows,
@@ -37,11 +37,14 @@ class UnknownName(Exception):
 
 
 def explain_diagnostic(code: str) -> str | None:
-    """What a diagnostic's number means; None for other names."""
-    number = code.upper()
-    if number not in CODES:
+    """Return what a diagnostic means and how to fix it; None if ``code`` is not the id of one, in upper or lower case."""
+    entry = CATALOG.get(code.upper())
+    if entry is None:
         return None
-    return "\n".join([f"{number}: {CODES[number]}", "", *textwrap.wrap(ADVICE[number], WIDTH)])
+    lines = [f"{code.upper()}: {entry.title}", f"severity: {' or '.join(entry.severities)}"]
+    for text in (entry.explanation, f"Remedy: {entry.remedy}"):
+        lines += ["", *textwrap.wrap(text, WIDTH)]
+    return "\n".join(lines)
 
 
 def explain(model: Model, name: str) -> str:
