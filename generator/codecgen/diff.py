@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from codecgen.diagnostics import printable
-from codecgen.explain_text import checksum_words
+from codecgen.explain.terminal import checksum_words
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import choice_of, has_order, members

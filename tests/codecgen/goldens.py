@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codecgen import directories
-from codecgen.advice import ADVICE
 from codecgen.check import run
-from codecgen.diagnostics import CODES, render
-from codecgen.explain_program import explain_program
+from codecgen.diagnostic_catalog import CATALOG
+from codecgen.diagnostics import render
+from codecgen.explain.programs import explain_program
 from codecgen.plan import make_plan
 from codecgen.schema import loader
 from codecgen.schema.model import Model
@@ -41,11 +41,11 @@ HEAD = """\
 
 <!-- Written by `python -m tests.codecgen.goldens`; a test compares. -->
 
-What `codecgen check` can say about a schema directory. All findings of a run are shown at once, each with the line of
-YAML and a caret under it. `codecgen explain C012` says the same in a terminal.
+This page lists every diagnostic of `codecgen check` and `codecgen generate`. A run reports all findings at once, each with
+its line of YAML and a caret under the cause. `codecgen explain C012` prints an entry of this page in a terminal.
 
-A number keeps its meaning for ever. The schemas of these texts, and many more, are in
-[tests/codecgen/diagnostics](../tests/codecgen/diagnostics).
+The id of a diagnostic never changes its meaning. [tests/codecgen/diagnostics](../tests/codecgen/diagnostics) contains the
+schemas of these examples and many more.
 """
 
 
@@ -99,17 +99,24 @@ def expected(case: Path) -> Path:
 
 
 def page() -> str:
-    """docs/diagnostics.md: every number, what helps, and the first text that shows it."""
+    """Return the text of docs/diagnostics.md: each entry of the catalog with the first golden text that shows it."""
     parts = [HEAD]
-    for code, about in CODES.items():
+    for code, entry in CATALOG.items():
         blocks = [
             block
             for path in sorted(HERE.glob(f"{code}-*.txt"))
             for block in path.read_text(encoding="utf-8").split("\n\n")
             if block.startswith(f"error[{code}]")
         ]
-        advice = textwrap.fill(ADVICE[code], 120)
-        parts.append(f"## {code}: {about}\n\n{advice}\n\n```text\n{blocks[0].rstrip()}\n```\n")
+        explanation = textwrap.fill(entry.explanation, 120)
+        remedy = textwrap.fill(f"**Remedy:** {entry.remedy}", 120)
+        severity = (
+            "" if entry.severities == ("error",) else "Reported as an error or as a note.\n\n"
+        )
+        parts.append(
+            f"## {code}: {entry.title}\n\n{severity}{explanation}\n\n{remedy}\n\n"
+            f"```text\n{blocks[0].rstrip()}\n```\n"
+        )
     return "\n".join(parts)
 
 

@@ -186,7 +186,7 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_values_that_are_too_many(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codecgen.values.writing.MOST", 16)
+    monkeypatch.setattr("codecgen.values.documents.MAX_TEXT_BYTES", 16)
     code, _, err = build(tool, VALUES, "--hex")
     assert (code, "larger than 16 bytes" in err) == (1, True)
 

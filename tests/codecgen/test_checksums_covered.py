@@ -9,8 +9,8 @@ import pytest
 
 from codecgen.diff import Side, diff
 from codecgen.examples import live
-from codecgen.explain import explain
-from codecgen.explain_program import explain_program
+from codecgen.explain.declarations import explain
+from codecgen.explain.programs import explain_program
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import ChecksumError, LengthError, ParseError
 from codecgen.targets.docs import emit as emit_docs

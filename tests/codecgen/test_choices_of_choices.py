@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from codecgen.diff import Side, diff
-from codecgen.explain import explain
-from codecgen.explain_program import explain_program
+from codecgen.explain.declarations import explain
+from codecgen.explain.programs import explain_program
 from codecgen.plan import make_plan
 from codecgen.plan.encoded_sizes import SizeError, encoded_size
 from codecgen.plan.size_bounds import bounds

@@ -8,8 +8,8 @@ import pytest
 
 from codecgen.cli import main
 from codecgen.diff import Side, diff
-from codecgen.explain import UnknownName, explain
-from codecgen.explain_program import explain_program
+from codecgen.explain.declarations import UnknownName, explain
+from codecgen.explain.programs import explain_program
 from codecgen.plan import make_plan
 from codecgen.plan.as_of import as_of
 from codecgen.runtime.errors import ParseError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from itertools import chain
@@ -11,13 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from codecgen.advice import ADVICE
 from codecgen.check import PASSES, run
-from codecgen.diagnostics import CODES, Diagnostic, did_you_mean, render
+from codecgen.diagnostic_catalog import CATALOG
+from codecgen.diagnostics import Diagnostic, did_you_mean, render
 from codecgen.schema import loader
 from codecgen.schema.types import Span
 from tests.codecgen import goldens
-from tests.paths import SCHEMAS
+from tests.paths import ROOT, SCHEMAS
 
 CASES = list(goldens.cases())
 
@@ -125,7 +126,7 @@ def is_word(shown: str, column: int, width: int, scalars: list[tuple[int, int]])
     )
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", CATALOG)
 def test_every_number_is_provoked_by_a_case_named_after_it(code: str) -> None:
     cases = [case for case in CASES if case.name.startswith(f"{code}-")]
     texts = [goldens.expected(case).read_text(encoding="utf-8") for case in cases]
@@ -138,8 +139,23 @@ def test_no_expected_text_is_left_over() -> None:
     assert {path.name for path in goldens.HERE.glob("*.txt")} == expected
 
 
-def test_every_number_has_advice() -> None:
-    assert list(ADVICE) == list(CODES)
+def test_the_catalog_has_the_ids_that_the_generator_reports() -> None:
+    """Compare the catalog with the string constants of the source, without the catalog itself."""
+    sources = [p for p in (ROOT / "generator").rglob("*.py") if p.stem != "diagnostic_catalog"]
+    found = {
+        node.value
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert {text for text in found if re.fullmatch(r"C[0-9]{3}", text)} == set(CATALOG)
+
+
+@pytest.mark.parametrize("code", CATALOG)
+def test_an_entry_of_the_catalog_consists_of_sentences(code: str) -> None:
+    entry = CATALOG[code]
+    assert entry.title[0].isupper() and not entry.title.endswith(".")
+    assert entry.explanation.endswith(".") and entry.remedy.endswith(".")
 
 
 def test_the_page_of_diagnostics_is_current() -> None:

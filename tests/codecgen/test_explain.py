@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from codecgen.diagnostics import CODES
+from codecgen.diagnostic_catalog import CATALOG
 from codecgen.diff import Side, diff
-from codecgen.explain import UnknownName, diagnostic, explain
+from codecgen.explain.declarations import UnknownName, explain, explain_diagnostic
 from codecgen.plan import as_of
 from tests.codecgen.schemas import model_of, our_model
 
@@ -166,14 +166,16 @@ def test_docs_do_not_play_tricks_on_a_terminal() -> None:
         assert explain(model, name).replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", CATALOG)
 def test_every_diagnostic_has_an_explanation(code: str) -> None:
-    assert (diagnostic(code.lower()) or "").startswith(f"{code}: {CODES[code]}\n\n")
+    assert (explain_diagnostic(code.lower()) or "").startswith(
+        f"{code}: {CATALOG[code].title}\nseverity: error"
+    )
 
 
 def test_a_name_is_not_taken_for_a_diagnostic() -> None:
-    assert diagnostic("record_batch") is None
-    assert diagnostic("C999") is None
+    assert explain_diagnostic("record_batch") is None
+    assert explain_diagnostic("C999") is None
 
 
 # ---------------------------------------------------------------- diff

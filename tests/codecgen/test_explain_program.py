@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codecgen.cli import main
-from codecgen.explain import UnknownName
-from codecgen.explain_program import explain_program
+from codecgen.explain.declarations import UnknownName
+from codecgen.explain.programs import explain_program
 from tests.codecgen.goldens import MANIFEST, PROGRAMS
 from tests.codecgen.schemas import our_model
 from tests.paths import ROOT, SCHEMAS

@@ -8,7 +8,7 @@ import pytest
 
 from codecgen.diff import Side, diff
 from codecgen.examples import live
-from codecgen.explain import explain
+from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError, ParseError, TruncatedError
 from codecgen.targets.docs import emit as emit_docs

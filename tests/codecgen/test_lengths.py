@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codecgen.examples import live
-from codecgen.explain import explain
+from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import LengthError, ParseError, TrailingError
 from codecgen.targets.template import emit_kaitai

@@ -9,7 +9,7 @@ import pytest
 
 from codecgen.diagnostics import render
 from codecgen.examples import live
-from codecgen.explain import explain
+from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError, LengthError, ParseError, TruncatedError
 from codecgen.schema import loader

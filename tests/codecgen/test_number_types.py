@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.examples import live
-from codecgen.explain import explain
+from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError, CodecError, TruncatedError
 from codecgen.runtime.primitives import Float32, Integer

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codecgen.cli import main
-from codecgen.values import inputs
+from codecgen.values import reading
 from tests.paths import ROOT, SCHEMAS
 from tests.support.codecgen_tool import GOOD, Tool
 from tests.support.codecgen_tool import tool as tool
@@ -209,7 +209,7 @@ def test_standard_input(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GOOD[:-1])))
     ran = tool.run("parse", "packet", "-", "--schemas", "schemas")
     assert "byte 0 of standard input" in ran.err
-    monkeypatch.setattr(inputs, "MOST", 16)
+    monkeypatch.setattr(reading, "MAX_BYTES", 16)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GOOD)))
     ran = tool.run("parse", "packet", "-", "--schemas", "schemas")
     assert (ran.code, "standard input holds more than 16 bytes" in ran.err) == (2, True)

@@ -14,7 +14,7 @@ import pytest
 
 from codecgen import directories
 from codecgen.cli import main
-from codecgen.explain import explain
+from codecgen.explain.declarations import explain
 from codecgen.plan import as_of, make_plan
 from codecgen.runtime.errors import CodecError
 from codecgen.schema import loader

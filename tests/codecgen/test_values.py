@@ -16,11 +16,9 @@ from codecgen.plan import make_plan
 from codecgen.runtime.enums import Enumeration
 from codecgen.schema import forms, yaml_tree
 from codecgen.schema.model import Example, Layout
-from codecgen.values.documents import as_json, as_yaml
-from codecgen.values.inputs import Input
-from codecgen.values.named import Named, named
-from codecgen.values.reading import read_one
-from codecgen.values.writing import build_all
+from codecgen.values.documents import build_all, format_json, format_yaml
+from codecgen.values.named_codec import NamedCodec, find_codec
+from codecgen.values.reading import Input, read_one
 from tests.codecgen.schemas import our_model
 
 
@@ -79,7 +77,11 @@ def same(found: Any, wanted: Any) -> bool:
 
 @given(VALUES)
 def test_what_is_printed_is_read_back(value: Any) -> None:
-    for text in (as_yaml({"v": value}), as_json({"v": value}), as_json({"v": value}, indent=None)):
+    for text in (
+        format_yaml({"v": value}),
+        format_json({"v": value}),
+        format_json({"v": value}, indent=None),
+    ):
         documents, found = yaml_tree.load("law", text)
         assert not found, text
         read = forms.plain(documents[0])
@@ -88,13 +90,13 @@ def test_what_is_printed_is_read_back(value: Any) -> None:
 
 @given(VALUES)
 def test_it_is_json_and_yaml_for_others_too(value: Any) -> None:
-    text = as_json({"v": value})
-    assert yaml.safe_load(as_yaml({"v": value})).keys() == json.loads(text).keys()
-    assert json.loads(text) == json.loads(as_json({"v": value}, indent=None))
+    text = format_json({"v": value})
+    assert yaml.safe_load(format_yaml({"v": value})).keys() == json.loads(text).keys()
+    assert json.loads(text) == json.loads(format_json({"v": value}, indent=None))
 
 
 def test_words() -> None:
-    assert as_yaml({"a": Colour.RED, "b": Colour.NULL, "c": [], "d": {}, "e": b"\xff"}) == (
+    assert format_yaml({"a": Colour.RED, "b": Colour.NULL, "c": [], "d": {}, "e": b"\xff"}) == (
         'a: red\nb: "null"\nc: []\nd: {}\ne: {hex: "ff"}\n'
     )
 
@@ -123,15 +125,15 @@ def codecs() -> Codecs:
 @pytest.mark.parametrize(("layout", "example"), EXAMPLES, ids=lambda thing: thing.name)
 def test_examples_are_built_again(codecs: Codecs, layout: Layout, example: Example) -> None:
     at = "" if example.version is None else f"@{example.version}"
-    what = named(PLAN, codecs, f"{layout.name}{at}", None)
+    what = find_codec(PLAN, codecs, f"{layout.name}{at}", None)
     assert example.data is not None
     value, compressed = parsed(what, example.data)
-    for text in (as_yaml(value), as_json(value)):
+    for text in (format_yaml(value), format_json(value)):
         data = build_all(what, "law", text)
         assert data == example.data if not compressed else parsed(what, data)[1]
 
 
-def parsed(what: Named, data: bytes) -> tuple[Any, bool]:
+def parsed(what: NamedCodec, data: bytes) -> tuple[Any, bool]:
     reading = read_one(what, Input("law", data), 0, len(data), strict=True)
     assert reading.error is None and reading.end == len(data)
     return reading.value, any(inner for _, _, _, inner in reading.trace)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.examples import live
-from codecgen.explain import explain
-from codecgen.explain_program import explain_program
+from codecgen.explain.declarations import explain
+from codecgen.explain.programs import explain_program
 from codecgen.plan import Plan, make_plan
 from codecgen.plan.encoded_sizes import encoded_size
 from codecgen.runtime.errors import BuildError, ParseError, TruncatedError, ValueRefused

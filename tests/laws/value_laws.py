@@ -6,10 +6,9 @@ import random
 from types import ModuleType
 
 from codecgen.runtime.errors import LimitError
-from codecgen.values import documents, dump, writing
-from codecgen.values.inputs import Input
-from codecgen.values.named import Named
-from codecgen.values.reading import Reading, read_one
+from codecgen.values import documents, dump
+from codecgen.values.named_codec import NamedCodec
+from codecgen.values.reading import Input, Reading, read_one
 from tests.laws.codec_laws import codec_of, samples
 from tests.laws.made import Generated
 from tests.laws.memory import Broken
@@ -20,7 +19,7 @@ def value_laws(made: Generated, package: ModuleType, r: random.Random, mutants: 
     """Of every layout one value: what is shown of it, and of damaged bytes, and what it is built to again."""
     for name in made.facts.layouts:
         for version in made.facts.versions(name):
-            named = Named(name, made.plan, codec_of(package, name, version))
+            named = NamedCodec(name, made.plan, codec_of(package, name, version))
             for _, data in samples(made, name, version, r, 1):
                 if data is None:
                     continue
@@ -29,18 +28,18 @@ def value_laws(made: Generated, package: ModuleType, r: random.Random, mutants: 
                     all_is_shown(named, bad)
 
 
-def built_again(named: Named, data: bytes) -> None:
+def built_again(named: NamedCodec, data: bytes) -> None:
     """Parsed values that are printed build to the same bytes, or, where they were compressed, to the same values."""
     reading = read_one(named, Input("law", data), 0, len(data), strict=True)
     if isinstance(reading.error, LimitError):
         return  # it decompresses to more than the limit of its own layout: builders do not ask
     if reading.error is not None:
         raise Broken(f"{named.name}: {data.hex()} is refused: {reading.error}")
-    yaml = documents.as_yaml(reading.value)
-    for text in (yaml, documents.as_json(reading.value)):
+    yaml = documents.format_yaml(reading.value)
+    for text in (yaml, documents.format_json(reading.value)):
         try:
-            built = writing.build_all(named, "law", text)
-        except writing.Wrong as wrong:
+            built = documents.build_all(named, "law", text)
+        except documents.BuildError as wrong:
             if _ambiguous(text):
                 return
             reason = wrong.diagnostics[0].message
@@ -59,13 +58,13 @@ def _ambiguous(text: str) -> bool:
     return "hex" in text
 
 
-def all_is_shown(named: Named, data: bytes) -> None:
+def all_is_shown(named: NamedCodec, data: bytes) -> None:
     """Every byte is in a piece, in order, each once; and there are lines for any width."""
     given = Input("law", data)
     for strict in (True, False):
         reading = read_one(named, given, 0, len(data), strict=strict)
         end = reading.end if reading.error is None else len(data)
-        for stream, first, last in dump.shown(named.plan, reading, given, end):
+        for stream, first, last in dump.list_streams(named.plan, reading, given, end):
             at = first
             for piece in stream.pieces:
                 if piece.start != at or piece.end < at:
@@ -76,7 +75,7 @@ def all_is_shown(named: Named, data: bytes) -> None:
         lines(named, reading, given, end)
 
 
-def lines(named: Named, reading: Reading, given: Input, end: int) -> None:
+def lines(named: NamedCodec, reading: Reading, given: Input, end: int) -> None:
     for width in (None, 40, 100):
         for line in dump.dump(named.plan, reading, given, end, width):
             if not line.isprintable() or (width and len(line) > width):

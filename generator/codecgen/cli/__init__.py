@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from codecgen import directories, output
-from codecgen.cli import explaining, generating, importing, values
-from codecgen.cli.loading import COULD_NOT_RUN, FINDINGS, GOOD, UsageError, say
+from codecgen.cli import explain_commands, schema_commands, value_commands
+from codecgen.cli.common import COULD_NOT_RUN, FINDINGS, GOOD, UsageError, say
 from codecgen.runtime import completion
 from codecgen.runtime.version import RELEASE
 from codecgen.template_files import TemplateFilesError
@@ -86,14 +86,14 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         return sub
 
-    check = add("check", generating.check, "check a schema directory", "check schemas")
+    check = add("check", schema_commands.check, "check a schema directory", "check schemas")
     check.add_argument(
         "directory", metavar="DIR", type=Path, help="the directory with codecgen.yaml"
     )
 
     generate = add(
         "generate",
-        generating.generate,
+        schema_commands.generate,
         "write codecs and documents",
         "generate schemas --out generated",
         "generate schemas --out generated --targets construct",
@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
 
     explain = add(
         "explain",
-        explaining.explain,
+        explain_commands.explain,
         "say what a layout, field, bit, enum, choice or diagnostic is",
         "explain record_batch",
         "explain record_batch.crc",
@@ -146,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
 
     diff = add(
         "diff",
-        explaining.diff,
+        explain_commands.diff,
         "say what changed between two versions or two releases of a layout",
         "diff message 0 1",
         "diff record_batch 0.11.0 3.1.0",
@@ -158,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
 
     parse = add(
         "parse",
-        values.parse,
+        value_commands.parse,
         "show bytes field by field",
         "parse record_batch batch.bin",
         "parse message@0 segment.log --at 0x1f4 --length 61",
@@ -187,7 +187,7 @@ def _parser() -> argparse.ArgumentParser:
 
     build = add(
         "build",
-        values.build,
+        value_commands.build,
         "write the bytes of values",
         "build record_batch values.yaml --out batch.bin",
         "build message@1 values.yaml --hex",
@@ -206,7 +206,7 @@ def _parser() -> argparse.ArgumentParser:
 
     init = add(
         "init",
-        generating.init,
+        schema_commands.init,
         "begin a schema directory, with an example and a test of it",
         "init my_format",
         "init audit --uses kafka_codecs",
@@ -222,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
 
     bring = add(
         "import",
-        importing.kafka_json,
+        schema_commands.import_kafka_json,
         "write schema files for definitions of another language",
         "import kafka-json kafka/clients/src/main/resources/common/message --out schemas",
         "import kafka-json definitions --out schemas --force",
@@ -243,7 +243,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add(
         "json-schema",
-        explaining.print_json_schema,
+        explain_commands.print_json_schema,
         "print a JSON Schema of the schema language, for editors",
         "json-schema > schemas/codecgen.schema.json",
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codecgen.plan.layouts import FieldPlan
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema.expression import data_text
-from codecgen.schema.scalars import SCALARS, is_integer
+from codecgen.schema.scalars import COMPACT, SCALARS, is_integer, is_varint
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -62,12 +62,11 @@ def scalar_name(name: str) -> str:
 def scalar_words(name: str) -> str:
     """``int64``, ``varint (zigzag, at most 5 bytes)``."""
     words = scalar_name(name)
-    if name in ("varint", "varlong"):
-        return f"{words} (zigzag, at most {scalar_bounds(name)[1]} bytes)"
-    if name in ("uvarint", "uvarlong"):
-        return f"{words} (at most {scalar_bounds(name)[1]} bytes)"
-    if name == "compact":
-        return "compact length (unsigned varint of one more)"
+    if name == COMPACT.name:
+        return f"{words} (unsigned varint of one more)"
+    if is_varint(name):
+        zigzag = "zigzag, " if SCALARS[name].signed else ""
+        return f"{words} ({zigzag}at most {SCALARS[name].most} bytes)"
     return words
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from codecgen.schema.scalars import SCALARS
 from codecgen.schema.types import (
     ArrayType,
     BitMember,
@@ -48,8 +49,6 @@ class Type:
 
 INT, BOOL, NULL = Type("int"), Type("bool"), Type("null", nullable=True)
 
-_KINDS = {"f32": "float", "f64": "float", "bool": "bool", "uuid": "uuid"}
-
 
 def bit_type(m: BitMember) -> Type:
     """A single bit without an enum is true or false, several are a number."""
@@ -74,4 +73,4 @@ def scalar_type(type_: ScalarType, nullable: bool = False) -> Type:
     """The type of the values of a scalar field."""
     if type_.enum is not None:
         return Type("enum", type_.enum, nullable)
-    return Type(_KINDS.get(type_.name, "int"), None, nullable)
+    return Type(SCALARS[type_.name].python.lower(), None, nullable)

@@ -17,12 +17,11 @@ from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.fields import Field
 from codecgen.runtime.located_bytes import Session, Source
-from codecgen.runtime.primitives import Integer
+from codecgen.runtime.primitives import STRUCT_CODES, Integer
 
 if TYPE_CHECKING:
     from codecgen.runtime.layout import Choice, Layout
 
-_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 _ORDERS = {"big": ">", "little": "<"}
 _tuple = cast("Callable[[str, Sequence[str]], Any]", namedtuple)  # its fields are not known before
 
@@ -41,7 +40,7 @@ class Head:
             number = f.codec.base if isinstance(f.codec, Bits) else f.codec
             if f.tag is not None or f.when is not None or not isinstance(number, Integer):
                 break
-            if number.size not in _CODES or (
+            if number.size not in STRUCT_CODES or (
                 number.size > 1 and endian not in (None, number.endian)
             ):
                 break
@@ -117,7 +116,7 @@ def frames(choice: Choice) -> Frames:
     places = sorted([(choice.offset, by, 0), (length.offset, own, 1)], key=lambda place: place[0])
     (first, low, _), (second, high, _) = places
     gap = second - first - low.size
-    if gap < 0 or not {low.size, high.size} <= _CODES.keys() or low.endian != high.endian:
+    if gap < 0 or not {low.size, high.size} <= STRUCT_CODES.keys() or low.endian != high.endian:
         return lambda data, at: None
     code = f"{_ORDERS[low.endian]}{first}x{_code(low)}{gap}x{_code(high)}"
     start = struct.Struct(code)
@@ -150,7 +149,7 @@ def _framed(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
 
 
 def _code(number: Integer) -> str:
-    code = _CODES[number.size]
+    code = STRUCT_CODES[number.size]
     return code if number.signed else code.upper()
 
 

@@ -57,6 +57,10 @@ class Codec(construct.Construct):
         return self.size
 
 
+STRUCT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+"""Codes of :mod:`struct` for signed integers, by their size in bytes. Other sizes have no code."""
+
+
 class Integer(Codec):
     """An integer of fixed size."""
 
@@ -65,8 +69,8 @@ class Integer(Codec):
         self.size: int = size
         self.signed = signed
         self.endian: Endian = endian
-        code = {1: "b", 2: "h", 4: "i", 8: "q"}.get(size)
-        self._struct: struct.Struct | None = None  # other sizes have no code
+        code = STRUCT_CODES.get(size)
+        self._struct: struct.Struct | None = None
         if code is not None:
             order = ">" if endian == "big" else "<"
             self._struct = struct.Struct(order + (code if signed else code.upper()))

@@ -8,7 +8,13 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from codecgen.diagnostics import Diagnostic
+from codecgen.examples.trial import Mismatch, built, place_of
 from codecgen.runtime.enums import Enumeration
+from codecgen.runtime.errors import CodecError
+from codecgen.schema import forms, yaml_tree
+from codecgen.schema.types import Span
+from codecgen.values.named_codec import NamedCodec
 
 _NO_WORDS = ("true", "false", "null")
 _WORD = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -20,19 +26,21 @@ class Word(str):
     """A name of the schema: text that needs no quotes."""
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """A value as mappings, lists, text, numbers, true, false and null. Bytes are text where they are text that can be
     printed, and ``{hex: ..}`` elsewhere; a value of an enum is its name."""
     if isinstance(value, Enumeration):
         return Word(value.name.lower())
     if isinstance(value, Mapping):
         return {
-            str(name): plain(item) for name, item in value.items() if not str(name).startswith("_")
+            str(name): to_plain(item)
+            for name, item in value.items()
+            if not str(name).startswith("_")
         }
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_plain(item) for item in value]
     if isinstance(value, bytes | bytearray | memoryview):
-        return _bytes(bytes(value))
+        return _bytes_to_plain(bytes(value))
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
@@ -40,7 +48,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _bytes(data: bytes) -> Any:
+def _bytes_to_plain(data: bytes) -> Any:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -48,46 +56,92 @@ def _bytes(data: bytes) -> Any:
     return text if text.replace("\n", "").isprintable() else {"hex": data.hex()}
 
 
-def as_json(value: Any, *, indent: int | None = 2) -> str:
+def format_json(value: Any, *, indent: int | None = 2) -> str:
     """A value as one JSON document, which is YAML too."""
-    return _quoted(plain(value), indent)
+    return _format_quoted(to_plain(value), indent)
 
 
-def _quoted(value: Any, indent: int | None = None) -> str:
+def _format_quoted(value: Any, indent: int | None = None) -> str:
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def as_yaml(value: Any) -> str:
+def format_yaml(value: Any) -> str:
     """A value as one YAML document."""
-    return "".join(f"{line}\n" for line in _block(plain(value)))
+    return "".join(f"{line}\n" for line in _format_block(to_plain(value)))
 
 
-def _block(value: Any) -> Iterator[str]:
+def _format_block(value: Any) -> Iterator[str]:
     if isinstance(value, dict) and value:
         for name, item in value.items():
-            if _flat(item):
-                yield f"{name}: {_scalar(item)}"
+            if _is_inline(item):
+                yield f"{name}: {_format_inline(item)}"
             else:
                 yield f"{name}:"
-                yield from (f"  {line}" for line in _block(item))
+                yield from (f"  {line}" for line in _format_block(item))
     elif isinstance(value, list) and value:
         for item in value:
-            lines = [_scalar(item)] if _flat(item) else list(_block(item))
+            lines = [_format_inline(item)] if _is_inline(item) else list(_format_block(item))
             yield f"- {lines[0]}"
             yield from (f"  {line}" for line in lines[1:])
     else:
-        yield _scalar(value)
+        yield _format_inline(value)
 
 
-def _flat(value: Any) -> bool:
+def _is_inline(value: Any) -> bool:
     """Whether a value stands on the line of its key."""
     return not value or not isinstance(value, dict | list) or list(value) == ["hex"]
 
 
-def _scalar(value: Any) -> str:
+def _format_inline(value: Any) -> str:
     if isinstance(value, dict) and value:
-        return f"{{hex: {_quoted(value['hex'])}}}"
+        return f"{{hex: {_format_quoted(value['hex'])}}}"
     if isinstance(value, Word) and value not in _NO_WORDS and _WORD.match(value):
         return str(value)
-    return _quoted(value)
+    return _format_quoted(value)
+
+
+MAX_TEXT_BYTES = 1 << 26
+"""The bytes of values that are taken. Each takes some hundred bytes of memory as YAML."""
+MAX_DEPTH = 100
+
+
+class BuildError(Exception):
+    """The values cannot be built."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        super().__init__(diagnostics)
+        self.diagnostics = diagnostics
+
+
+def build_all(named: NamedCodec, file: str, text: str) -> bytes:
+    """The bytes of each document of a YAML file, one after the other. Raises Wrong."""
+    documents, found = yaml_tree.load(file, text, most=MAX_TEXT_BYTES, deepest=MAX_DEPTH)
+    if not documents and not found:
+        found = [Diagnostic("", "there are no values", Span(file, 1, 1, 2))]
+    if found:
+        raise BuildError(found)
+    return b"".join(_build_documents(named, documents))
+
+
+def _build_documents(named: NamedCodec, documents: list[yaml_tree.Mapping]) -> Iterator[bytes]:
+    for document in documents:
+        values = forms.plain(document)
+        try:
+            if not isinstance(values, Mapping):  # {hex: ..} is
+                raise Mismatch("a mapping of fields is needed")
+            plan, codec = named.layout_of_values(values)
+            yield built(named.plan, plan, codec, values)
+        except Mismatch as error:
+            raise BuildError([_build_diagnostic(document, error.reason, error.path, "")]) from None
+        except CodecError as error:
+            schema = error.where.schema
+            help = f"{schema} says what stands here" if schema else ""
+            path = error.where.path or ""
+            reason = f"{path}: {error.reason}" if path else error.reason
+            raise BuildError([_build_diagnostic(document, reason, path, help)]) from None
+
+
+def _build_diagnostic(document: yaml_tree.Mapping, reason: str, path: str, help: str) -> Diagnostic:
+    places = {"values": document.span, **dict(forms.value_places(document, "values"))}
+    return Diagnostic("", reason, place_of(places, path) or document.span, help=help)

@@ -9,9 +9,8 @@ from itertools import zip_longest
 
 from codecgen.plan import Plan
 from codecgen.targets.docs.hexdump import MAX_FIELD_BYTES, Bytes, Piece, Stream, streams
-from codecgen.values.inputs import Input
-from codecgen.values.named import title
-from codecgen.values.reading import Reading
+from codecgen.values.named_codec import format_layout
+from codecgen.values.reading import Input, Reading
 
 _LONGEST_LEFT = 64
 """Bytes that no field has that are shown at most, in one place."""
@@ -23,14 +22,14 @@ _LEAST = 8
 
 def dump(plan: Plan, reading: Reading, given: Input, end: int, width: int | None) -> Iterator[str]:
     """The lines of a reading and of the compressed sections in it; ``end`` is where the bytes end that are shown."""
-    for stream, _, _ in shown(plan, reading, given, end):
+    for stream, _, _ in list_streams(plan, reading, given, end):
         if stream.codec:
             heading = f"{stream.path}, decompressed with {stream.codec}, {len(stream.data)} bytes"
-            yield from ("", *_wrapped(heading, width))
-        yield from _lines(stream, width)
+            yield from ("", *_wrap(heading, width))
+        yield from _dump_stream(stream, width)
 
 
-def shown(
+def list_streams(
     plan: Plan, reading: Reading, given: Input, end: int
 ) -> Iterator[tuple[Stream, int, int]]:
     """What is shown: each stream with pieces for all of its bytes, its first byte, and the one after its last."""
@@ -41,18 +40,18 @@ def shown(
         found = streams(plan, reading.plan, given.data, reading.value, reading.trace)
     for stream in found:
         first, last = (0, len(stream.data)) if stream.codec else (reading.start, end)
-        yield _whole(stream, first, last, left), first, last
+        yield _fill_gaps(stream, first, last, left), first, last
 
 
-def heading(reading: Reading, index: int | None, width: int | None) -> list[str]:
+def format_heading(reading: Reading, index: int | None, width: int | None) -> list[str]:
     """A line that says what was parsed, and where: ``3: record_batch at byte 310, 97 bytes``."""
-    what = "nothing that is known" if reading.plan is None else title(reading.plan)
+    what = "nothing that is known" if reading.plan is None else format_layout(reading.plan)
     size = "" if reading.error is not None else f", {reading.end - reading.start} bytes"
     number = "" if index is None else f"{index}: "
-    return _wrapped(f"{number}{what} at byte {reading.start}{size}", width)
+    return _wrap(f"{number}{what} at byte {reading.start}{size}", width)
 
 
-def _whole(stream: Stream, first: int, last: int, left: str) -> Stream:
+def _fill_gaps(stream: Stream, first: int, last: int, left: str) -> Stream:
     """The stream with pieces for the bytes that no field has, so that all of them are shown, each once."""
     pieces: list[Piece] = []
     at = first
@@ -66,7 +65,7 @@ def _whole(stream: Stream, first: int, last: int, left: str) -> Stream:
     return replace(stream, pieces=tuple(pieces))
 
 
-def _lines(stream: Stream, width: int | None) -> Iterator[str]:
+def _dump_stream(stream: Stream, width: int | None) -> Iterator[str]:
     per_line = 8 if width is None or width >= _NARROW else 4
     digits = max([4, *(len(str(piece.end)) for piece in stream.pieces)])
     paths = max((len(piece.path) for piece in stream.pieces), default=0)
@@ -77,10 +76,10 @@ def _lines(stream: Stream, width: int | None) -> Iterator[str]:
         paths = max(min(paths, room - 2 - min(longest, room // 2 - 2)), _LEAST)
         words = max(room - paths - 2, _LEAST)
     for piece in stream.pieces:
-        yield from _piece(stream.data, piece, per_line, digits, paths, words)
+        yield from _dump_piece(stream.data, piece, per_line, digits, paths, words)
 
 
-def _piece(
+def _dump_piece(
     data: Bytes, piece: Piece, per_line: int, digits: int, paths: int, words: int | None
 ) -> Iterator[str]:
     """The lines of one piece: its bytes to the left, its path and its value to the right."""
@@ -101,5 +100,5 @@ def _piece(
         yield f"{'':>{digits}}  .. {piece.end - last} bytes more"
 
 
-def _wrapped(text: str, width: int | None) -> list[str]:
+def _wrap(text: str, width: int | None) -> list[str]:
     return [text] if width is None else textwrap.wrap(text, max(width, _LEAST))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import mmap
+import os
+import re
+import stat
+import sys
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import construct
 
 from codecgen.plan import LayoutPlan
 from codecgen.runtime.errors import CodecError, LimitError, ParseError, TrailingError
 from codecgen.runtime.located_bytes import Session, Source
-from codecgen.values.inputs import Input
-from codecgen.values.named import Named
+from codecgen.values.named_codec import NamedCodec
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ class Reading:
     error: CodecError | None
 
 
-def read_one(named: Named, given: Input, start: int, end: int, *, strict: bool) -> Reading:
+def read_one(named: NamedCodec, given: Input, start: int, end: int, *, strict: bool) -> Reading:
     """One layout from the byte ``start`` on; ``end`` is where the bytes end for it."""
     trace: list[tuple[str, int, int, bool]] = []
     begun: dict[str, Any] = {}
@@ -43,11 +48,11 @@ def read_one(named: Named, given: Input, start: int, end: int, *, strict: bool) 
         plan = named.layout_of_bytes(source)
         value = named.codec.read(source, None)
     except CodecError as found:
-        value, error = gathered(begun), found
+        value, error = assemble_partial(begun), found
     return Reading(plan, start, source.pos, value, tuple(trace), tuple(session.findings), error)
 
 
-def to_the_end(reading: Reading, given: Input, end: int, *, strict: bool) -> Reading:
+def check_all_read(reading: Reading, given: Input, end: int, *, strict: bool) -> Reading:
     """The same, of bytes that are one whole layout: with an error when bytes follow it."""
     if reading.plan is None or reading.error is not None or reading.end == end:
         return reading
@@ -59,13 +64,13 @@ def to_the_end(reading: Reading, given: Input, end: int, *, strict: bool) -> Rea
     return replace(reading, error=error)
 
 
-def bytes_follow(reading: Reading) -> bool:
+def has_trailing_bytes_only(reading: Reading) -> bool:
     """Whether all is well but for the bytes that follow."""
     error = reading.error
     return isinstance(error, TrailingError) and error.where.schema is None
 
 
-def one_of_many(reading: Reading, given: Input) -> Reading:
+def check_progress(reading: Reading, given: Input) -> Reading:
     """The same, of bytes that others follow: with an error when it took none, of which there would be no end."""
     if reading.error is not None or reading.end > reading.start:
         return reading
@@ -74,7 +79,7 @@ def one_of_many(reading: Reading, given: Input) -> Reading:
     return replace(reading, error=error)
 
 
-def gathered(begun: dict[str, Any]) -> Any:
+def assemble_partial(begun: dict[str, Any]) -> Any:
     """The value that an error ended, from the layouts and arrays that were begun, by path: each one stands in what is
     around it, if it does not yet."""
     for path, value in reversed(begun.items()):
@@ -89,3 +94,64 @@ def gathered(begun: dict[str, Any]) -> Any:
             around, _, name = path.rpartition(".")
             begun[around].setdefault(name, value)
     return begun.get("", construct.Container())
+
+
+MAX_BYTES = 1 << 28
+"""The bytes that are read of what cannot be mapped: standard input, pipes, hex text."""
+_NOT_HEX = re.compile(r"[^0-9a-fA-F\s]")
+
+
+class InputError(Exception):
+    """The input cannot be had. The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Bytes, and what to call the place that they are from."""
+
+    name: str
+    data: bytes | memoryview
+
+
+def open_input(path: str, *, hex_text: bool = False) -> Input:
+    """The bytes of a file, or of standard input (``-``). Raises BadInput and OSError."""
+    if path == "-":
+        name, data = "standard input", _read(sys.stdin.buffer, "standard input")
+        return Input(name, _from_hex(data, name) if hex_text else data)
+    with Path(path).open("rb") as file:
+        if hex_text:
+            return Input(path, _from_hex(_read(file, path), path))
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            return Input(path, _read(file, path))
+        if status.st_size == 0:
+            return Input(path, b"")
+        return Input(path, memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+
+
+def read_input(path: str) -> Input:
+    """The same, read as a whole."""
+    if path == "-":
+        return Input("standard input", _read(sys.stdin.buffer, "standard input"))
+    with Path(path).open("rb") as file:
+        return Input(path, _read(file, path))
+
+
+def _read(file: BinaryIO, name: str) -> bytes:
+    data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{name} holds more than {MAX_BYTES} bytes; a file of bytes may be larger")
+    return data
+
+
+def _from_hex(data: bytes, name: str) -> bytes:
+    text = data.decode("utf-8", "replace")
+    bad = _NOT_HEX.search(text)
+    if bad is not None:
+        line = text.count("\n", 0, bad.start()) + 1
+        column = bad.start() - text.rfind("\n", 0, bad.start())
+        raise InputError(f"{name}:{line}:{column}: {bad[0]!r} is not a hexadecimal digit")
+    digits = "".join(text.split())
+    if len(digits) % 2:
+        raise InputError(f"{name}: {len(digits)} hexadecimal digits, which is an odd number")
+    return bytes.fromhex(digits)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from codecgen.cli.loading import sound
+from codecgen.cli.common import sound
 from codecgen.examples import live
 from codecgen.plan import make_plan
-from codecgen.values import dump, named, reading
-from codecgen.values.inputs import Input
+from codecgen.values import dump, named_codec, reading
+from codecgen.values.reading import Input
 from kafka_log import SegmentReader
 from kafka_log.cli import main
 from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part, batches
@@ -43,7 +43,7 @@ def from_yaml() -> tuple[Any, Any]:
     plan = make_plan(model)
     codecs, _ = live.load(plan)
     assert codecs is not None
-    return plan, named.named(plan, codecs, "log_entry", None)
+    return plan, named_codec.find_codec(plan, codecs, "log_entry", None)
 
 
 def by_codecgen(path: Path, start: int, end: int) -> list[tuple[bytes, list[Any]]]:
@@ -52,7 +52,7 @@ def by_codecgen(path: Path, start: int, end: int) -> list[tuple[bytes, list[Any]
     given = Input(str(path), path.read_bytes())
     one = reading.read_one(what, given, start, end, strict=False)
     out = []
-    for stream, first, last in dump.shown(plan, one, given, end):
+    for stream, first, last in dump.list_streams(plan, one, given, end):
         pieces = [(p.start - first, p.end - first, p.path, p.value) for p in stream.pieces]
         out.append((bytes(stream.data[first:last]), pieces))
     return out

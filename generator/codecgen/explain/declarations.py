@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from codecgen import explain_texts
-from codecgen.advice import ADVICE
-from codecgen.diagnostics import CODES, did_you_mean, printable
-from codecgen.explain_text import (
+from codecgen.diagnostic_catalog import CATALOG
+from codecgen.diagnostics import did_you_mean, printable
+from codecgen.explain.terminal import (
     WIDTH,
     array_rows,
     bits_words,
@@ -28,7 +27,7 @@ from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import members, reference_of, references_of
 from codecgen.schema.model import FREEDOMS, Choice, Derived, Enum, EnumValue, Field, Layout, Model
 from codecgen.schema.nested_choices import cases_of, names_of
-from codecgen.schema.texts import Text
+from codecgen.schema.texts import EachLine, Text, TextValue
 from codecgen.schema.types import ArrayType, BitMember, BitsType, ScalarType, Since
 from codecgen.schema.uses import within
 
@@ -37,12 +36,15 @@ class UnknownName(Exception):
     """Nothing in the schemas has this name."""
 
 
-def diagnostic(code: str) -> str | None:
-    """What a diagnostic's number means; None for other names."""
-    number = code.upper()
-    if number not in CODES:
+def explain_diagnostic(code: str) -> str | None:
+    """Return what a diagnostic means and how to fix it; None if ``code`` is not the id of one, in upper or lower case."""
+    entry = CATALOG.get(code.upper())
+    if entry is None:
         return None
-    return "\n".join([f"{number}: {CODES[number]}", "", *textwrap.wrap(ADVICE[number], WIDTH)])
+    lines = [f"{code.upper()}: {entry.title}", f"severity: {' or '.join(entry.severities)}"]
+    for text in (entry.explanation, f"Remedy: {entry.remedy}"):
+        lines += ["", *textwrap.wrap(text, WIDTH)]
+    return "\n".join(lines)
 
 
 def explain(model: Model, name: str) -> str:
@@ -369,10 +371,10 @@ class _Explainer:
 
     def text(self, text: Text, path: str) -> Iterator[str]:
         if not path:
-            return explain_texts.text_lines(text, self.since_rows)
-        found = explain_texts.value_lines(text, path, self.since_rows)
+            return text_lines(text, self.since_rows)
+        found = value_lines(text, path, self.since_rows)
         if found is None:
-            raise _unknown(path, explain_texts.names(text), f"{text.name} has")
+            raise _unknown(path, text_names(text), f"{text.name} has")
         return found
 
     # ------------------------------------------------------------ parts
@@ -403,3 +405,80 @@ def _unknown(name: str, known: list[str], what: str) -> UnknownName:
     names = list(dict.fromkeys(known))
     help = did_you_mean(name, names) or f"{what} {', '.join(names[:40]) or 'none'}"
     return UnknownName(f"unknown name {name!r}; {help}")
+
+
+SinceRows = Callable[[Since | None, Since | None], Iterator[str]]
+
+
+def text_lines(text: Text, since_rows: SinceRows) -> Iterator[str]:
+    """A text."""
+    yield from title(text.name, "text of lines" if text.lines else "text of properties", text.span)
+    yield from paragraph(text.doc)
+    yield from since_rows(text.since, None)
+    yield from row("empty", "it may be, and every value is null then" if text.may_be_empty else "")
+    yield from row("last line", "" if text.final_newline else "has no line feed after it")
+    if text.properties:
+        yield from row("other keys", "are kept" if text.keep_unknown else "a strict reader refuses")
+    yield from row("accepts", ", ".join(sorted(text.accepts)))
+    yield ""
+    yield "lines" if text.lines else "keys"
+    for line in (*text.lines, *text.properties):
+        yield from wrapped(f"  {line.name}: {describe_line(line)}", 6)
+
+
+def value_lines(text: Text, path: str, since_rows: SinceRows) -> Iterator[str] | None:
+    """A value of a text, None when there is none of that name."""
+    for line in text.lines:
+        if isinstance(line, EachLine) and line.name == path:
+            return _explain_each_line(text, line)
+    for name, value in text.values():
+        if name == path:
+            return _explain_text_value(text, name, value, since_rows)
+    return None
+
+
+def text_names(text: Text) -> list[str]:
+    """What can be asked about in a text."""
+    lines = [line.name for line in text.lines if isinstance(line, EachLine)]
+    return [*lines, *(name for name, _ in text.values())]
+
+
+def describe_line(line: TextValue | EachLine) -> str:
+    """How a value or a line is written, in a few words."""
+    if isinstance(line, EachLine):
+        values = line.separator.join(f"<{value.name}>" for value in line.values)
+        counted = "to the end" if line.counted_by is None else f"as many as {line.counted_by} says"
+        return f"lines of {values}, {counted}"
+    words = {"decimal": f"decimal {line.of}", "string": line.of, "uuid": f"uuid in {line.of}"}
+    found = words[line.kind]
+    if line.label is not None:
+        found += f" after {line.label + line.separator!r}"
+    if line.const is not None:
+        found += f", always {line.const}"
+    return found + ("" if line.counts is None else f", the number of {line.counts}")
+
+
+def _explain_each_line(text: Text, line: EachLine) -> Iterator[str]:
+    yield from title(f"{text.name}.{line.name}", f"lines of {text.name}", line.span)
+    yield from paragraph(line.doc)
+    yield from row("form", describe_line(line))
+    yield from row("accepts", ", ".join(sorted(line.accepts)))
+    yield ""
+    yield "values"
+    for value in line.values:
+        yield from wrapped(f"  {value.name}: {describe_line(value)}", 6)
+
+
+def _explain_text_value(
+    text: Text, path: str, value: TextValue, since_rows: SinceRows
+) -> Iterator[str]:
+    yield from title(f"{text.name}.{path}", f"value of {text.name}", value.span)
+    yield from paragraph(value.doc)
+    yield from row("form", describe_line(value))
+    yield from row("key", value.key if text.properties else "")
+    yield from since_rows(value.since or text.since, None)
+    yield from row("default", "" if value.default is None else str(value.default))
+    yield from row("valid", "" if value.valid is None else str(value.valid))
+    yield from row("refused", "" if value.refuse is None else str(value.refuse))
+    yield from row("unit", value.unit or "")
+    yield from row("accepts", ", ".join(sorted(value.accepts)))

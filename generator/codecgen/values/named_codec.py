@@ -17,12 +17,12 @@ from codecgen.schema.model import Choice, Layout
 from codecgen.targets.construct.homes import symbol
 
 
-class NotNamed(Exception):
+class UnknownCodecError(Exception):
     """The name does not say which bytes are meant. The text says what would."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedCodec:
     """A codec by its name. One that finds its layout in the bytes, or in the values, is a choice."""
 
     name: str
@@ -51,14 +51,14 @@ class Named:
     def _plan_of(self, codec: LayoutCodec) -> LayoutPlan:
         """The plan of a codec, which knows the name and the file that its own directory has."""
         for plans in (self.plan.versions, used_of(self.plan.versions)):
-            for plan in _named_there(plans, codec):
+            for plan in _find_plans(plans, codec):
                 names = [fp.name for fp in plan.fields]
                 if plan.version == codec.version and names == codec.related.names:
                     return plan
         raise LookupError(codec.layout_name)
 
 
-def _named_there(
+def _find_plans(
     plans: Mapping[str, tuple[LayoutPlan, ...]], codec: LayoutCodec
 ) -> Iterator[LayoutPlan]:
     """The plans of a layout, under whatever name it has here."""
@@ -68,64 +68,68 @@ def _named_there(
             yield from versions
 
 
-def title(plan: LayoutPlan) -> str:
+def format_layout(plan: LayoutPlan) -> str:
     """The name of a layout, with its version where it has one."""
     return plan.name if plan.version is None else f"{plan.name}@{plan.version}"
 
 
-def named(plan: Plan, codecs: Codecs, text: str, given: str | None) -> Named:
+def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> NamedCodec:
     """The codec for ``layout``, ``layout@version`` or a choice of the directory itself; ``given`` is the value that decides
     for a choice whose bytes do not say. Raises NotNamed."""
     name, at, version = text.partition("@")
     model = plan.model
     if name in model.layouts:
         if given is not None:
-            raise NotNamed(f"{name} is a layout: nothing has to be given to choose it")
-        return _layout(plan, codecs, model.layouts[name], version if at else None)
+            raise UnknownCodecError(f"{name} is a layout: nothing has to be given to choose it")
+        return _find_layout(plan, codecs, model.layouts[name], version if at else None)
     if name in model.choices:
         if at:
-            raise NotNamed(f"{name} is a choice, which has no versions")
-        return _choice(plan, codecs, model.choices[name], given)
+            raise UnknownCodecError(f"{name} is a choice, which has no versions")
+        return _find_choice(plan, codecs, model.choices[name], given)
     known = [*model.layouts, *model.choices]
     hint = did_you_mean(name, known) or f"the schemas declare {', '.join(known)}"
-    raise NotNamed(f"unknown layout {name!r}; {hint}")
+    raise UnknownCodecError(f"unknown layout {name!r}; {hint}")
 
 
-def _layout(plan: Plan, codecs: Codecs, layout: Layout, version: str | None) -> Named:
+def _find_layout(plan: Plan, codecs: Codecs, layout: Layout, version: str | None) -> NamedCodec:
     plans = plan.versions[layout.name]
     if version is not None:
         wanted = int(version) if version.isdecimal() and version.isascii() else None
         plans = tuple(p for p in plans if p.version == wanted and wanted is not None)
         if not plans:
             there = "no versions" if layout.versions is None else f"versions {layout.versions}"
-            raise NotNamed(f"{layout.name} has {there}, not {version!r}")
+            raise UnknownCodecError(f"{layout.name} has {there}, not {version!r}")
     if len(plans) == 1:
-        return Named(title(plans[0]), plan, codecs.layout(plans[0]))
+        return NamedCodec(format_layout(plans[0]), plan, codecs.layout(plans[0]))
     if layout.version_is is None:
-        names = _some(f"{layout.name}@{p.version}" for p in plans)
-        raise NotNamed(f"the bytes of {layout.name} do not say their version: name {names}")
-    return Named(layout.name, plan, codecs.any_version(plans[0]))
+        names = _join_alternatives(f"{layout.name}@{p.version}" for p in plans)
+        raise UnknownCodecError(
+            f"the bytes of {layout.name} do not say their version: name {names}"
+        )
+    return NamedCodec(layout.name, plan, codecs.any_version(plans[0]))
 
 
-def _choice(plan: Plan, codecs: Codecs, choice: Choice, given: str | None) -> Named:
+def _find_choice(plan: Plan, codecs: Codecs, choice: Choice, given: str | None) -> NamedCodec:
     codec = getattr(codecs.module(choice.span.file), symbol(choice.name))
     if choice.by is not None:
         if given is not None:
-            raise NotNamed(f"{choice.name} is chosen by its field {choice.by}: leave out --given")
-        return Named(choice.name, plan, codec)
+            raise UnknownCodecError(
+                f"{choice.name} is chosen by its field {choice.by}: leave out --given"
+            )
+        return NamedCodec(choice.name, plan, codec)
     cases = dict(zip((str(key) for key, _ in choice.cases), codec.values(), strict=True))
     if given not in cases:
         wrong = "" if given is None else f"{given!r} is none of them; "
-        raise NotNamed(
-            f"{choice.name} is chosen by a {choice.given or choice.given_type}: {wrong}name it with --given {_some(cases)}"
+        raise UnknownCodecError(
+            f"{choice.name} is chosen by a {choice.given or choice.given_type}: {wrong}name it with --given {_join_alternatives(cases)}"
         )
     if isinstance(cases[given], Mapping):  # it is told its version where it is held
         ref = next(ref for key, ref in choice.cases if str(key) == given)
-        return _layout(plan, codecs, plan.model.layouts[ref.layout], None)
-    return Named(f"{choice.name} of {given}", plan, cases[given])
+        return _find_layout(plan, codecs, plan.model.layouts[ref.layout], None)
+    return NamedCodec(f"{choice.name} of {given}", plan, cases[given])
 
 
-def _some(words: Iterable[str]) -> str:
+def _join_alternatives(words: Iterable[str]) -> str:
     """``a, b or c``."""
     *head, last = words
     return f"{', '.join(head)} or {last}" if head else last

@@ -6,15 +6,16 @@ import textwrap
 from collections.abc import Iterator
 
 from codecgen.diagnostics import did_you_mean, printable
-from codecgen.explain import UnknownName
-from codecgen.explain_payloads import payload_program
-from codecgen.explain_text import WIDTH, checksum_words, covered_words, range_words
-from codecgen.explain_values import said, span
-from codecgen.plan import LayoutPlan, Plan, make_plan, read_ops, write_ops
+from codecgen.explain.declarations import UnknownName
+from codecgen.explain.terminal import WIDTH, checksum_words, covered_words, range_words
+from codecgen.plan import LayoutPlan, Plan, make_plan, nodes, read_ops, write_ops
 from codecgen.plan.columns import CasePlan, Leaf, plan_view
+from codecgen.plan.nodes import Value, part_of
+from codecgen.plan.payloads import Combination, PayloadCase, plan_payloads
 from codecgen.plan.read_program import read_program
 from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
+from codecgen.schema.expression import data_text
 from codecgen.schema.model import Model, View
 from codecgen.schema.types import (
     ZERO_TERMINATED,
@@ -107,7 +108,7 @@ def _layout(plan: Plan, name: str) -> Iterator[str]:
         for op in read_program(plan, layout).ops:
             yield from _read(op, layout, 1)
         for found in layout.rules:
-            text = found.rule.text if found.condition is None else said(found.condition)
+            text = found.rule.text if found.condition is None else format_value(found.condition)
             yield _line(1, "rule", found.rule.about, f"{text} ({found.name})")
 
 
@@ -126,7 +127,7 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
             yield _line(depth, "text" if type_.text else "bytes", fp.name, _length(type_), follows)
         case read_ops.Elements(fp, type_, element):
             what = title(element) if isinstance(element, LayoutPlan) else _element(element)
-            codec = "" if fp.codec is None else f"decompress by {said(fp.codec)}"
+            codec = "" if fp.codec is None else f"decompress by {format_value(fp.codec)}"
             yield _line(depth, "loop", fp.name, what, _count(type_), codec)
         case read_ops.Padding(fp, multiple):
             yield _line(depth, "padding", fp.name, f"to a multiple of {multiple}")
@@ -149,7 +150,7 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
                     yield from _read(inner, layout, depth + 2)
         case read_ops.Open(length, first, last, when, _):
             to = "the end" if last is None else last
-            asked = "" if when is None else f"if {said(when)}"
+            asked = "" if when is None else f"if {format_value(when)}"
             less = f" - {length.own_bytes}" if length.own_bytes else ""
             yield _line(depth, "open", f"{first.name} to {to}", f"size={length.name}{less}", asked)
         case read_ops.Close():
@@ -160,9 +161,9 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
             how = "all that follows" if ahead else covered_words(checksum, layout)
             yield _line(depth, "checksum", checksum.name, checksum_words(checksum.field), how)
         case read_ops.Require(fp, condition, why):
-            yield _line(depth, "require", fp.name, f"{said(condition)} ({why})")
+            yield _line(depth, "require", fp.name, f"{format_value(condition)} ({why})")
         case read_ops.When(fp, condition, then):
-            yield _line(depth, "when", fp.name, said(condition))
+            yield _line(depth, "when", fp.name, format_value(condition))
             for inner in then:
                 yield from _read(inner, layout, depth + 1)
         case read_ops.Absent(fp):
@@ -219,7 +220,7 @@ def _view(plan: Plan, view: View) -> Iterator[str]:
 
 def _rows(case: CasePlan) -> str:
     rows = f"each of {case.array.name}" if case.array is not None else "each one"
-    when = "" if case.when is None else f", if {said(case.when)}"
+    when = "" if case.when is None else f", if {format_value(case.when)}"
     return f"{title(case.entry)}, {rows} a row{when}"
 
 
@@ -244,12 +245,16 @@ def _write(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Iterator[st
             yield _line(depth, "constant", name, f"{type_} = {value}")
         case write_ops.Number(_, type_, value, limits, running):
             mark = "(running)" if running else ""
-            yield _line(depth, "number", name, f"{type_} = {said(value)}", _limits(limits), mark)
+            yield _line(
+                depth, "number", name, f"{type_} = {format_value(value)}", _limits(limits), mark
+            )
         case write_ops.Bits(_, type_, members):
             yield _line(depth, "bits", name, type_)
             for m in members:
-                at = span(m.bits.low, m.bits.high)
-                yield _line(depth + 1, at, m.bits.name, f"= {said(m.value)}", _limits(m.limits))
+                at = format_range(m.bits.low, m.bits.high)
+                yield _line(
+                    depth + 1, at, m.bits.name, f"= {format_value(m.value)}", _limits(m.limits)
+                )
         case write_ops.Bytes(_, type_, column):
             verb = "text" if type_.text else "bytes"
             yield _line(depth, verb, name, _length(type_), f"= {_column(column, 'null')}")
@@ -271,7 +276,7 @@ def _write(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Iterator[st
                 depth, "checksum", name, algorithm, f"of {range_words(field_range, layout)}, later"
             )
         case write_ops.Rows(_, type_, codec):
-            how = "" if codec is None else f"compress by {said(codec)}"
+            how = "" if codec is None else f"compress by {format_value(codec)}"
             yield _line(depth, "rows", name, _count(type_), how)
         case write_ops.Absent():
             yield _line(depth, "absent", name)
@@ -296,3 +301,135 @@ def _limits(limits: Limits) -> str:
 
 
 __all__ = ["explain_program", "title"]
+
+
+_COLUMN_WIDTH = 24
+
+
+def payload_program(plan: Plan, view: View) -> Iterator[str]:
+    """The rows of a view into payloads: for each kind of payload what it is read as, and the value of each column."""
+    made = plan_payloads(plan, view)
+    yield f"{view.name}, read ({view.span})"
+    decider = made.decider
+    if decider is not None and decider.choice is not None:
+        numbers = {c.number for c in made.combinations}
+        passed = [str(n) for n in decider.cases if n not in numbers]
+        yield f"  decided by {decider.name}.{decider.choice.by}"
+        if passed:
+            yield _filled(f"  no rows for {', '.join(passed)}", 6)
+    for combinations in _alike(made.combinations):
+        yield ""
+        for combination in combinations:
+            yield _combination_title(combination)
+        for case in combinations[0].cases:
+            yield from _payload_case(case)
+        if not combinations[0].cases:
+            yield "  no row"
+
+
+def _alike(combinations: tuple[Combination, ...]) -> list[list[Combination]]:
+    """Kinds of payloads whose rows are made of the same values."""
+    out: list[tuple[list[str], list[Combination]]] = []
+    for combination in combinations:
+        text = [line for case in combination.cases for line in _payload_case(case)]
+        known = next((found for lines, found in out if lines == text), None)
+        if known is None:
+            out.append((text, [combination]))
+        else:
+            known.append(combination)
+    return [found for _, found in out]
+
+
+def _combination_title(combination: Combination) -> str:
+    parts = [f"{name} {_part_title(plan)}" for name, plan in combination.layouts.items()]
+    number = "" if combination.number is None else f"{combination.number}: "
+    line = number + ", ".join(parts)
+    return line if len(line) <= WIDTH else number + f",\n{' ' * len(number)}".join(parts)
+
+
+def _part_title(plan: LayoutPlan | None) -> str:
+    if plan is None:
+        return "null"
+    return plan.name if plan.version is None else f"{plan.name}@{plan.version}"
+
+
+def _payload_case(case: PayloadCase) -> Iterator[str]:
+    if case.empty:
+        rows = "no row"
+    else:
+        rows = "a row" if case.array is None else f"each of {case.of}.{case.array.name} a row"
+    yield _filled(f"  {rows}" + ("" if case.when is None else f", if {format_value(case.when)}"), 6)
+    for name, value in case.values.items():
+        yield _filled(f"    {name:<{_COLUMN_WIDTH - 1}} {format_value(value)}", _COLUMN_WIDTH + 4)
+
+
+def _filled(line: str, indent: int) -> str:
+    return textwrap.fill(line, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
+
+
+_BINDS = {"or": 1, "and": 2}
+_ALONE = 6
+
+
+def format_value(value: Value) -> str:
+    """What a value is, with no more parentheses than that takes."""
+    return _format_value(value)[0]
+
+
+def format_range(low: int, high: int) -> str:
+    """Numbers from one to another."""
+    return str(low) if low == high else f"{low}..{high}"
+
+
+def _format_value(value: Value) -> tuple[str, int]:
+    """The text, and how tightly it holds together."""
+    match value:
+        case nodes.Literal(number, type_):
+            return (str(number) if type_.kind != "bool" else str(bool(number)).lower()), _ALONE
+        case nodes.Data(data):
+            return data_text(data), _ALONE
+        case nodes.Word(name=name):
+            return name, _ALONE
+        case nodes.NullValue():
+            return "null", _ALONE
+        case nodes.FieldValue() | nodes.BitValue():
+            word = value.word if isinstance(value, nodes.BitValue) else value
+            owner = {"item": ("item",), "entry": ("entry",)}.get(word.owner, ())
+            owner = (part,) if (part := part_of(word.owner)) is not None else owner
+            return ".".join((*owner, *value.names)), _ALONE
+        case nodes.ElementValue():
+            return "item", _ALONE
+        case nodes.EndValue(end, array, inner):
+            of = "" if isinstance(inner, nodes.ElementValue) else f".{'.'.join(inner.names)}"
+            return f"{end}({'.'.join(array.names)}){of}", _ALONE
+        case nodes.VersionValue(version):
+            return ("version" if version is None else str(version)), _ALONE
+        case nodes.PlaceValue(name):
+            return name, _ALONE
+        case nodes.ColumnValue(column, which):
+            return column.name if which == "row" else f"{which}({column.name})", _ALONE
+        case nodes.DerivedValue(_, inner, bits):
+            return f"i{bits}({format_value(inner)})", _ALONE
+        case nodes.Sum(operator, left, right):
+            return f"{_format_side(left, 5)} {operator} {_format_side(right, 6)}", 5
+        case nodes.Comparison(operator, left, right):
+            return f"{_format_side(left, 5)} {operator} {_format_side(right, 5)}", 4
+        case nodes.Membership(of, allowed):
+            whole = len(allowed) == allowed[-1] - allowed[0] + 1
+            numbers = (
+                format_range(allowed[0], allowed[-1]) if whole else ", ".join(map(str, allowed))
+            )
+            return f"{_format_side(of, 5)} in {numbers}", 4
+        case nodes.Logical(operator, left, right):
+            own = _BINDS[operator]
+            return f"{_format_side(left, own)} {operator} {_format_side(right, own + 1)}", own
+        case nodes.Negation(operand):
+            return f"not {_format_side(operand, 3)}", 3
+        case nodes.Conditional(condition, then, otherwise):
+            parts = format_value(condition), format_value(then), format_value(otherwise)
+            return f"if {parts[0]} then {parts[1]} else {parts[2]}", 0
+
+
+def _format_side(value: Value, least: int) -> str:
+    text, binds = _format_value(value)
+    return text if binds >= least else f"({text})"

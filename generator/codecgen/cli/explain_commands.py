@@ -5,27 +5,26 @@ from __future__ import annotations
 import argparse
 import json
 
-from codecgen.cli.loading import FINDINGS, GOOD, UsageError, release_of, sound
+from codecgen.cli.common import FINDINGS, GOOD, UsageError, release_of, sound
 from codecgen.diagnostics import did_you_mean
 from codecgen.plan import as_of
 from codecgen.schema.uses import within
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    from codecgen import explain as explanations
-    from codecgen import explain_program
+    from codecgen.explain import declarations, programs
 
-    advice = None if arguments.program else explanations.diagnostic(arguments.name)
+    advice = None if arguments.program else declarations.explain_diagnostic(arguments.name)
     if advice is not None:
         print(advice)
         return GOOD
     model = sound(arguments.schemas)
     if model is None:
         return FINDINGS
-    explained = explain_program.explain_program if arguments.program else explanations.explain
+    explained = programs.explain_program if arguments.program else declarations.explain
     try:
         print(explained(model, arguments.name))
-    except explanations.UnknownName as error:
+    except declarations.UnknownName as error:
         raise UsageError(str(error)) from None
     return GOOD
 

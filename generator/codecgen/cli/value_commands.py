@@ -10,22 +10,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codecgen import directories, output
-from codecgen.cli.loading import FINDINGS, GOOD, UsageError, report, say, sound
+from codecgen.cli.common import FINDINGS, GOOD, UsageError, report, say, sound
 from codecgen.diagnostics import printable, render
 from codecgen.examples import live
 from codecgen.plan import make_plan
 from codecgen.schema.uses import within
-from codecgen.values import documents, dump, inputs, named, reading, writing
+from codecgen.values import documents, dump, named_codec, reading
 
 
 def parse(arguments: argparse.Namespace) -> int:
     """Show bytes as what they mean."""
-    what = _named(arguments)
+    what = _find_codec(arguments)
     if what is None:
         return FINDINGS
     try:
-        given = inputs.opened(arguments.file, hex_text=arguments.hex)
-    except inputs.BadInput as error:
+        given = reading.open_input(arguments.file, hex_text=arguments.hex)
+    except reading.InputError as error:
         raise UsageError(str(error)) from None
     start, end = _window(arguments, given)
     for index, one in enumerate(_readings(arguments, what, given, start, end)):
@@ -35,13 +35,13 @@ def parse(arguments: argparse.Namespace) -> int:
             say(f"codecgen: note: {printable(str(finding))}")
         if one.error is not None:
             say(f"codecgen: {printable(str(one.error))}")
-            if reading.bytes_follow(one):
+            if reading.has_trailing_bytes_only(one):
                 say("codecgen: say --many to parse one after the other, --length to parse less")
             return FINDINGS
     return GOOD
 
 
-def _named(arguments: argparse.Namespace) -> named.Named | None:
+def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
     """What the arguments name; None after the findings have been shown."""
     model = sound(arguments.schemas)
     if model is None:
@@ -53,12 +53,12 @@ def _named(arguments: argparse.Namespace) -> named.Named | None:
         report(list(refused), directories.texts_of(model))
         return None
     try:
-        return named.named(plan, codecs, name, arguments.given)
-    except named.NotNamed as error:
+        return named_codec.find_codec(plan, codecs, name, arguments.given)
+    except named_codec.UnknownCodecError as error:
         raise UsageError(str(error)) from None
 
 
-def _window(arguments: argparse.Namespace, given: inputs.Input) -> tuple[int, int]:
+def _window(arguments: argparse.Namespace, given: reading.Input) -> tuple[int, int]:
     """The first byte, and the one after the last."""
     size, start = len(given.data), arguments.at
     end = size if arguments.length is None else start + arguments.length
@@ -69,23 +69,27 @@ def _window(arguments: argparse.Namespace, given: inputs.Input) -> tuple[int, in
 
 
 def _readings(
-    arguments: argparse.Namespace, what: named.Named, given: inputs.Input, start: int, end: int
+    arguments: argparse.Namespace,
+    what: named_codec.NamedCodec,
+    given: reading.Input,
+    start: int,
+    end: int,
 ) -> Iterator[reading.Reading]:
     strict = not arguments.lenient
     if not arguments.many:
         one = reading.read_one(what, given, start, end, strict=strict)
-        yield reading.to_the_end(one, given, end, strict=strict)
+        yield reading.check_all_read(one, given, end, strict=strict)
         return
     while start < end:
         one = reading.read_one(what, given, start, end, strict=strict)
-        yield reading.one_of_many(one, given)
+        yield reading.check_progress(one, given)
         start = one.end
 
 
 def _show(
     arguments: argparse.Namespace,
-    what: named.Named,
-    given: inputs.Input,
+    what: named_codec.NamedCodec,
+    given: reading.Input,
     one: reading.Reading,
     index: int,
     end: int,
@@ -94,15 +98,15 @@ def _show(
     if values and isinstance(out, io.TextIOWrapper) and not out.isatty():
         out.reconfigure(encoding="utf-8")  # for programs, whatever the system writes else
     if arguments.json:
-        print(documents.as_json(one.value, indent=None if arguments.many else 2))
+        print(documents.format_json(one.value, indent=None if arguments.many else 2))
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     number = index if arguments.many else None
-    lines = dump.heading(one, number, width)
+    lines = dump.format_heading(one, number, width)
     if arguments.yaml:
         if arguments.many:
             print("---")
-        print("".join(f"# {line}\n" for line in lines) + documents.as_yaml(one.value), end="")
+        print("".join(f"# {line}\n" for line in lines) + documents.format_yaml(one.value), end="")
         return
     if index:
         print()
@@ -122,17 +126,17 @@ def build(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{out} exists: say --overwrite to replace it")
     if out is not None and not out.parent.is_dir():
         raise UsageError(f"{out.parent} is not a directory")
-    what = _named(arguments)
+    what = _find_codec(arguments)
     if what is None:
         return FINDINGS
     try:
-        given = inputs.text(arguments.file)
-    except inputs.BadInput as error:
+        given = reading.read_input(arguments.file)
+    except reading.InputError as error:
         raise UsageError(str(error)) from None
     text = bytes(given.data).decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     try:
-        data = writing.build_all(what, given.name, text)
-    except writing.Wrong as wrong:
+        data = documents.build_all(what, given.name, text)
+    except documents.BuildError as wrong:
         say(render(wrong.diagnostics, {given.name: text}).rstrip("\n"))
         return FINDINGS
     if out is not None:

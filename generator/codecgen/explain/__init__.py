@@ -1,0 +1,1 @@
+"""Explain declarations, diagnostics and generated programs as text for a terminal."""
