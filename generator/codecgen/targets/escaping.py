@@ -1,4 +1,4 @@
-"""Text of a schema as it stands in files of other languages: nothing in it means anything there."""
+"""Escape text of schemas for other languages, so that it has no special meaning there."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
 
 
 def printable(text: str) -> str:
-    """The text without characters that control a terminal or the direction of writing."""
+    """Return ``text`` with characters that control a terminal or the writing direction replaced by U+FFFD."""
     return diagnostics.printable(text, "\N{REPLACEMENT CHARACTER}")
 
 
 def markdown_text(text: str) -> str:
-    """Text that reads as it stands. Addresses become code, so that no reader of Markdown makes links of them."""
+    """Return text as Markdown that reads as written. Addresses become code, so that renderers do not make links of
+    them.
+    """
     text = printable(text)
     out = []
     at = 0
@@ -42,12 +44,13 @@ def markdown_text(text: str) -> str:
 
 
 def _marks_escaped(text: str) -> str:
+    """Return text with the marks of Markdown and HTML escaped."""
     text = _SPECIAL.sub(lambda found: "\\" + found.group(), text)
     return "".join(_ENTITIES.get(char, char) for char in text)
 
 
 def markdown_code(text: object) -> str:
-    """A code span, also inside a table."""
+    """Return text as a code span that is also valid inside a table."""
     word = printable(str(text))
     if word and word == word.strip() and not re.search(r"[`|]", word):
         return f"`{word}`"
@@ -56,7 +59,7 @@ def markdown_code(text: object) -> str:
 
 
 def html_text(text: str) -> str:
-    """Text in HTML, SVG or XML, also in quotes."""
+    """Return text for HTML, SVG or XML, also inside quoted attributes."""
     return html.escape(printable(text))
 
 
@@ -64,7 +67,7 @@ _JSON_MARKS = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&"})
 
 
 def json_text(text: str) -> str:
-    """A string in quotes, as JSON, YAML, JavaScript and many others read it: in ASCII, safe in HTML too."""
+    """Return a quoted string that JSON, YAML and JavaScript read alike: ASCII only, and safe inside HTML."""
     return json.dumps(printable(text)).translate(_JSON_MARKS)
 
 
@@ -76,7 +79,9 @@ _COMMENT_MARKS = re.compile(
 
 
 def comment_text(text: str, prefix: str, width: int) -> str:
-    """Text in lines that begin with ``prefix``. Nothing in it ends a comment, begins one, or joins lines."""
+    """Return text as wrapped comment lines that begin with ``prefix``. The text cannot end or begin a comment, or join
+    lines.
+    """
     apart = _COMMENT_MARKS.sub(" ", printable(" ".join(text.split())))
     lines = textwrap.wrap(apart, max(20, width - len(prefix)), break_on_hyphens=False)
     return "\n".join(f"{prefix}{line.rstrip(chr(92) + ' ')}".rstrip() for line in lines or [""])

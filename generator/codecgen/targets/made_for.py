@@ -1,4 +1,4 @@
-"""What generated modules say that they were made for."""
+"""Versions that generated modules record, and compare with the installed runtime."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ COMPARE = flat(
 
 
 def package_text(doc: str) -> str:
-    """The ``__init__`` of a package that holds nothing but modules."""
+    """Return the ``__init__.py`` of a package that only holds modules."""
     return f"{docstring(doc)}\n\n{IMPORT}\n\n{COMPARE}\n"

@@ -1,4 +1,4 @@
-"""Python source as a tree, printed the way a formatter would leave it."""
+"""Python source as a tree, printed as a formatter would leave it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """``lambda parameters: term and term``, a term in a line of its own where they are too long for one. ``operator`` is
-    ``and`` or ``or``."""
+    """A lambda whose condition joins ``terms`` by ``operator`` (``and`` or ``or``), one a line if they do not fit in
+    one.
+    """
 
     parameters: str
     terms: tuple[str, ...]
@@ -33,27 +34,29 @@ Code = str | Call | Condition
 
 
 def call(head: str, *args: Code, **named: Code | None) -> Call:
-    """A call; named arguments that are None are left out."""
+    """Return a call; named arguments that are None are left out."""
     items = [("", arg) for arg in args]
     items += [(f"{name}=", value) for name, value in named.items() if value is not None]
     return Call(head, tuple(items))
 
 
 def tuple_of(items: list[Code]) -> Call:
-    """Return a tuple of Python."""
+    """Return a tuple display."""
     return Call("", tuple(("", item) for item in items), "()")
 
 
 def mapping(items: list[tuple[str, Code]]) -> Call:
+    """Return a dict display."""
     return Call("", tuple((f"{key}: ", value) for key, value in items), "{}")
 
 
 def listing(items: list[Code]) -> Call:
+    """Return a list display."""
     return Call("", tuple(("", item) for item in items), "[]")
 
 
 def string(text: str) -> str:
-    """A Python literal for any text: nothing in it can end the literal."""
+    """Return a Python literal for any text; no character of it can end the literal."""
     body = repr(text)
     if body.startswith("'") and '"' not in text:
         inner = body[1:-1].replace("\\'", "'")
@@ -62,7 +65,7 @@ def string(text: str) -> str:
 
 
 def literal(value: int | str | bytes) -> str:
-    """A Python literal for a number, true or false, text, or bytes."""
+    """Return a Python literal for a number, a bool, text or bytes."""
     if isinstance(value, str):
         return string(value)
     if isinstance(value, int):
@@ -80,7 +83,7 @@ def sensitive_code(head: str, found: Sensitive) -> Call:
 
 
 def flat(code: Code) -> str:
-    """The code on one line."""
+    """Return the code on one line."""
     if isinstance(code, str):
         return code
     if isinstance(code, Condition):
@@ -93,9 +96,9 @@ def flat(code: Code) -> str:
 
 
 def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
-    """The code, broken into lines of at most :data:`WIDTH` where that can be done.
+    """Return the code, broken into lines of at most :data:`WIDTH` characters if possible.
 
-    ``before`` and ``after`` are the characters on the same line before and after it.
+    ``before`` and ``after`` count the characters on the same line before and after it.
     """
     line = flat(code)
     if isinstance(code, str) or before + len(line) + after <= WIDTH:
@@ -118,8 +121,8 @@ def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
     return "\n".join(lines)
 
 
-def returned(code: Code, indent: int) -> list[str]:
-    """A return statement. A call that is too long has its items in a line of their own, or in one each."""
+def return_statement(code: Code, indent: int) -> list[str]:
+    """Return the lines of a return statement. A call that is too long gets its arguments on one line, or one a line."""
     pad = " " * indent
     one = f"{pad}return {flat(code)}"
     if len(one) <= WIDTH:
@@ -135,12 +138,12 @@ def returned(code: Code, indent: int) -> list[str]:
 
 
 def assign(target: str, code: Code) -> str:
-    """``target = code``."""
+    """Return the assignment of code to ``target``."""
     return f"{target} = {render(code, 0, len(target) + 3)}"
 
 
 def docstring(*paragraphs: str, indent: int = 0) -> str:
-    """A docstring of wrapped paragraphs. Quotes and backslashes in it stay data."""
+    """Return a docstring of wrapped paragraphs, with quotes and backslashes escaped."""
     pad = " " * indent
     safe = [p.replace("\\", "\\\\").replace('"""', "'''").strip() for p in paragraphs if p.strip()]
     wrapped = [
@@ -159,6 +162,6 @@ def docstring(*paragraphs: str, indent: int = 0) -> str:
 
 
 def comment(text: str, indent: int = 0) -> str:
-    """Comment lines."""
+    """Return text as wrapped comment lines."""
     pad = " " * indent
     return "\n".join(f"{pad}# {line}" for line in textwrap.wrap(text, WIDTH - indent - 2))

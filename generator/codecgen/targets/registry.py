@@ -20,9 +20,12 @@ EmitTemplated = Callable[[Plan, Mapping[str, str]], Emitted]
 
 
 def _with_versions(emit: Emit) -> Emit:
-    """The target, with a line in each module that says for which language and runtime it was made."""
+    """Return ``emit`` with ``__made_for__`` appended to each Python module: the versions of the language and the
+    runtime.
+    """
 
     def emit_with_versions(plan: Plan) -> Emitted:
+        """Return the files of the target with their versions."""
         emitted = emit(plan)
         line = f"\n\n__made_for__ = {flat(mapping(VERSIONS))}\n"
         files = {

@@ -1,6 +1,6 @@
-"""Templates in Jinja2's sandbox: they see what they are given, and are bounded in what they do and write.
+"""Jinja2 templates in a sandbox: they see only the values that they are given, and are limited in time and output.
 
-What a template prints goes through ``finalize`` of its target, so that text of a schema is escaped wherever it stands.
+Printed values pass through the ``finalize`` function of the target, which escapes text of schemas.
 """
 
 from __future__ import annotations
@@ -85,15 +85,17 @@ _OF_OURS = re.compile(r"'codecgen\.[A-Za-z_.]*\.(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class RenderLimits:
-    """The most that one file may take: characters, and rounds of loops and macros. All that is printed and put
-    together on the way may have ``WASTE`` times as many characters."""
+    """Limits for one rendered file: its characters, and the rounds of loops and macros.
+
+    All text that is printed or concatenated on the way may have ``WASTE`` times as many characters.
+    """
 
     characters: int = 4 << 20
     rounds: int = 1_000_000
 
 
 class RenderError(Exception):
-    """A template cannot be rendered. ``template`` is its file, ``line`` where it went wrong."""
+    """Raised when a template cannot be rendered. ``template`` is its file, ``line`` the line of the error."""
 
     def __init__(self, reason: str, template: str, line: int) -> None:
         super().__init__(reason)
@@ -102,12 +104,13 @@ class RenderError(Exception):
         self.line = line
 
     def diagnostic(self) -> Diagnostic:
+        """Return the error as a C033 finding."""
         span = Span(self.template, self.line, 1, 1)
         return Diagnostic("C033", f"the template cannot be rendered: {self.reason}", span)
 
 
 class Renderer:
-    """Templates by name, with the filters and the escaping of a target."""
+    """Renders templates by name, with the filters and the escaping of a target."""
 
     def __init__(
         self,
@@ -133,12 +136,16 @@ class Renderer:
             del self._environment.filters[name]
         del self._environment.globals["lipsum"]
         self._environment.filters.update(
-            replace=self._environment.replaced, join=self._environment.joined
+            replace=self._environment.replace, join=self._environment.join
         )
         self._environment.filters.update(filters)
 
     def render(self, name: str, **values: object) -> str:
-        """The text that a template gives. Raises :class:`RenderError`."""
+        """Return the text that the template ``name`` makes of ``values``.
+
+        Raises:
+            RenderError: if the template is wrong, asks for an unknown value, or exceeds a limit.
+        """
         self._environment.rounds = self._environment.made = 0
         parts = []
         written = 0
@@ -161,8 +168,10 @@ class Renderer:
         return "".join(parts)
 
     def _error(self, error: Exception, name: str, reason: str) -> RenderError:
-        """The error with the innermost place in a template; of calls without end, the innermost that calls: the last frame
-        is wherever the stack was full."""
+        """Return a RenderError with the innermost template line of an exception.
+
+        For endless recursion it is the innermost line that calls: the last frame is only where the stack was full.
+        """
         places = [(name, 1)]
         at = error.__traceback__
         while at is not None:
@@ -184,13 +193,14 @@ class _Loader(BaseLoader):
     def get_source(
         self, environment: Environment, template: str
     ) -> tuple[str, str | None, Callable[[], bool]]:
+        """Return a template that is held in memory; raise TemplateNotFound for an unknown name."""
         if template not in self.templates:
             raise TemplateNotFound(template)
         return self.templates[template], template, lambda: True
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """The sandbox, with rounds counted, and values that are put together bounded and escaped."""
+    """Jinja2's sandbox with rounds counted, and concatenated values limited and escaped."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
@@ -201,24 +211,25 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         self.made = 0
         finalize = options["finalize"]
 
-        def counted(value: object) -> object:
+        def finalize_counted(value: object) -> object:
+            """Return ``finalize(value)`` and count its characters."""
             text = finalize(value)
             self.made += len(text) if isinstance(text, str) else 0
-            self.fits(0)
+            self.check_size(0)
             return text
 
-        self.finalize = counted
+        self.finalize = finalize_counted
 
     def count_round(self, characters: int) -> None:
         """Count a round of a loop or the call of a macro, and the text of the template in it."""
         self.rounds += 1
         self.made += characters
-        self.fits(0)
+        self.check_size(0)
         if self.rounds > self.limits.rounds:
             raise TemplateRuntimeError(f"more than {self.limits.rounds} rounds of loops and macros")
 
-    def together(self, *parts: object) -> str:
-        """The operator ``~``: with anything but plain text, each part as if it were printed alone."""
+    def concatenate(self, *parts: object) -> str:
+        """Return the operands of ``~`` as text. Unless all are text or numbers, each is finalized as if printed alone."""
         plain = all(type(part) in (str, int, bool) for part in parts)
         finalize = str if plain else self.finalize or str
         out = []
@@ -226,37 +237,42 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         for part in parts:
             out.append(str(finalize(part)))
             size += len(out[-1])
-            self.fits(size)
+            self.check_size(size)
         self.made += size
         return "".join(out) if plain else Markup("".join(out))
 
-    def joined(self, values: Iterable[object], between: object = "") -> str:
-        """The filter ``join``: the same with something between the parts."""
+    def join(self, values: Iterable[object], between: object = "") -> str:
+        """Return ``values`` joined by ``between``, as the operator ``~`` concatenates them (the filter ``join``)."""
         parts: list[object] = []
         size = 0
         for value in values:
             parts += [between, value] if parts else [value]
             size += len(value) + 1 if isinstance(value, str) else 1
-            self.fits(size)
-        return self.together(*parts)
+            self.check_size(size)
+        return self.concatenate(*parts)
 
-    def replaced(self, text: object, old: str, new: str) -> str:
-        """The filter ``replace``, for plain text."""
+    def replace(self, text: object, old: str, new: str) -> str:
+        """Return ``text`` with ``old`` replaced by ``new`` (the filter ``replace``); raise TypeError unless all are
+        plain text.
+        """
         if type(text) is not str or type(old) is not str or type(new) is not str:
             raise TypeError("replace is for plain text")
-        self.fits(len(text) + text.count(old) * len(new))
+        self.check_size(len(text) + text.count(old) * len(new))
         found = text.replace(old, new)
         self.made += len(found)
         return found
 
-    def fits(self, size: int) -> None:
-        """Raise when something is too long, alone or with what was made before it."""
+    def check_size(self, size: int) -> None:
+        """Raise SecurityError if ``size`` more characters exceed the limit of one value or of all values."""
         if size > self.limits.characters:
             raise SecurityError(f"a value of more than {self.limits.characters} characters")
         if self.made + size > WASTE * self.limits.characters:
             raise SecurityError(f"values of more than {WASTE * self.limits.characters} characters")
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """Return the result of an operator on numbers, or of ``+`` on lists; raise SecurityError for others or a huge
+        result.
+        """
         numbers = isinstance(left, int) and isinstance(right, int)
         if operator == "**" or not (numbers or operator == "+"):
             raise SecurityError(f"the operator {operator} is for numbers only, and ** for none")
@@ -266,22 +282,25 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
             raise SecurityError(f"a number of more than {_LONGEST_NUMBER} bits")
         if isinstance(value, list | tuple):
-            self.fits(len(value))
+            self.check_size(len(value))
             self.made += len(value)
         return value
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Return whether a template may use an attribute: of text and numbers only harmless methods."""
         for kind, allowed in _METHODS.items():
             if isinstance(obj, kind):
                 return attr in allowed
         return super().is_safe_attribute(obj, attr, value)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """Raise SecurityError if ``value`` is ``str.format`` or ``str.format_map``; return None otherwise."""
         if super().wrap_str_format(value) is not None:
             raise SecurityError("the methods format and format_map are not for templates")
         return None
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> tree.Template:
+        """Return the parsed template with the sandbox's own functions inserted."""
         parsed = super()._parse(source, name, filename)
         _Guards().visit(parsed)
         parsed.set_environment(self)
@@ -289,19 +308,23 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 
 class _Guards(NodeTransformer):
-    """Puts the sandbox's own functions into templates: where rounds begin, and where values are put together."""
+    """Inserts calls of the sandbox into templates: one at the start of each round, and one for each concatenation."""
 
     def visit_For(self, node: tree.For) -> tree.Node:
-        return self._counted(node)
+        """Return a loop that counts its rounds."""
+        return self._with_round_count(node)
 
     def visit_Macro(self, node: tree.Macro) -> tree.Node:
-        return self._counted(node)
+        """Return a macro that counts its calls."""
+        return self._with_round_count(node)
 
     def visit_Concat(self, node: tree.Concat) -> tree.Node:
+        """Return a call of the sandbox's ``concatenate`` for the operator ``~``."""
         self.generic_visit(node)
-        return _call(node, "together", node.nodes)
+        return _call(node, "concatenate", node.nodes)
 
-    def _counted(self, node: tree.For | tree.Macro) -> tree.Node:
+    def _with_round_count(self, node: tree.For | tree.Macro) -> tree.Node:
+        """Return the node with a call of ``count_round`` as the first statement of its body."""
         size = sum(len(text.data) for text in node.find_all(tree.TemplateData))
         self.generic_visit(node)
         count = _call(node, "count_round", [tree.Const(size, lineno=node.lineno)])
@@ -310,16 +333,18 @@ class _Guards(NodeTransformer):
 
 
 def _call(node: tree.Node, method: str, arguments: list[tree.Expr]) -> tree.Call:
+    """Return the call of a method of the sandbox."""
     function = tree.EnvironmentAttribute(method, lineno=node.lineno)
     return tree.Call(function, arguments, [], None, None, lineno=node.lineno)
 
 
-def packaged(package: str, folder: str) -> dict[str, str]:
-    """The templates of a folder of a package of ours, by path below it."""
+def package_templates(package: str, folder: str) -> dict[str, str]:
+    """Return the templates in a folder of an installed package, by path below the folder."""
     return dict(_read(files(package) / folder, ""))
 
 
 def _read(folder: Traversable, prefix: str) -> Iterable[tuple[str, str]]:
+    """Yield the path and the text of each ``.j2`` file below a folder, in order."""
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
             yield from _read(entry, f"{prefix}{entry.name}/")

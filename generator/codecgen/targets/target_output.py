@@ -1,4 +1,4 @@
-"""What a target gives back."""
+"""The result of running a target."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from codecgen.diagnostics import Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """The files of a target, or the findings because of which nothing may be written.
+    """Files of a target, or the errors because of which no file is written.
 
     Attributes:
-        files: Path (``/`` between the parts, relative to the output directory) -> text.
+        files: Text by path (relative to the output directory, with ``/``).
         diagnostics: Errors. If there are any, no target's files are written.
-        notes: What the files leave out, with its place in YAML: views that only the reference codecs read, for example.
-        warnings: What the files leave out, a line each.
+        notes: Features that the files leave out, with their place in YAML, such as views that only reference codecs
+            read.
+        warnings: Features that the files leave out, a line each.
     """
 
     files: Mapping[str, str]

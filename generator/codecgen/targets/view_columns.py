@@ -1,4 +1,4 @@
-"""Descriptions of the columns of views, as generated modules have them."""
+"""Descriptions of the columns of views, as modules of the generated package ``columns``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RUNTIME = "codecgen.runtime.arrow.view"
 
 
 def emit(plan: Plan, mark: str) -> dict[str, str]:
-    """Return a module for each view, in the package ``columns``: what the reference codecs need to make a table of its rows."""
+    """Return a module for each view, by path: the reference codecs need it to make a table of the view's rows."""
     package = f"{plan.manifest.package}/columns"
     files: dict[str, str] = {}
     of_payloads: list[tuple[str, Code]] = []
@@ -89,6 +89,7 @@ def columns_of(view: ViewPlan | PayloadPlan) -> Call:
 
 
 def _column(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Call:
+    """Return the call that describes a column and the columns inside it."""
     column = leaf.column
     inside: list[Code] = [_column(view, inner) for inner in view.inside(leaf)]
     element = column.element is not None

@@ -31,7 +31,10 @@ class BuildTypes:
         self.plan = types.plan
 
     def values_of(self, keys: Iterable[Key]) -> str:
-        """Return the type of the values of layouts in some versions. (Unions have no names: they would be missing where a program runs.)"""
+        """Return the union of the types that builders take for layouts in some versions.
+
+        The union gets no name of its own: the name would be missing when a program runs.
+        """
         return " | ".join(self.types.refer(key[0], self.types.names.values(key)) for key in keys)
 
     def built_fields(self, plan: LayoutPlan) -> list[tuple[str, str]]:
@@ -56,7 +59,9 @@ class BuildTypes:
             if around.layout.fills  # few have any, and each layout asks all of them
             for fp in around.fields
             for fill in around.layout.fills_of(fp.name, around.version)
-            if any(held.name == plan.name for held in self.types.held(around, fp.field.type))
+            if any(
+                held.name == plan.name for held in self.types.held_layouts(around, fp.field.type)
+            )
         }
 
     def is_needed(self, fp: FieldPlan) -> bool:
@@ -70,69 +75,78 @@ class BuildTypes:
         )
 
     def built_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        return self.types.or_none(
-            self.taken_type(plan, fp, fp.field.type), self.types.may_be_null(fp)
+        """Return the type of the values that a builder takes for a field, with ``None`` if the field may be null."""
+        return self.types.optional(
+            self.accepted_type(plan, fp, fp.field.type), self.types.may_be_null(fp)
         )
 
-    def taken_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
+    def accepted_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
         """Return the type of the values of a field that are not null."""
         match type_:
             case ScalarType():
-                return self.taken_scalar(type_)
+                return self.accepted_scalar(type_)
             case BitsType():
-                parsed = self.types.inner(self.types.class_of(plan.name, plan.version), fp.name)
+                parsed = self.types.inner_class(
+                    self.types.class_of(plan.name, plan.version), fp.name
+                )
                 return f"{self.built_bits(plan, fp)} | {parsed}"
             case TagsType():
                 return f"{self.sequence()}[{self.types.use('typing', 'Any')}]"
             case ArrayType(element=ScalarType() as one):
-                return f"{self.sequence()}[{self.taken_scalar(one)}]"
+                return f"{self.sequence()}[{self.accepted_scalar(one)}]"
             case ArrayType(element=BytesType()):
                 return self.types.value_type(plan, fp, type_)
             case ArrayType(element):
                 nullable = isinstance(element, ChoiceType) and element.null is not None
-                return f"{self.sequence()}[{self.types.or_none(self.taken_layouts(plan, fp), nullable)}]"
+                return f"{self.sequence()}[{self.types.optional(self.accepted_layouts(plan, fp), nullable)}]"
             case StructType() | ChoiceType():
-                return self.taken_layouts(plan, fp)
+                return self.accepted_layouts(plan, fp)
         return self.types.value_type(plan, fp, type_)
 
     def sequence(self) -> str:
         """Return the name of ``Sequence`` in the module, which imports it from then on."""
         return self.types.use("collections.abc", "Sequence")
 
-    def taken_scalar(self, type_: ScalarType) -> str:
-        """Values of an enum are given as its members, as numbers, or by their names."""
+    def accepted_scalar(self, type_: ScalarType) -> str:
+        """Return the type of a scalar that builders take: for an enum its members, numbers and names."""
         if type_.enum is None:
             return self.types.scalar_type(type_)
-        return self.taken_enum(type_.enum)
+        return self.accepted_enum(type_.enum)
 
-    def taken_enum(self, enum: str) -> str:
+    def accepted_enum(self, enum: str) -> str:
+        """Return the type of the values that builders take for an enum: members, ``int`` or ``str``."""
         members = self.types.enum_type(enum).split(" | ")
         return " | ".join(
             dict.fromkeys([*members, self.types.builtin("int"), self.types.builtin("str")])
         )
 
-    def taken_bit(self, m: BitMember) -> str:
-        return self.types.bit_type(m) if m.enum is None else self.taken_enum(m.enum)
+    def accepted_bit(self, m: BitMember) -> str:
+        """Return the type of the values that builders take for a member of a field of bits."""
+        return self.types.bit_type(m) if m.enum is None else self.accepted_enum(m.enum)
 
     def built_bits(self, plan: LayoutPlan, fp: FieldPlan) -> str:
         """Return the type of the members of bits."""
-        return self.types.inner(self.types.class_of(plan.name, plan.version), f"{fp.name}_values")
+        return self.types.inner_class(
+            self.types.class_of(plan.name, plan.version), f"{fp.name}_values"
+        )
 
-    def taken_layouts(self, plan: LayoutPlan, fp: FieldPlan) -> str:
+    def accepted_layouts(self, plan: LayoutPlan, fp: FieldPlan) -> str:
         """Return the type of the layouts that a field or its elements may hold: built or parsed values."""
         type_ = fp.field.type
         inner = type_.element if isinstance(type_, ArrayType) else type_
-        held = self.types.held(plan, type_)
-        if isinstance(inner, Reference) and len(held) == 1 and self.filled(plan, fp.name):
+        held = self.types.held_layouts(plan, type_)
+        if isinstance(inner, Reference) and len(held) == 1 and self.given_names(plan, fp.name):
             values = self.built_element(plan, fp)
         else:
             values = self.values_of((p.name, p.version) for p in held)
         return f"{values} | {self.types.held_type(plan, fp)}"
 
-    def filled(self, plan: LayoutPlan, array: str) -> dict[str, str]:
+    def given_names(self, plan: LayoutPlan, array: str) -> dict[str, str]:
         """Return the names that a caller may give in elements of an array instead of the fields that are filled in."""
         return {fill.target: fill.given for fill in plan.layout.fills_of(array, plan.version)}
 
     def built_element(self, plan: LayoutPlan, fp: FieldPlan) -> str:
         """Return the type of the elements of an array in which a caller may give other names."""
-        return self.types.inner(self.types.class_of(plan.name, plan.version), f"{fp.name}_values")
+        return self.types.inner_class(
+            self.types.class_of(plan.name, plan.version), f"{fp.name}_values"
+        )

@@ -1,4 +1,4 @@
-"""What the classes of parsed values are called: names that nothing else in a generated package has."""
+"""Names of the classes of parsed values, unique in a generated package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHERS = frozenset(
 
 
 class ClassNames:
-    """The names of the classes of one package, and those that were given to what lies inside of them."""
+    """Unique names of the classes of one package, for layouts by version, choices and texts."""
 
     def __init__(self, model: Model) -> None:
         self._taken = {*construct.__all__, *OTHERS, *dir(builtins), *keyword.kwlist}
@@ -40,13 +40,13 @@ class ClassNames:
         self._names: dict[Key, str] = {}
         for layout in model.layouts.values():
             wanted = class_name(layout.name)
-            self._names[layout.name, None] = self.free(wanted)
+            self._names[layout.name, None] = self.reserve(wanted)
             for version in layout.all_versions():
                 if version is not None:
-                    self._names[layout.name, version] = self.free(f"{wanted}V{version}")
+                    self._names[layout.name, version] = self.reserve(f"{wanted}V{version}")
         for name in (*model.choices, *model.texts):
-            self._names[name, None] = self.free(class_name(name))
-        self._values = {key: self.free(f"{name}Values") for key, name in self._names.items()}
+            self._names[name, None] = self.reserve(class_name(name))
+        self._values = {key: self.reserve(f"{name}Values") for key, name in self._names.items()}
 
     def __getitem__(self, key: Key) -> str:
         return self._names[key]
@@ -56,12 +56,12 @@ class ClassNames:
         return self._values[key]
 
     @property
-    def taken(self) -> frozenset[str]:
-        """All names that something has."""
+    def reserved_names(self) -> frozenset[str]:
+        """Return every name that the package uses so far."""
         return frozenset(self._taken)
 
-    def free(self, wanted: str) -> str:
-        """The name, or one that nothing has yet."""
+    def reserve(self, wanted: str) -> str:
+        """Return ``wanted``, with underscores appended until it is unique in the package, and reserve it."""
         while wanted in self._taken:
             wanted += "_"
         self._taken.add(wanted)
@@ -69,7 +69,7 @@ class ClassNames:
 
 
 class Classes:
-    """The names of the classes of a package, and of those that it uses: by the names before the dots."""
+    """Class names of a package and of the packages that it uses, by declaration (``weather.reading``) and version."""
 
     def __init__(self, model: Model) -> None:
         self.own = ClassNames(model)
@@ -86,13 +86,13 @@ class Classes:
 
 
 def cases(plan: Plan, choice: Choice) -> list[Key]:
-    """The layouts of a choice, each in the versions that it can be in."""
+    """Return the layouts of a choice as keys: a layout appears once for each version that a case may have."""
     refs = [ref for _, ref in choice.cases]
     return list(dict.fromkeys((p.name, p.version) for ref in refs for p in plan.of(ref)))
 
 
-def shortest(plan: Plan, keys: Sequence[Key]) -> list[Key]:
-    """The same classes, with the union of all versions of a layout in the place of each of them."""
+def merge_versions(plan: Plan, keys: Sequence[Key]) -> list[Key]:
+    """Return ``keys`` with all versions of a layout replaced by the union of its versions, if every version is there."""
     out: dict[Key, None] = {}
     for name, version in keys:
         every = all((one.name, one.version) in keys for one in plan.versions[name])
@@ -100,8 +100,8 @@ def shortest(plan: Plan, keys: Sequence[Key]) -> list[Key]:
     return list(out)
 
 
-def union(name: str, types: Sequence[str]) -> str:
-    """A name for a union."""
+def union_alias(name: str, types: Sequence[str]) -> str:
+    """Return the assignment of a union of types to a name, broken into lines if it is too long."""
     one = f"{name} = {' | '.join(types)}"
     if len(one) <= WIDTH:
         return one

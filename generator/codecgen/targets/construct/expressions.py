@@ -6,12 +6,16 @@ from collections.abc import Callable
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
-from codecgen.targets.python_source import Code, Condition, call, flat, literal, returned
+from codecgen.targets.python_source import Code, Condition, call, flat, literal, return_statement
 
 
 class PythonExpressions:
-    """Prints values as Python. ``symbol`` gives the Python name of an enum, ``this`` that of the fields; what it needs of
-    the runtime gathers in ``helpers``. With ``bits`` sums wrap like two's complement numbers of that width."""
+    """Prints values of the plan as Python expressions.
+
+    ``symbol`` returns the Python name of an enum, ``this`` is the variable that holds the fields. ``helpers``
+    collects the functions of the runtime that the expressions call. With ``bits``, sums wrap like two's complement
+    numbers of that width.
+    """
 
     def __init__(
         self, symbol: Callable[[str], str], *, this: str = "this", bits: int | None = None
@@ -22,43 +26,50 @@ class PythonExpressions:
         self.helpers: set[str] = set()
 
     def function(self, value: Value) -> str:
-        """The value as a lambda of the fields."""
+        """Return a lambda that computes a value from the fields; its parameter is ``_`` if the value needs no field."""
         needs = any(True for _ in nodes.fields_read(value)) or any(
             isinstance(node, nodes.VersionValue) for node in nodes.walk(value)
         )
         return f"lambda {self.this if needs else '_'}: {self.text(value)}"
 
     def condition(self, value: Value) -> Code:
-        """The same of a condition: what is joined by ``and``, or by ``or``, may stand in lines of their own."""
+        """Return a lambda that tests a condition. The operands of an outer ``and`` or ``or`` may get lines of their
+        own.
+        """
         if not isinstance(value, nodes.Logical):
             return self.function(value)
         return Condition(self.this, tuple(self.terms(value, value.operator)), value.operator)
 
     def terms(self, value: Value, operator: str) -> list[str]:
-        """Return the operands that an operator joins."""
+        """Return the operands that an operator joins, flattened."""
         if isinstance(value, nodes.Logical) and value.operator == operator:
             return [*self.terms(value.left, operator), *self.terms(value.right, operator)]
-        return [self.logical(operator, value)]
+        return [self.logical_operand(operator, value)]
 
     def body(self, value: Value) -> list[str]:
-        """The value as the lines of a function body; if/else chains become statements."""
+        """Return the lines of a function body that returns a value; if/else chains become statements."""
         lines: list[str] = []
         while isinstance(value, nodes.Conditional):
             lines.append(f"    if {self.text(value.condition)}:")
-            lines += returned(self.code(value.then), 8)
+            lines += return_statement(self.code(value.then), 8)
             value = value.otherwise
-        return lines + returned(self.code(value), 4)
+        return lines + return_statement(self.code(value), 4)
 
     def code(self, value: Value) -> Code:
-        """The value as a tree: a sum that wraps is a call."""
+        """Return a value as code. A sum becomes a call of ``wrap`` if sums wrap."""
         if not isinstance(value, nodes.Sum) or self.bits is None:
             return self.text(value)
         bits, self.bits = self.bits, None
-        inner = self.sum(value)
+        inner = self.sum_text(value)
         self.bits = bits
-        return call(self.help("wrap"), inner, str(bits))
+        return call(self.use_helper("wrap"), inner, str(bits))
 
     def text(self, value: Value) -> str:
+        """Return the expression for a value, without parentheses around it.
+
+        Raises:
+            TypeError: if a reference codec cannot know a value of this kind.
+        """
         match value:
             case nodes.Literal(number, type_):
                 return str(bool(number)) if type_.kind == "bool" else str(number)
@@ -70,71 +81,78 @@ class PythonExpressions:
                 return "None"
             case nodes.FieldValue(_, type_, owner, holders):
                 missing = owner in ("item", "end") and value.field.versions is not None
-                return self.path(owner, value.names, type_.nullable and (missing or bool(holders)))
+                return self.path_text(
+                    owner, value.names, type_.nullable and (missing or bool(holders))
+                )
             case nodes.BitValue(word):
-                return self.path(word.owner, value.names, word.type.nullable)
+                return self.path_text(word.owner, value.names, word.type.nullable)
             case nodes.ElementValue():
                 return "item"
             case nodes.VersionValue(_, field):
                 return f"{self.this}.{field}"
             case nodes.EndValue(end, array, inner):
-                return self.end_of(end, array, inner)
+                return self.end_text(end, array, inner)
             case nodes.Negation(operand):
-                return f"not {self.wrapped(operand)}"
+                return f"not {self.operand_text(operand)}"
             case nodes.Conditional(condition, then, otherwise):
-                parts = [self.wrapped(part) for part in (then, condition, otherwise)]
+                parts = [self.operand_text(part) for part in (then, condition, otherwise)]
                 return f"{parts[0]} if {parts[1]} else {parts[2]}"
             case nodes.Comparison():
-                return self.comparison(value)
+                return self.comparison_text(value)
             case nodes.Sum():
-                return self.sum(value) if self.bits is None else flat(self.code(value))
+                return self.sum_text(value) if self.bits is None else flat(self.code(value))
             case nodes.Logical(operator, left, right):
-                return f"{self.logical(operator, left)} {operator} {self.logical(operator, right)}"
+                return f"{self.logical_operand(operator, left)} {operator} {self.logical_operand(operator, right)}"
         raise TypeError(f"a reference codec has no {type(value).__name__}")
 
-    def help(self, name: str) -> str:
+    def use_helper(self, name: str) -> str:
+        """Add a function of the runtime to ``helpers``, and return its name."""
         self.helpers.add(name)
         return name
 
-    def path(self, owner: str, names: tuple[str, ...], may_end: bool) -> str:
-        """A field by its names. ``may_end``: what holds it may not be there."""
+    def path_text(self, owner: str, names: tuple[str, ...], may_end: bool) -> str:
+        """Return the expression for a field by its names. With ``may_end`` it gives None if an outer field is absent."""
         start = self.holder(owner)
         if not may_end:
             return ".".join((start, *names))
-        return f"{self.help('value_at')}({', '.join((start, *map(_quoted, names)))})"
+        return f"{self.use_helper('value_at')}({', '.join((start, *map(_quoted, names)))})"
 
-    def end_of(
+    def end_text(
         self,
         end: str,
         array: nodes.FieldValue,
         inner: nodes.FieldValue | nodes.BitValue | nodes.ElementValue,
     ) -> str:
+        """Return the expression for the first, last, largest or smallest element of an array, or for a field of that
+        element.
+        """
         names = () if isinstance(inner, nodes.ElementValue) else inner.names
         if end in ("max", "min"):
             arguments: tuple[str, ...] = (self.text(array), *map(_quoted, names))
-            return f"{self.help(f'{end}_of')}({', '.join(arguments)})"
+            return f"{self.use_helper(f'{end}_of')}({', '.join(arguments)})"
         arguments = (self.text(array), "0" if end == "first" else "-1", *map(_quoted, names))
-        return f"{self.help('end_of')}({', '.join(arguments)})"
+        return f"{self.use_helper('end_of')}({', '.join(arguments)})"
 
-    def sum(self, value: nodes.Sum) -> str:
-        """A sum as it is: wrapping the whole wraps each step."""
+    def sum_text(self, value: nodes.Sum) -> str:
+        """Return a sum that does not wrap; the caller wraps the whole, which wraps each step."""
         if value.type.nullable:
             sides = f"{self.text(value.left)}, {self.text(value.right)}"
-            return f"{self.help('plus' if value.operator == '+' else 'minus')}({sides})"
-        left = self.wrapped(value.left, sums=False)
-        return f"{left} {value.operator} {self.wrapped(value.right)}"
+            return f"{self.use_helper('plus' if value.operator == '+' else 'minus')}({sides})"
+        left = self.operand_text(value.left, sums=False)
+        return f"{left} {value.operator} {self.operand_text(value.right)}"
 
-    def comparison(self, value: nodes.Comparison) -> str:
+    def comparison_text(self, value: nodes.Comparison) -> str:
+        """Return the expression for a comparison. One of order is false if a side is None."""
         operator, left, right = value.operator, value.left, value.right
         if isinstance(right, nodes.NullValue):
-            return f"{self.wrapped(left)} {'is' if operator == '==' else 'is not'} None"
+            return f"{self.operand_text(left)} {'is' if operator == '==' else 'is not'} None"
         if operator in nodes.ORDERS and (left.type.nullable or right.type.nullable):
             sides = f'{self.text(left)}, "{operator}", {self.text(right)}'
-            return f"{self.help('ordered')}({sides})"
-        return f"{self.wrapped(left)} {operator} {self.wrapped(right)}"
+            return f"{self.use_helper('ordered')}({sides})"
+        return f"{self.operand_text(left)} {operator} {self.operand_text(right)}"
 
-    def wrapped(self, value: Value, sums: bool = True) -> str:
-        """The text, in parentheses where Python would read it otherwise; ``sums`` need them too."""
+    def operand_text(self, value: Value, sums: bool = True) -> str:
+        """Return the expression for an operand, in parentheses if it needs them; with ``sums``, sums need them too."""
         text = self.text(value)
         if isinstance(value, nodes.Sum):
             plain = value.type.nullable or self.bits is not None or not sums
@@ -150,7 +168,8 @@ class PythonExpressions:
         """Return whether the text of a value never needs parentheses."""
         return isinstance(value, nodes.Leaf)
 
-    def logical(self, operator: str, value: Value) -> str:
+    def logical_operand(self, operator: str, value: Value) -> str:
+        """Return the expression for an operand of ``and`` or ``or``, in parentheses if it is of the other operator."""
         mixed = isinstance(value, nodes.Conditional) or (
             isinstance(value, nodes.Logical) and value.operator != operator
         )
@@ -158,4 +177,5 @@ class PythonExpressions:
 
 
 def _quoted(name: str) -> str:
+    """Return a name in double quotes."""
     return f'"{name}"'

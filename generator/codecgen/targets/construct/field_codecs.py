@@ -43,30 +43,34 @@ class FieldCodecs:
         self.plan = scope.plan
 
     def codec(self, plan: LayoutPlan, index: int) -> Code:
+        """Return the code that makes the codec of the field at ``index``."""
         f = plan.fields[index].field
         accepts = f.accepts
         match f.type:
             case ScalarType(name, enum, only):
-                base = self.scalar(name, f.endian, accepts)
+                base = self.scalar_codec(name, f.endian, accepts)
                 return base if enum is None else self.enum_field(base, enum, only)
             case BitsType(base_name, members):
-                base = self.scalar(base_name, f.endian, accepts)
-                bits = [self.bit(m, plan.fields[index].bit_defaults.get(m.name)) for m in members]
+                base = self.scalar_codec(base_name, f.endian, accepts)
+                bits = [
+                    self.bit_call(m, plan.fields[index].bit_defaults.get(m.name)) for m in members
+                ]
                 return call(self.scope.use("Bits"), base, *bits)
             case BytesType():
-                return self.bytes(f.type, f.endian, accepts)
+                return self.bytes_codec(f.type, f.endian, accepts)
             case PaddingType(multiple):
                 return call(self.scope.use("Padding"), str(multiple))
             case StructType():
-                return self.struct(f.type, plan, index, accepts)
+                return self.struct_codec(f.type, plan, index, accepts)
             case ChoiceType():
-                return self.chosen(f.type, plan, index, accepts)
+                return self.choice_codec(f.type, plan, index, accepts)
             case ArrayType():
-                return self.array(f.type, plan, index, accepts)
+                return self.array_codec(f.type, plan, index, accepts)
             case TagsType():
-                return self.tags(plan, accepts)
+                return self.tags_codec(plan, accepts)
 
-    def scalar(self, name: str, endian: str, accepts: frozenset[str]) -> Code:
+    def scalar_codec(self, name: str, endian: str, accepts: frozenset[str]) -> Code:
+        """Return the code for a number, a bool or a uuid of the type ``name``."""
         order = string("little") if endian == "little" else None
         scalar = SCALARS[name]
         signed = None if scalar.signed else "False"
@@ -87,23 +91,26 @@ class FieldCodecs:
             case "bool" | "uuid":
                 return call(self.scope.use({"bool": "Boolean", "uuid": "Uuid"}[scalar.kind]))
 
-    def members(self, enum: str, only: tuple[str, ...] | None) -> Code | None:
+    def enum_members(self, enum: str, only: tuple[str, ...] | None) -> Code | None:
+        """Return a tuple of the members ``only`` of an enum, or None if every member is allowed."""
         if only is None:
             return None
         name = self.scope.refer(enum, class_name(enum))
         return Call("", tuple(("", f"{name}.{value.upper()}") for value in only))
 
     def enum_field(self, base: Code, enum: str, only: tuple[str, ...] | None) -> Code:
+        """Return the code for a number that is a member of an enum; ``only`` limits the members."""
         keep = self.plan.model.enums[enum].keep_unknown
         return call(
             self.scope.use("EnumField"),
             base,
             self.scope.refer(enum, class_name(enum)),
-            only=self.members(enum, only),
+            only=self.enum_members(enum, only),
             keep_unknown="True" if keep else None,
         )
 
-    def bit(self, m: BitMember, default: Value | None) -> Code:
+    def bit_call(self, m: BitMember, default: Value | None) -> Code:
+        """Return the code for a member of a field of bits."""
         enum = m.enum
         keep = enum is not None and self.plan.model.enums[enum].keep_unknown
         return call(
@@ -112,22 +119,27 @@ class FieldCodecs:
             str(m.low),
             *([] if m.high == m.low else [str(m.high)]),
             enum=None if enum is None else self.scope.refer(enum, class_name(enum)),
-            only=None if enum is None else self.members(enum, m.only),
+            only=None if enum is None else self.enum_members(enum, m.only),
             keep_unknown="True" if keep else None,
             reserved="True" if m.reserved else None,
             default=self.scope.function(default),
         )
 
-    def length(self, name: str, endian: str, accepts: frozenset[str]) -> tuple[Code, str | None]:
-        """The codec of a length or a count, and what the written number is larger by."""
+    def length_codec(
+        self, name: str, endian: str, accepts: frozenset[str]
+    ) -> tuple[Code, str | None]:
+        """Return the codec of a length or a count, and the number to subtract from it: ``"1"`` if it is compact, else
+        None.
+        """
         if name == "compact":
-            return self.scalar("uvarint", endian, accepts), "1"
-        return self.scalar(name, endian, accepts), None
+            return self.scalar_codec("uvarint", endian, accepts), "1"
+        return self.scalar_codec(name, endian, accepts), None
 
-    def bytes(self, type_: BytesType, endian: str, accepts: frozenset[str]) -> Code:
+    def bytes_codec(self, type_: BytesType, endian: str, accepts: frozenset[str]) -> Code:
+        """Return the code for bytes or text: of a fixed size, after a length, padded, or ended by a zero."""
         plus: str | None = None
         if type_.prefix is not None:
-            length, plus = self.length(type_.prefix, endian, accepts)
+            length, plus = self.length_codec(type_.prefix, endian, accepts)
         elif isinstance(type_.length, int) and not type_.padded:
             length = str(type_.length)
         else:
@@ -147,8 +159,8 @@ class FieldCodecs:
             return call(self.scope.use("ZeroFilled"), content, str(type_.length))
         return content
 
-    def reference(self, ref: Reference, plan: LayoutPlan) -> Code:
-        """The Python name of a layout that stands in another."""
+    def layout_reference(self, ref: Reference, plan: LayoutPlan) -> Code:
+        """Return the Python name of a layout that a field holds; it is resolved lazily if it is defined further below."""
         layout = self.plan.model.layouts[ref.layout]
         version = ref.version
         if version is None and layout.versions is not None and layout.version_is is None:
@@ -160,10 +172,10 @@ class FieldCodecs:
             return call(self.scope.use("Lazy"), f"lambda: {name}")
         return name
 
-    def chosen(
+    def choice_codec(
         self, type_: ChoiceType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
-        """The codec of one of the layouts of a choice."""
+        """Return the code for a field that holds one of the layouts of a choice."""
         fp = plan.fields[index]
         layouts = self.plan.model.layouts
         held = [layouts[ref.layout] for ref in type_.layouts if ref.version is None]
@@ -178,19 +190,19 @@ class FieldCodecs:
             around=None if around is None else str(around),
             length=None
             if type_.length is None
-            else self.scalar(type_.length, fp.field.endian, accepts),
+            else self.scalar_codec(type_.length, fp.field.endian, accepts),
             null=None if type_.null is None else str(type_.null),
             any_negative="True" if negative else None,
             unknown="True" if type_.unknown else None,
         )
 
-    def struct(
+    def struct_codec(
         self, type_: StructType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
-        """The codec of a layout in the place of a field, which may be null."""
+        """Return the code for a field that holds a layout, which may be null."""
         endian = plan.fields[index].field.endian
         if type_.version is None:
-            layout = self.reference(type_.layout, plan)
+            layout = self.layout_reference(type_.layout, plan)
         else:
             name = self.scope.refer(type_.layout.layout, symbol(type_.layout.layout))
             version = self.scope.function(plan.fields[index].held_version)
@@ -200,34 +212,35 @@ class FieldCodecs:
         return call(
             self.scope.use("Nullable"),
             layout,
-            present=self.scalar(type_.present, endian, accepts),
+            present=self.scalar_codec(type_.present, endian, accepts),
             null=str(type_.null),
             any_negative="True" if "negative_null" in accepts and type_.null < 0 else None,
             any_present="True" if "any_present" in accepts else None,
         )
 
-    def array(
+    def array_codec(
         self, type_: ArrayType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
+        """Return the code for an array: its elements, and how their number is known."""
         element = type_.element
         endian = plan.fields[index].field.endian
         inner: Code
         mixed = False
         if isinstance(element, Reference):
-            inner = self.reference(element, plan)
+            inner = self.layout_reference(element, plan)
             held = self.plan.model.layouts[element.layout]
             mixed = (
                 held.name == plan.name and held.version_is is not None and element.version is None
             )
         elif isinstance(element, BytesType):
-            inner = self.bytes(element, endian, accepts)
+            inner = self.bytes_codec(element, endian, accepts)
         elif isinstance(element, ChoiceType):
-            inner = self.chosen(element, plan, index, accepts)
+            inner = self.choice_codec(element, plan, index, accepts)
         else:
-            inner = self.scalar(element.name, endian, accepts)
+            inner = self.scalar_codec(element.name, endian, accepts)
         count, plus = (None, None)
         if type_.count is not None:
-            count, plus = self.length(type_.count, endian, accepts)
+            count, plus = self.length_codec(type_.count, endian, accepts)
         freedoms = sorted(accepts & _FREEDOMS)
         if type_.null is None or type_.null >= 0:
             freedoms = [freedom for freedom in freedoms if freedom != "negative_null"]
@@ -239,21 +252,23 @@ class FieldCodecs:
             plus=plus,
             counted_by=None if type_.counted_by is None else string(type_.counted_by),
             fixed=None if type_.fixed is None else str(type_.fixed),
-            length=None if type_.length is None else self.scalar(type_.length, endian, accepts),
-            compressed=self.compressed(type_.compression, plan, index)
+            length=None
+            if type_.length is None
+            else self.scalar_codec(type_.length, endian, accepts),
+            compressed=self.compression_call(type_.compression, plan, index)
             if type_.compression
             else None,
             closes="True" if measured and index == len(plan.fields) - 1 else None,
             nesting=None if type_.nesting is None else str(type_.nesting),
-            until=self.until(type_, plan.fields[index].until),
+            until=self.until_condition(type_, plan.fields[index].until),
             at_least=str(type_.at_least) if type_.at_least else None,
             null=None if type_.null is None else str(type_.null),
             version=str(plan.version) if mixed else None,
             accepts=call("frozenset", listing([string(f) for f in freedoms])) if freedoms else None,
         )
 
-    def until(self, type_: ArrayType, value: Value | None) -> Code | None:
-        """The condition for the last element."""
+    def until_condition(self, type_: ArrayType, value: Value | None) -> Code | None:
+        """Return the code for the condition that ends an array after an element, or None if there is none."""
         if value is None:
             return None
         expressions = self.scope.expressions()
@@ -264,8 +279,8 @@ class FieldCodecs:
             self.scope.use("Until"), string(str(type_.until)), f"lambda {this}, item: {text}"
         )
 
-    def tags(self, plan: LayoutPlan, accepts: frozenset[str]) -> Code:
-        """The codec of a section of tagged fields."""
+    def tags_codec(self, plan: LayoutPlan, accepts: frozenset[str]) -> Code:
+        """Return the code for a section of tagged fields."""
         other = plan.other_tags
         return call(
             self.scope.use("Tags"),
@@ -274,7 +289,12 @@ class FieldCodecs:
             loose="True" if "loose_tags" in accepts else None,
         )
 
-    def compressed(self, c: Compression, plan: LayoutPlan, index: int) -> Code:
+    def compression_call(self, c: Compression, plan: LayoutPlan, index: int) -> Code:
+        """Return the code for the compression of an array: the field that names the codec, the codecs by value, and
+        the limit.
+
+        Report a codec that the runtime does not have, and a field that names a codec without an enum.
+        """
         by = plan.fields[index].codec
         enum = None if by is None else by.type.enum
         if enum is None:

@@ -1,4 +1,4 @@
-"""Where the codec of each declaration is: modules of this package, and of those whose schemas are used."""
+"""Modules and names of the codecs of each declaration, in this package and in the packages that it uses."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ Home = tuple[str, ...]
 
 
 def module_path(file: str) -> tuple[str, ...]:
-    """The module of a YAML file, below the package: ``records/header.yaml`` -> ``("records", "header")``."""
+    """Return the module of a YAML file below the package: ``records/header.yaml`` gives ``("records", "header")``."""
     path = PurePosixPath(file).with_suffix("")
     return tuple(part.replace("-", "_").replace(".", "_") for part in path.parts)
 
 
 def class_name(name: str) -> str:
-    """``control_record_type`` -> ``ControlRecordType``. What it is called in its own module, whoever uses it."""
+    """Return the class of an enum or a layout in its own module: ``control_record_type`` gives ``ControlRecordType``."""
     return "".join(part.capitalize() for part in name.rpartition(".")[2].split("_"))
 
 
 def symbol(name: str, version: int | None = None) -> str:
-    """``message`` -> ``MESSAGE``, ``MESSAGE_V1``. What it is called in its own module, whoever uses it."""
+    """Return the constant of a codec in its own module: ``message`` gives ``MESSAGE``, or ``MESSAGE_V1`` with a
+    version.
+    """
     name = name.rpartition(".")[2].upper()
     return name if version is None else f"{name}_V{version}"
 
 
 def homes_of(model: Model) -> Mapping[str, Home]:
-    """The module of each declaration, also of those that are used."""
+    """Return the module of each declaration of a model and of the directories that it uses."""
     package = model.manifest.package
     homes = {
         thing.name: (package, *module_path(file))
@@ -52,14 +54,16 @@ def homes_of(model: Model) -> Mapping[str, Home]:
 
 
 class Aliases:
-    """What is used of other packages, by names that nothing else in a module can have: ``WEATHER_READING``."""
+    """Unique names for what a module imports from other packages, such as ``WEATHER_READING``."""
 
     def __init__(self, model: Model, taken: Collection[str] = ()) -> None:
         self._taken = {*construct.__all__, *symbols(model), *taken}
         self._given: dict[tuple[str, str], str] = {}
 
     def name(self, thing: str, symbol: str) -> str:
-        """The name of a symbol of a thing."""
+        """Return the name by which a module knows ``symbol`` of the declaration ``thing``: itself, or an alias if
+        imported.
+        """
         if not is_used(thing):
             return symbol
         known = self._given.get((thing, symbol))
@@ -76,7 +80,7 @@ class Aliases:
 
 
 def symbols(model: Model) -> set[str]:
-    """What the generated modules of a directory declare: classes of enums, and codecs."""
+    """Return the names that the generated modules of a directory declare: classes of enums, and codecs."""
     out = {class_name(name) for name in model.enums}
     out |= {symbol(name) for name in (*model.choices, *model.texts)}
     for layout in model.layouts.values():
@@ -85,14 +89,14 @@ def symbols(model: Model) -> set[str]:
 
 
 def import_key(name: str) -> tuple[int, str]:
-    """The order of sorted imports: constants, classes, functions."""
+    """Return the sort key of an imported name: constants, then classes, then functions, each without regard to case."""
     own = name.partition(" ")[0]
     kind = 0 if own.isupper() else 1 if own[:1].isupper() else 2
     return kind, name.lower()
 
 
 def import_line(module: str, names: Collection[str]) -> str:
-    """An import statement, with the names in order."""
+    """Return an import statement with its names sorted, one a line if it is too long."""
     ordered = sorted(names, key=import_key)
     line = f"from {module} import {', '.join(ordered)}"
     if len(line) <= 100:

@@ -1,4 +1,4 @@
-"""One module of target construct."""
+"""One module of target construct: the declarations of one YAML file as Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codecgen.schema.model import Choice, Declared, Derived, Enum, Layout
 from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import FieldRange
-from codecgen.targets.construct.class_names import Classes, Key, cases, shortest, union
+from codecgen.targets.construct.class_names import Classes, Key, cases, merge_versions, union_alias
 from codecgen.targets.construct.field_codecs import FieldCodecs
 from codecgen.targets.construct.homes import Home, class_name, import_line, symbol
 from codecgen.targets.construct.module_scope import RUNTIME, ModuleScope
@@ -48,14 +48,14 @@ class Module:
         self.std: set[str] = set()
         self.functions: dict[str, Derived] = {}
 
-    def part(self, text: str, *, apart: bool = False) -> None:
+    def append_part(self, text: str, *, apart: bool = False) -> None:
         """Append a part of the module; ``apart`` surrounds it with two empty lines, as classes and functions have."""
         self.parts.append((text, apart))
 
     # ------------------------------------------------------------ the whole
 
     def text(self, header: str) -> str:
-        """The module's source."""
+        """Return the source of the module; ``header`` is its docstring."""
         groups = [docstring(header), "from __future__ import annotations"]
         if self.std:
             groups.append(import_line("construct", self.std))
@@ -72,18 +72,20 @@ class Module:
         return text + "\n"
 
     def add(self, thing: Declared) -> None:
+        """Append the code of a declaration."""
         if isinstance(thing, Enum):
-            self.enum(thing)
+            self.add_enum(thing)
         elif isinstance(thing, Layout):
-            self.layout(thing)
+            self.add_layout(thing)
         elif isinstance(thing, Text):
-            self.text_file(thing)
+            self.add_text_file(thing)
         else:
-            self.choice(thing)
+            self.add_choice(thing)
 
     # ------------------------------------------------------------ enums
 
-    def enum(self, enum: Enum) -> None:
+    def add_enum(self, enum: Enum) -> None:
+        """Append the class of an enum."""
         name = class_name(enum.name)
         self.scope.exported.append(name)
         lines = [
@@ -101,18 +103,19 @@ class Module:
         if labels:
             lines += ["", "    @staticmethod", "    def LABELS() -> dict[str, str]:"]
             lines.append(f"        return {render(mapping(labels), 8, 15)}")
-        self.part("\n".join(lines), apart=True)
+        self.append_part("\n".join(lines), apart=True)
 
     # ------------------------------------------------------------ layouts
 
-    def layout(self, layout: Layout) -> None:
+    def add_layout(self, layout: Layout) -> None:
+        """Append the codecs of all versions of a layout, its derived values and its rules."""
         plans = self.plan.versions[layout.name]
         if layout.doc:
-            self.part(comment(layout.doc) + "\n" + self.one(plans[0]))
+            self.append_part(comment(layout.doc) + "\n" + self.layout_version(plans[0]))
         else:
-            self.part(self.one(plans[0]))
+            self.append_part(self.layout_version(plans[0]))
         for plan in plans[1:]:
-            self.part(self.one(plan))
+            self.append_part(self.layout_version(plan))
         if layout.versions is not None:
             cases = [(str(plan.version), symbol(layout.name, plan.version)) for plan in plans]
             name = symbol(layout.name)
@@ -128,18 +131,18 @@ class Module:
                 )
             else:
                 code = mapping([(k, v) for k, v in cases])
-            self.part(
-                f"{assign(name, code)}\n{self.union(layout.name, [(p.name, p.version) for p in plans])}"
+            self.append_part(
+                f"{assign(name, code)}\n{self.union_class(layout.name, [(p.name, p.version) for p in plans])}"
             )
         self.scope.defined.add(layout.name)
         for value in self.plan.derived[layout.name]:
-            self.derived(layout, value)
+            self.add_derived_function(layout, value)
         for plan in plans:
-            self.derives(plan)
-            self.requires(plan)
+            self.add_derived_values(plan)
+            self.add_rules(plan)
 
-    def derives(self, plan: LayoutPlan) -> None:
-        """Say what a layout derives, so that what is parsed has it."""
+    def add_derived_values(self, plan: LayoutPlan) -> None:
+        """Append the call that attaches derived values to a layout, so that parsed values have them."""
         items: list[Code] = []
         for value in plan.derived:
             d = value.derived
@@ -155,10 +158,10 @@ class Module:
             )
         if items:
             name = symbol(plan.name, plan.version)
-            self.part(render(call(f"{name}.derives", *items)), apart=True)
+            self.append_part(render(call(f"{name}.derives", *items)), apart=True)
 
-    def requires(self, plan: LayoutPlan) -> None:
-        """Set the rules of a layout."""
+    def add_rules(self, plan: LayoutPlan) -> None:
+        """Append the call that attaches the rules of a layout."""
         items: list[Code] = []
         for found in plan.rules:
             rule = found.rule
@@ -185,13 +188,14 @@ class Module:
             text = render(call(f"{name}.requires", *items))
             if any(len(line) > WIDTH for line in text.splitlines()):
                 text += "  # fmt: skip"
-            self.part(text, apart=True)
+            self.append_part(text, apart=True)
 
-    def one(self, plan: LayoutPlan) -> str:
+    def layout_version(self, plan: LayoutPlan) -> str:
+        """Return the assignment of the codec of one version of a layout, and of the class of its parsed values."""
         name = symbol(plan.name, plan.version)
         self.scope.exported.append(name)
         items: list[tuple[str, Code]] = [("", string(plan.name))]
-        items += [("", self.field(plan, i)) for i in range(len(plan.fields))]
+        items += [("", self.field_call(plan, i)) for i in range(len(plan.fields))]
         items.append(("source=", string(self.file)))
         if plan.version is not None:
             items.append(("version=", str(plan.version)))
@@ -200,7 +204,8 @@ class Module:
         code = assign(name, Call(self.scope.use("Layout"), tuple(items)))
         return f"{code}\n{self.parsed_class(plan.name, plan.version)}"
 
-    def field(self, plan: LayoutPlan, index: int) -> Call:
+    def field_call(self, plan: LayoutPlan, index: int) -> Call:
+        """Return the call that makes the field at ``index`` of a layout."""
         fp = plan.fields[index]
         f = fp.field
         return call(
@@ -212,27 +217,27 @@ class Module:
             default=self.scope.function(fp.default) or ("lambda _: {}" if f.filled else None),
             const=None if f.const is None else literal(f.const),
             version=str(plan.version) if f.is_version else None,
-            measures=_run(fp.measures, plan),
+            measures=_field_range(fp.measures, plan),
             counts=None if f.counts is None else string(f.counts),
             checksum=None if f.checksum is None else string(f.checksum),
-            covers=_covered(fp, plan),
+            covers=_covered_ranges(fp, plan),
             zero=listing([string(name) for name in f.zero]) if f.zero else None,
             mask=None if f.mask is None else f"{f.mask:#x}",
-            valid=self.rule(f.valid, fp.valid),
-            refuse=self.rule(f.refuse, fp.refuse),
-            spelled=self.spelled(f.name, f.spelled),
+            valid=self.rule_call(f.valid, fp.valid),
+            refuse=self.rule_call(f.refuse, fp.refuse),
+            spelled=self.other_spelling(f.name, f.spelled),
             hidden="True" if f.hidden else None,
             tag=None if f.tag is None else str(f.tag),
             absent=None if f.absent is None else str(f.absent),
             unit=None if f.unit is None else string(f.unit),
-            fills=self.fills(plan, f.name),
+            fills=self.fill_calls(plan, f.name),
             sensitive=None
             if f.sensitive is None
             else sensitive_code(self.scope.use("Sensitive"), f.sensitive),
         )
 
-    def fills(self, plan: LayoutPlan, array: str) -> Code | None:
-        """Return the code for what builders put into the elements of an array, None for nothing."""
+    def fill_calls(self, plan: LayoutPlan, array: str) -> Code | None:
+        """Return the values that builders put into the elements of an array, or None if there are none."""
         items: list[tuple[str, Code]] = []
         for fill in plan.layout.fills_of(array, plan.version):
             names = map(string, (fill.target, fill.given, fill.base))
@@ -240,19 +245,23 @@ class Module:
             items.append(("", call(self.scope.use("Fill"), *names, otherwise=otherwise)))
         return Call("", tuple(items)) if items else None
 
-    def spelled(self, name: str, spelled: str | None) -> str | None:
-        """The name in the format's own documents, where it is another."""
+    def other_spelling(self, name: str, spelled: str | None) -> str | None:
+        """Return the name that the format's own documents use as a literal, or None if it is ``name``."""
         other = self.plan.spelling(name, spelled)
         return None if other == name else string(other)
 
-    def rule(self, code: Expression | None, value: Value | None) -> Code | None:
+    def rule_call(self, code: Expression | None, value: Value | None) -> Code | None:
+        """Return the call that makes a rule of a field, or None if there is no rule."""
         if code is None or value is None:
             return None
         return call(self.scope.use("Rule"), string(str(code)), self.scope.condition(value))
 
     # ------------------------------------------------------------ derived values and choices
 
-    def derived(self, layout: Layout, derived: DerivedValue) -> None:
+    def add_derived_function(self, layout: Layout, derived: DerivedValue) -> None:
+        """Append the function that computes a derived value. Report C023 if the file derives another value of that
+        name.
+        """
         d = derived.derived
         name = d.name if d.array is None else f"{d.array}_{d.name}"
         if name in self.functions:
@@ -277,9 +286,10 @@ class Module:
         if d.versions is not None:
             note = f"Versions {d.versions}. {note}"
         lines = [f"def {name}({parameters}) -> {result}:", docstring(d.doc, note, indent=4)]
-        self.part("\n".join([*lines, *body]), apart=True)
+        self.append_part("\n".join([*lines, *body]), apart=True)
 
-    def choice(self, choice: Choice) -> None:
+    def add_choice(self, choice: Choice) -> None:
+        """Append the codec of a choice, and the union of the classes of its cases."""
         name = symbol(choice.name)
         self.scope.exported.append(name)
         codecs: list[tuple[str, Code]] = []
@@ -303,14 +313,15 @@ class Module:
             )
         else:
             code = mapping(codecs)
-        whole = self.union(choice.name, shortest(self.plan, cases(self.plan, choice)))
-        self.part(f"{comment(choice.doc)}\n{assign(name, code)}\n{whole}")
+        whole = self.union_class(choice.name, merge_versions(self.plan, cases(self.plan, choice)))
+        self.append_part(f"{comment(choice.doc)}\n{assign(name, code)}\n{whole}")
 
-    def text_file(self, text: Text) -> None:
+    def add_text_file(self, text: Text) -> None:
+        """Append the codec of a text file, and the class of its parsed values."""
         name = symbol(text.name)
         self.scope.exported.append(name)
         code = f"{assign(name, self.texts.text_file(text))}\n{self.parsed_class(text.name)}"
-        self.part(comment(text.doc) + "\n" + code if text.doc else code)
+        self.append_part(comment(text.doc) + "\n" + code if text.doc else code)
 
     def parsed_class(self, name: str, version: int | None = None) -> str:
         """Return the assignment that gives the class of parsed values of a layout or a text its name."""
@@ -320,14 +331,19 @@ class Module:
         one = f"{known} = {value}"
         return one if len(one) <= WIDTH else f"{known} = (\n    {value}\n)"
 
-    def union(self, name: str, keys: Sequence[Key]) -> str:
-        """What a choice, or a layout in any of its versions, is parsed to."""
+    def union_class(self, name: str, keys: Sequence[Key]) -> str:
+        """Return the assignment of the union of classes to which a choice, or a layout in any version, is parsed."""
         known = self.scope.classes[name, None]
         self.scope.exported.append(known)
-        return union(known, [self.scope.refer(key[0], self.scope.classes[key]) for key in keys])
+        return union_alias(
+            known, [self.scope.refer(key[0], self.scope.classes[key]) for key in keys]
+        )
 
 
-def _run(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:
+def _field_range(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:
+    """Return a range of fields as a tuple of their names, the last as None if the range goes to the end; None for no
+    range.
+    """
     if field_range is None:
         return None
     last = (
@@ -340,15 +356,17 @@ def _run(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:
     )
 
 
-def _covered(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
-    """The range that a checksum covers, or a list of several."""
-    parts = [run for part in fp.covers if (run := _run(part, plan)) is not None]
+def _covered_ranges(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
+    """Return the range that a checksum covers, a list if there are several, or None if there is none."""
+    parts = [run for part in fp.covers if (run := _field_range(part, plan)) is not None]
     return listing(parts) if len(parts) > 1 else parts[0] if parts else None
 
 
 def _names_around(value: DerivedValue) -> Code | None:
-    """Return the names of the fields of the layout that a value of an element is made of, if it is made of other elements
-    too; None if it is not."""
+    """Return the fields of the layout that a value derived for an element depends on.
+
+    Return None if the value does not depend on other elements of the array.
+    """
     array = value.derived.array
     if all(end.array.field.name != array for end in ends_read(value.value)):
         return None

@@ -36,7 +36,7 @@ class ModuleScope:
         self.exported: list[str] = []
         self.defined: set[str] = set()
         self.diagnostics: list[Diagnostic] = []
-        self._aliases = Aliases(plan.model, classes.own.taken)
+        self._aliases = Aliases(plan.model, classes.own.reserved_names)
 
     def use(self, name: str) -> str:
         """Import a name of the runtime, and return it."""

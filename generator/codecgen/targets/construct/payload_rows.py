@@ -24,7 +24,7 @@ from codecgen.targets.python_source import (
     docstring,
     flat,
     mapping,
-    returned,
+    return_statement,
     string,
     tuple_of,
 )
@@ -66,7 +66,9 @@ class PayloadModule:
         body = call(
             "PayloadRows",
             string(view.name),
-            parts=mapping([(string(part.name), self._part(part)) for part in self.payloads.parts]),
+            parts=mapping(
+                [(string(part.name), self._part_call(part)) for part in self.payloads.parts]
+            ),
             columns=tuple_of([string(column.name) for column in view.columns]),
             looks=mapping([(str(number), names) for number, names in looks.items()]),
             cases=tuple_of(self._cases()),
@@ -76,7 +78,7 @@ class PayloadModule:
         names = ["Case", "Part", "PayloadRows", *sorted(self.module.helpers & ROW_HELPERS)]
         return self.module.text(head, f"from {RUNTIME} import {', '.join(names)}", body)
 
-    def _part(self, kind: PartKind) -> Code:
+    def _part_call(self, kind: PartKind) -> Code:
         """Return the call that makes one part of the payloads: its codec."""
         if kind.choice is not None:
             thing = self.module.refer(kind.of, symbol(kind.of))
@@ -144,7 +146,7 @@ class PayloadModule:
         if len(function) <= WIDTH - len("            when=,"):
             return function
         doc = docstring(f"Whether there are rows. From {case.rows.span}.", indent=4)
-        return self._function("has_rows", [doc, *returned(text, 4)])
+        return self._function("has_rows", [doc, *return_statement(text, 4)])
 
     def _function(self, wanted: str, lines: list[str]) -> str:
         """Return the name of a function with the body ``lines``. It is added unless an equal one is there."""
@@ -159,7 +161,7 @@ class PayloadModule:
 
 
 class _PayloadOwners:
-    """The variables of a case of a view of payloads: one for each part, and ``item`` for an element of an array."""
+    """Variables of a case of a view of payloads: one for each part, and ``item`` for an element of an array."""
 
     derived_functions = False
 
@@ -168,12 +170,15 @@ class _PayloadOwners:
         self.element = case.element
 
     def layout_of(self, owner: str) -> LayoutPlan:
+        """Return the layout of a part, or of the element."""
         plan = self.element if owner == "item" else self.layouts[self.variable_of(owner)]
         assert plan is not None
         return plan
 
     def variable_of(self, owner: str) -> str:
+        """Return the name of the part, or ``item``."""
         return nodes.part_of(owner) or "item"
 
     def place_text(self, name: str) -> str:
+        """Return the expression for the number of the row, ``row``, or for another fact about the place."""
         return "row" if name == "row" else f"place.{name}"

@@ -116,7 +116,7 @@ class RowModule:
 
 
 class _EntryOwners:
-    """The variables of a case of a view of entries: ``entry``, and ``item`` for an element of its array."""
+    """Variables of a case of a view of entries: ``entry``, and ``item`` for an element of its array."""
 
     derived_functions = True
 
@@ -124,12 +124,15 @@ class _EntryOwners:
         self.case = case
 
     def layout_of(self, owner: str) -> LayoutPlan:
+        """Return the layout of the element for the owner ``item``, else that of the entry."""
         return self.case.element if owner == "item" else self.case.entry
 
     def variable_of(self, owner: str) -> str:
+        """Return ``item`` or ``entry``."""
         return "item" if owner == "item" else "entry"
 
     def place_text(self, name: str) -> str:
+        """Return the expression for the position or the size of the entry."""
         return f"place.{name}"
 
 

@@ -1,4 +1,4 @@
-"""Stubs: what type checkers read beside each module of target construct. Nobody imports them."""
+"""Stubs for type checkers: one beside each module of target construct. They are never imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import EachLine, Text, TextValue
 from codecgen.schema.types import BitsType, Reference
 from codecgen.targets.construct.build_types import BuildTypes
-from codecgen.targets.construct.class_names import Classes, cases, shortest, union
+from codecgen.targets.construct.class_names import Classes, cases, merge_versions, union_alias
 from codecgen.targets.construct.homes import Home, class_name, symbol
 from codecgen.targets.construct.value_types import ENTRIES, PARSED, ValueTypes
 from codecgen.targets.python_source import WIDTH, docstring
@@ -30,7 +30,7 @@ class Stub:
         self.functions: dict[str, str] = {}
 
     def text(self, header: str) -> str:
-        """The stub's source."""
+        """Return the source of the stub; ``header`` is its docstring."""
         made_for = f"__made_for__: {self.types.builtin('dict')}[{self.types.builtin('str')}, {self.types.builtin('object')}]"
         parts = [docstring(header)]
         imports = self.types.import_lines()
@@ -45,18 +45,20 @@ class Stub:
         return "\n\n".join(parts) + "\n"
 
     def add(self, thing: Declared) -> None:
+        """Add the types of a declaration."""
         if isinstance(thing, Enum):
-            self.enum(thing)
+            self.add_enum(thing)
         elif isinstance(thing, Layout):
-            self.layout(thing)
+            self.add_layout(thing)
         elif isinstance(thing, Text):
-            self.text_file(thing)
+            self.add_text_file(thing)
         else:
-            self.choice(thing)
+            self.add_choice(thing)
 
     # ------------------------------------------------------------ classes
 
-    def enum(self, enum: Enum) -> None:
+    def add_enum(self, enum: Enum) -> None:
+        """Add the class of an enum."""
         base = self.types.use(ENTRIES, "Enumeration")
         lines = [f"class {class_name(enum.name)}({base}):"]
         lines += [f"    {value.name.upper()} = {value.value}" for value in enum.values]
@@ -66,7 +68,7 @@ class Stub:
             lines += [f"    def LABELS() -> {self.types.builtin('dict')}[{text}, {text}]: ..."]
         self.classes.append("\n".join(lines))
 
-    def fields(
+    def add_class(
         self,
         name: str,
         fields: Iterable[tuple[str, str]],
@@ -75,7 +77,7 @@ class Stub:
         derived: Iterable[tuple[str, str]] = (),
         hidden: bool = False,
     ) -> None:
-        """A class with fields and derived values; ``hidden``: there is none of that name at run time."""
+        """Add a class with fields and derived values; a ``hidden`` class does not exist at run time."""
         lines = [f"@{self.types.use('typing', 'type_check_only')}"] if hidden else []
         body = [f"    {field}: {type_}" for field, type_ in fields]
         for value, type_ in derived:
@@ -87,67 +89,75 @@ class Stub:
         lines += [head, *body] if body else [f"{head} ..."]
         self.classes.append("\n".join(lines))
 
-    def layout(self, layout: Layout) -> None:
+    def add_layout(self, layout: Layout) -> None:
+        """Add the classes and codecs of all versions of a layout, and its functions of derived values."""
         plans = self.plan.versions[layout.name]
         for plan in plans:
-            self.one(plan)
+            self.add_layout_version(plan)
         if layout.versions is not None:
             whole = self.types.class_of(layout.name)
             types = [self.types.class_of(plan.name, plan.version) for plan in plans]
-            self.classes.append(union(whole, types))
+            self.classes.append(union_alias(whole, types))
             every = Reference(layout.name, None, layout.span)
             values = self.builders.values_of((plan.name, plan.version) for plan in plans)
-            self.values.append(f"{symbol(layout.name)}: {self.types.codec(every, whole, values)}")
+            self.values.append(
+                f"{symbol(layout.name)}: {self.types.codec_type(every, whole, values)}"
+            )
         for value in self.plan.derived[layout.name]:
             d = value.derived
             name = d.name if d.array is None else f"{d.array}_{d.name}"
             any_ = self.types.use("typing", "Any")
             parameters = f"{layout.name}: {any_}" + ("" if d.array is None else f", item: {any_}")
-            type_ = self.types.or_none(self.types.builtin("int"), value.type.nullable)
+            type_ = self.types.optional(self.types.builtin("int"), value.type.nullable)
             self.functions[name] = f"def {name}({parameters}) -> {type_}: ..."
 
-    def one(self, plan: LayoutPlan) -> None:
-        """A layout in one version."""
+    def add_layout_version(self, plan: LayoutPlan) -> None:
+        """Add the classes of parsed values of one version of a layout, the types that its builder takes, and its
+        codec.
+        """
         name = self.types.class_of(plan.name, plan.version)
         for fp in plan.fields:
             if isinstance(fp.field.type, BitsType):
                 bits = [(m.name, self.types.bit_type(m)) for m in fp.field.type.members]
-                self.fields(self.types.inner(name, fp.name), bits, hidden=True)
+                self.add_class(self.types.inner_class(name, fp.name), bits, hidden=True)
         fields = [(fp.name, self.types.field_type(plan, fp)) for fp in plan.fields]
         derived = [
-            (v.derived.name, self.types.or_none(self.types.builtin("int"), v.type.nullable))
+            (v.derived.name, self.types.optional(self.types.builtin("int"), v.type.nullable))
             for v in plan.derived
             if v.derived.array is None
         ]
-        self.fields(name, fields, derived=derived)
+        self.add_class(name, fields, derived=derived)
         for fp in plan.fields:
-            for element in self.types.held(plan, fp.field.type):
-                own = self.types.of_element(plan, fp.name, element)
+            for element in self.types.held_layouts(plan, fp.field.type):
+                own = self.types.element_derived(plan, fp.name, element)
                 if own:
                     base = self.types.class_of(element.name, element.version)
                     known = self.types.element_class(plan, fp, element)
-                    self.fields(known, (), base=base, derived=own, hidden=True)
-        values = self.built(plan)
+                    self.add_class(known, (), base=base, derived=own, hidden=True)
+        values = self.add_built_types(plan)
         entry = self.types.use(ENTRIES, "Layout")
         self.values.append(f"{symbol(plan.name, plan.version)}: {entry}[{name}, {values} | {name}]")
 
-    def built(self, plan: LayoutPlan) -> str:
-        """Print the types of the values that a builder takes for one version of a layout, and return the name of the outermost type."""
+    def add_built_types(self, plan: LayoutPlan) -> str:
+        """Add the types that the builder of one version of a layout takes, and return the name of the outermost type."""
         name = self.builders.values_of([(plan.name, plan.version)])
         for fp in plan.fields:
             if isinstance(fp.field.type, BitsType):
-                bits = [(m.name, self.builders.taken_bit(m)) for m in fp.field.type.members]
-                self.typed_dict(self.builders.built_bits(plan, fp), bits)
-            filled, held = self.builders.filled(plan, fp.name), self.types.held(plan, fp.field.type)
+                bits = [(m.name, self.builders.accepted_bit(m)) for m in fp.field.type.members]
+                self.add_typed_dict(self.builders.built_bits(plan, fp), bits)
+            filled, held = (
+                self.builders.given_names(plan, fp.name),
+                self.types.held_layouts(plan, fp.field.type),
+            )
             if filled and len(held) == 1:
                 fields = [(given, self.types.builtin("int")) for given in filled.values()]
                 base = self.builders.values_of([(held[0].name, held[0].version)])
-                self.typed_dict(self.builders.built_element(plan, fp), fields, base)
-        self.typed_dict(name, self.builders.built_fields(plan))
+                self.add_typed_dict(self.builders.built_element(plan, fp), fields, base)
+        self.add_typed_dict(name, self.builders.built_fields(plan))
         return name
 
-    def typed_dict(self, name: str, fields: list[tuple[str, str]], base: str = "") -> None:
-        """Print a mapping that only type checkers know."""
+    def add_typed_dict(self, name: str, fields: list[tuple[str, str]], base: str = "") -> None:
+        """Add a ``TypedDict`` that exists for type checkers only."""
         base = base or self.types.use("typing", "TypedDict")
         lines = [
             f"@{self.types.use('typing', 'type_check_only')}",
@@ -156,10 +166,13 @@ class Stub:
         ]
         self.classes.append("\n".join(lines) + ("" if fields else " ..."))
 
-    def choice(self, choice: Choice) -> None:
+    def add_choice(self, choice: Choice) -> None:
+        """Add the union of a choice, and the type of its codec."""
         whole = self.types.class_of(choice.name)
-        types = [self.types.class_of(*key) for key in shortest(self.plan, cases(self.plan, choice))]
-        self.classes.append(union(whole, types))
+        types = [
+            self.types.class_of(*key) for key in merge_versions(self.plan, cases(self.plan, choice))
+        ]
+        self.classes.append(union_alias(whole, types))
         values = self.builders.values_of(cases(self.plan, choice))
         if choice.by is not None:
             type_ = f"{self.types.use(ENTRIES, 'Choice')}[{whole}, {values} | {whole}]"
@@ -170,7 +183,7 @@ class Stub:
             kinds = dict.fromkeys(
                 f"{self.types.use(ENTRIES, 'Choice')}[{whole}, {values} | {whole}]"
                 if inner
-                else self.types.codec(ref, whole, values)
+                else self.types.codec_type(ref, whole, values)
                 for _, ref, inner in cases_of(choice)
             )
             type_ = f"{self.types.builtin('dict')}[{key}, {' | '.join(kinds)}]"
@@ -178,37 +191,41 @@ class Stub:
 
     # ------------------------------------------------------------ texts
 
-    def text_file(self, text: Text) -> None:
+    def add_text_file(self, text: Text) -> None:
+        """Add the class and the codec of a text file."""
         name = self.types.class_of(text.name)
         fields: list[tuple[str, str]] = []
         for line in text.lines:
             if isinstance(line, EachLine):
-                item = self.types.inner(name, line.name)
-                self.fields(item, [(v.name, self.text_type(v)) for v in line.values], hidden=True)
+                item = self.types.inner_class(name, line.name)
+                self.add_class(
+                    item, [(v.name, self.text_type(v)) for v in line.values], hidden=True
+                )
                 type_ = f"{self.types.use('collections.abc', 'Sequence')}[{item}]"
             else:
                 type_ = self.text_type(line)
-            fields.append((line.name, self.types.or_none(type_, text.may_be_empty)))
-        fields += [(p.name, self.types.or_none(self.text_type(p), True)) for p in text.properties]
+            fields.append((line.name, self.types.optional(type_, text.may_be_empty)))
+        fields += [(p.name, self.types.optional(self.text_type(p), True)) for p in text.properties]
         if text.properties:
             word = self.types.builtin("str")
             sequence = self.types.use("collections.abc", "Sequence")
             fields += [
                 ("unknown", f"{self.types.builtin('dict')}[{word}, {word}]"),
                 ("comments", f"{sequence}[{word}]"),
-                ("order", f"{sequence}[{self.types.or_none(word, True)}]"),
+                ("order", f"{sequence}[{self.types.optional(word, True)}]"),
             ]
-        self.fields(name, fields)
+        self.add_class(name, fields)
         entry = self.types.use(ENTRIES, "PropertiesFile" if text.properties else "LinesFile")
         self.values.append(f"{symbol(text.name)}: {entry}[{name}]")
 
     def text_type(self, value: TextValue) -> str:
+        """Return the type of a value of a text."""
         kind = _TEXT_KINDS[value.kind]
         return self.types.use("uuid", kind) if kind == "UUID" else self.types.builtin(kind)
 
 
 def _as_it_is(text: str) -> str:
-    """Lines that are too long for a formatter, which is to leave them alone."""
+    """Return ``text`` with ``# fmt: skip`` at the end of lines that are too long for a formatter."""
     return "\n".join(
         line if len(line) <= WIDTH else f"{line}  # fmt: skip" for line in text.split("\n")
     )

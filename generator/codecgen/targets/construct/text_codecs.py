@@ -28,7 +28,7 @@ class TextCodecs:
         items += [("", self.property(plan.values[p.name], text)) for p in text.properties]
         items.append(("source=", string(self.scope.file)))
         if text.accepts:
-            items.append(("accepts=", _names(text.accepts)))
+            items.append(("accepts=", _string_list(text.accepts)))
         if text.may_be_empty:
             items.append(("may_be_empty=", "True"))
         if not text.final_newline:
@@ -39,6 +39,7 @@ class TextCodecs:
         return Call(self.scope.use(kind), tuple(items))
 
     def text_line(self, plan: ValuePlan, text: Text) -> Call:
+        """Return the call that makes a line with one value."""
         v = plan.value
         return call(
             self.scope.use("TextLine"),
@@ -50,10 +51,11 @@ class TextCodecs:
             const=None if v.const is None else str(v.const),
             counts=None if v.counts is None else string(v.counts),
             **self.rules(plan),
-            accepts=self.more(v.accepts, text),
+            accepts=self.own_freedoms(v.accepts, text),
         )
 
     def each_line(self, each: EachLine, plan: TextPlan) -> Call:
+        """Return the call that makes repeated lines with the same values."""
         values: list[Code] = []
         for v in each.values:
             rules = self.rules(plan.values[f"{each.name}.{v.name}"])
@@ -68,10 +70,11 @@ class TextCodecs:
             line=str(each.span.line),
             separator=string(each.separator) if each.separator else None,
             counted_by=None if each.counted_by is None else string(each.counted_by),
-            accepts=self.more(each.accepts, plan.text),
+            accepts=self.own_freedoms(each.accepts, plan.text),
         )
 
     def property(self, plan: ValuePlan, text: Text) -> Call:
+        """Return the call that makes a key of a properties file."""
         v = plan.value
         return call(
             self.scope.use("Property"),
@@ -80,10 +83,11 @@ class TextCodecs:
             self.text_value(v),
             line=str(v.span.line),
             **self.rules(plan),
-            accepts=self.more(v.accepts, text),
+            accepts=self.own_freedoms(v.accepts, text),
         )
 
     def rules(self, plan: ValuePlan) -> dict[str, Code | None]:
+        """Return the named arguments ``default``, ``valid`` and ``refuse`` of a value, None where it has none."""
         return {
             "default": self.scope.function(plan.default),
             "valid": self.text_rule(plan.value, "valid", plan),
@@ -91,6 +95,7 @@ class TextCodecs:
         }
 
     def text_rule(self, v: TextValue, which: str, plan: ValuePlan) -> Code | None:
+        """Return the call that makes the rule ``valid`` or ``refuse`` of a value, or None if it has none."""
         code = v.valid if which == "valid" else v.refuse
         function = self.scope.function(plan.valid if which == "valid" else plan.refuse)
         if code is None or function is None:
@@ -98,6 +103,7 @@ class TextCodecs:
         return call(self.scope.use("Rule"), string(str(code)), function)
 
     def text_value(self, v: TextValue) -> Code:
+        """Return the call that makes the codec of a decimal number, a uuid, a word or the rest of a line."""
         if v.kind == "decimal":
             low, high = integer_range(v.of) or (0, 0)
             return call(self.scope.use("Decimal"), str(low), str(high))
@@ -105,11 +111,12 @@ class TextCodecs:
             return call(self.scope.use("Base64Uuid"))
         return call(self.scope.use("Word" if v.of == "word" else "RestOfLine"))
 
-    def more(self, accepts: frozenset[str], text: Text) -> Code | None:
-        """The freedoms of a value that the text does not have as a whole."""
+    def own_freedoms(self, accepts: frozenset[str], text: Text) -> Code | None:
+        """Return the freedoms of a value that the text as a whole does not have, or None if there are none."""
         own = accepts - text.accepts
-        return call("frozenset", _names(own)) if own else None
+        return call("frozenset", _string_list(own)) if own else None
 
 
-def _names(words: frozenset[str]) -> Code:
+def _string_list(words: frozenset[str]) -> Code:
+    """Return a list of string literals, sorted."""
     return listing([string(word) for word in sorted(words)])

@@ -1,4 +1,4 @@
-"""The types of the values that fields are parsed to, in a stub that gathers what it imports."""
+"""Types of the values to which fields are parsed, and the imports of a stub."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codecgen.schema.types import (
     StructType,
     TagsType,
 )
-from codecgen.targets.construct.class_names import Classes, cases, shortest
+from codecgen.targets.construct.class_names import Classes, cases, merge_versions
 from codecgen.targets.construct.homes import Aliases, Home, class_name, import_line, symbols
 
 ENTRIES = "codecgen.runtime.construct"
@@ -31,33 +31,36 @@ STANDARD = ("builtins", "collections.abc", "typing", "uuid")
 
 
 class ValueTypes:
-    """The types of fields. ``names`` are those of the classes; no name that a stub imports is one that the
-    directory gives to anything."""
+    """Types of parsed fields, for one stub.
+
+    ``names`` has the names of the classes. Imports get an alias if the directory declares a thing or a field of
+    that name.
+    """
 
     def __init__(self, plan: Plan, home: Home, homes: Mapping[str, Home], names: Classes) -> None:
         self.plan = plan
         self.home = home
         self.homes = homes
         self.names = names
-        self.aliases = Aliases(plan.model, names.own.taken)
+        self.aliases = Aliases(plan.model, names.own.reserved_names)
         self.imports: dict[str, set[str]] = {}
         self.inside: dict[tuple[str, str], str] = {}
-        self.given = _given(plan)
+        self.given = _declared_names(plan)
 
     # ------------------------------------------------------------ names
 
     def use(self, module: str, name: str) -> str:
-        """The name of something that is imported."""
+        """Import a name from a module, and return the name by which the stub knows it."""
         known = name if name not in self.given else f"_{name}"
         self.imports.setdefault(module, set()).add(name if known == name else f"{name} as {known}")
         return known
 
     def builtin(self, name: str) -> str:
-        """The name of a builtin: fields may hide it."""
+        """Return the name of a builtin; it is imported under an alias if a field or declaration hides it."""
         return self.use("builtins", name) if name in self.given else name
 
     def refer(self, thing: str, name: str) -> str:
-        """The name of something declared here or in another module, which is imported then."""
+        """Return the name by which the stub knows ``name`` of the declaration ``thing``; import it if it is elsewhere."""
         alias = self.aliases.name(thing, name)
         home = self.homes[thing]
         if home != self.home:
@@ -66,42 +69,44 @@ class ValueTypes:
         return alias
 
     def class_of(self, name: str, version: int | None = None) -> str:
-        """The class of a layout in a version, or the union of a choice, or of all versions."""
+        """Return the class of a layout in a version, or the union of a choice or of all versions."""
         return self.refer(name, self.names[name, version])
 
-    def inner(self, name: str, field: str) -> str:
-        """The class of what lies in a field of a class, of which no other module knows."""
+    def inner_class(self, name: str, field: str) -> str:
+        """Return the name of a class for the value of one field, which only this stub knows."""
         key = (name, field)
         if key not in self.inside:
-            self.inside[key] = self.names.own.free(name + class_name(field))
+            self.inside[key] = self.names.own.reserve(name + class_name(field))
         return self.inside[key]
 
     # ------------------------------------------------------------ types
 
-    def or_none(self, type_: str, nullable: bool) -> str:
+    def optional(self, type_: str, nullable: bool) -> str:
+        """Return ``type_ | None`` if ``nullable``, else ``type_``."""
         return f"{type_} | None" if nullable and type_ != "None" else type_
 
     def field_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        """What a field is parsed to."""
+        """Return the type to which a field is parsed; a constant number is a ``Literal``."""
         f = fp.field
         constant = plan.version if f.is_version else f.const
         number = isinstance(f.type, ScalarType) and not f.type.enum and not is_float(f.type.name)
         if number and isinstance(constant, int) and abs(constant) <= LARGEST:
             shown = bool(constant) if f.type == ScalarType("bool") else int(constant)
             type_ = f"{self.use('typing', 'Literal')}[{shown}]"
-            return self.or_none(type_, fp.when is not None)
-        return self.or_none(self.value_type(plan, fp, f.type), self.may_be_null(fp))
+            return self.optional(type_, fp.when is not None)
+        return self.optional(self.value_type(plan, fp, f.type), self.may_be_null(fp))
 
     def may_be_null(self, fp: FieldPlan) -> bool:
+        """Return whether a field may be absent or null."""
         return fp.when is not None or getattr(fp.field.type, "null", None) is not None
 
     def value_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
-        """The type of the values that are not null."""
+        """Return the type of the values of a field that are not null."""
         match type_:
             case ScalarType():
                 return self.scalar_type(type_)
             case BitsType():
-                return self.inner(self.class_of(plan.name, plan.version), fp.name)
+                return self.inner_class(self.class_of(plan.name, plan.version), fp.name)
             case BytesType(text=text):
                 return self.builtin("str" if text else "bytes")
             case PaddingType():
@@ -116,35 +121,38 @@ class ValueTypes:
                 return f"{self.use('collections.abc', 'Sequence')}[{one}]"
 
     def element_type(self, plan: LayoutPlan, fp: FieldPlan, element: object) -> str:
+        """Return the type of the elements of an array."""
         if isinstance(element, ScalarType):
             return self.scalar_type(element)
         if isinstance(element, BytesType):
             word = self.builtin("str" if element.text else "bytes")
-            return self.or_none(word, element.null is not None)
+            return self.optional(word, element.null is not None)
         nullable = isinstance(element, ChoiceType) and element.null is not None
-        return self.or_none(self.held_type(plan, fp), nullable)
+        return self.optional(self.held_type(plan, fp), nullable)
 
     def scalar_type(self, type_: ScalarType) -> str:
+        """Return the type of a scalar: the class of its enum, or a Python type."""
         if type_.enum is not None:
             return self.enum_type(type_.enum)
         python = SCALARS[type_.name].python
         return self.use("uuid", "UUID") if python == "UUID" else self.builtin(python)
 
     def enum_type(self, enum: str) -> str:
-        """A class; where numbers without a name are values, they stay numbers."""
+        """Return the class of an enum, with ``int`` if the enum keeps unknown numbers."""
         name = self.refer(enum, class_name(enum))
         keep = self.plan.model.enums[enum].keep_unknown
         return f"{name} | {self.builtin('int')}" if keep else name
 
     def bit_type(self, m: BitMember) -> str:
+        """Return the type of a member of a field of bits."""
         if m.enum is not None:
             return self.enum_type(m.enum)
         return self.builtin("bool" if m.width == 1 and not m.reserved else "int")
 
     # ------------------------------------------------------------ layouts in layouts
 
-    def held(self, plan: LayoutPlan, type_: FieldType) -> tuple[LayoutPlan, ...]:
-        """The layouts that may stand in a field, or be its elements."""
+    def held_layouts(self, plan: LayoutPlan, type_: FieldType) -> tuple[LayoutPlan, ...]:
+        """Return the layouts that a field, or an element of it, may hold."""
         found = self.plan.held_by(type_, plan)
         element = type_.element if isinstance(type_, ArrayType) else None
         own = [p for p in found if (p.name, p.version) == (plan.name, plan.version)]
@@ -153,28 +161,31 @@ class ValueTypes:
         return tuple({(p.name, p.version): p for p in found}.values())
 
     def held_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:
+        """Return the union of the types of the layouts that a field, or an element of it, may hold."""
         type_ = fp.field.type
         inner = type_.element if isinstance(type_, ArrayType) else type_
-        held = self.held(plan, type_)
-        if any(self.of_element(plan, fp.name, one) for one in held):
+        held = self.held_layouts(plan, type_)
+        if any(self.element_derived(plan, fp.name, one) for one in held):
             types = [self.element_class(plan, fp, one) for one in held]
         else:
-            types = self.whole_union(inner, held)
+            types = self.union_types(inner, held)
         if isinstance(inner, ChoiceType) and inner.unknown:
             types = [*types, self.builtin("bytes")]
         return " | ".join(types)
 
-    def whole_union(self, inner: object, held: Sequence[LayoutPlan]) -> list[str]:
-        """The classes of layouts, or the name of the union that they all are."""
+    def union_types(self, inner: object, held: Sequence[LayoutPlan]) -> list[str]:
+        """Return the classes of layouts, or the name of the union that has exactly these."""
         keys = [(p.name, p.version) for p in held]
         choice = isinstance(inner, ChoiceType) and self.plan.model.choices[inner.choice]
         if choice and len(keys) > 1 and set(keys) == set(cases(self.plan, choice)):
             return [self.class_of(choice.name)]
-        return [self.class_of(*key) for key in shortest(self.plan, keys)]
+        return [self.class_of(*key) for key in merge_versions(self.plan, keys)]
 
-    def codec(self, ref: Reference, union: str, values: str) -> str:
-        """The type of the codec of a layout: one for each version where what is around it says which. ``values`` are those that
-        its builder takes."""
+    def codec_type(self, ref: Reference, union: str, values: str) -> str:
+        """Return the type of the codec of a layout: a ``Layout``, a ``Choice``, or a ``dict`` of layouts by version.
+
+        ``union`` is the type of parsed values, ``values`` the type that its builder takes.
+        """
         layout = self.plan.model.layouts[ref.layout]
         one = f"{self.use(ENTRIES, 'Layout')}[{union}, {values} | {union}]"
         if layout.versions is None or ref.version is not None:
@@ -185,33 +196,34 @@ class ValueTypes:
 
     # ------------------------------------------------------------ values that are derived for elements
 
-    def of_element(
+    def element_derived(
         self, plan: LayoutPlan, array: str, element: LayoutPlan
     ) -> list[tuple[str, str]]:
-        """The values that a layout derives for an element of one of its arrays, and that it does not have by itself: names
-        and types."""
+        """Return the names and types of the values that a layout derives for elements of an array and that the
+        elements lack.
+        """
         known = {fp.name for fp in element.fields}
         known |= {v.derived.name for v in element.derived if v.derived.array is None}
         return [
-            (v.derived.name, self.or_none(self.builtin("int"), v.type.nullable))
+            (v.derived.name, self.optional(self.builtin("int"), v.type.nullable))
             for v in plan.derived
             if v.derived.array == array and v.derived.name not in known
         ]
 
     def element_class(self, plan: LayoutPlan, fp: FieldPlan, element: LayoutPlan) -> str:
-        """The class of an element of an array, with what is derived for it."""
-        if not self.of_element(plan, fp.name, element):
+        """Return the class of an element of an array, with the values that the layout derives for it."""
+        if not self.element_derived(plan, fp.name, element):
             return self.class_of(element.name, element.version)
         name = self.class_of(plan.name, plan.version)
-        if len(self.held(plan, fp.field.type)) == 1:
-            return self.inner(name, fp.name)
+        if len(self.held_layouts(plan, fp.field.type)) == 1:
+            return self.inner_class(name, fp.name)
         version = "" if element.version is None else f"_v{element.version}"
-        return self.inner(name, f"{fp.name}_{element.name.replace('.', '_')}{version}")
+        return self.inner_class(name, f"{fp.name}_{element.name.replace('.', '_')}{version}")
 
     # ------------------------------------------------------------ what a stub imports
 
     def import_lines(self) -> list[str]:
-        """Import statements, those of the standard library first."""
+        """Return the import statements, those of the standard library first."""
         lines = [import_line(name, self.imports[name]) for name in STANDARD if name in self.imports]
         others = [
             import_line(name, self.imports[name])
@@ -221,8 +233,8 @@ class ValueTypes:
         return [*lines, "", *others] if lines and others else lines + others
 
 
-def _given(plan: Plan) -> frozenset[str]:
-    """The names that a directory gives: to declarations, fields and derived values."""
+def _declared_names(plan: Plan) -> frozenset[str]:
+    """Return the names of all declarations, fields, bits and derived values of a directory."""
     out = symbols(plan.model)
     for plans in plan.versions.values():
         for one in plans:

@@ -19,7 +19,7 @@ from codecgen.schema.types import (
 )
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.homes import Home, class_name, symbol
-from codecgen.targets.python_source import WIDTH, Code, assign, returned, string
+from codecgen.targets.python_source import WIDTH, Code, assign, return_statement, string
 
 ROW_HELPERS = {"bits_of", "case_of"}
 """Helpers that the runtime has for rows of views only."""
@@ -97,7 +97,7 @@ class ViewModule:
 
 
 class Owners(Protocol):
-    """The layouts and variables that hold the fields of one case of a view."""
+    """Layouts and variables that hold the fields of one case of a view."""
 
     derived_functions: bool
     """Derived values are calls of generated functions. Otherwise their expressions are printed in place."""
@@ -124,6 +124,9 @@ class ViewExpressions(PythonExpressions):
         """The width of the derived value that is being printed in place."""
 
     def text(self, value: Value) -> str:
+        """Return the expression for a value, also for a derived value, a place, bits as a number, and a field in a
+        choice.
+        """
         match value:
             case nodes.PlaceValue(known):
                 return self.owners.place_text(known)
@@ -148,10 +151,10 @@ class ViewExpressions(PythonExpressions):
                 return self._text_in_case(case, value.names[2:])
         return super().text(value)
 
-    def comparison(self, value: nodes.Comparison) -> str:
+    def comparison_text(self, value: nodes.Comparison) -> str:
         """Return a comparison. Its sides are exact, except in a derived value, whose sums wrap."""
         outer, self.bits = self.bits, self._derived_bits
-        text = super().comparison(value)
+        text = super().comparison_text(value)
         self.bits = outer
         return text
 
@@ -159,15 +162,19 @@ class ViewExpressions(PythonExpressions):
         """Return the expression for a case of a choice, or for the field ``names`` in it."""
         layout = self.module.layout(self.owners.layout_of(case.owner))
         arguments = [layout, self.owners.variable_of(case.owner), *map(string, case.names)]
-        text = f"{self.help('case_of')}({', '.join(arguments)})"
+        text = f"{self.use_helper('case_of')}({', '.join(arguments)})"
         return (
-            f"{self.help('value_at')}({', '.join([text, *map(string, names)])})" if names else text
+            f"{self.use_helper('value_at')}({', '.join([text, *map(string, names)])})"
+            if names
+            else text
         )
 
     def holder(self, owner: str) -> str:
+        """Return the variable that holds the fields of an owner."""
         return self.owners.variable_of(owner)
 
     def is_atomic(self, value: Value) -> bool:
+        """Return whether the text of a value never needs parentheses. A call of a derived function never does."""
         if isinstance(value, nodes.DerivedValue) and not self.owners.derived_functions:
             return isinstance(value.value, nodes.Sum) or self.is_atomic(value.value)
         return isinstance(value, nodes.DerivedValue) or super().is_atomic(value)
@@ -203,9 +210,9 @@ class ViewExpressions(PythonExpressions):
         while isinstance(value, nodes.Conditional):
             line = f"    if {self.text(value.condition)}:"
             lines.append(line if len(line) <= WIDTH else f"{line}  # fmt: skip")
-            lines += returned(self._column_code(column, value.then), 8)
+            lines += return_statement(self._column_code(column, value.then), 8)
             value = value.otherwise
-        return [*lines, *returned(self._column_code(column, value), 4)]
+        return [*lines, *return_statement(self._column_code(column, value), 4)]
 
     def _column_code(self, column: Column, value: Value) -> Code:
         """Return the code for a value of a column. A sum needs no conversion."""

@@ -19,7 +19,7 @@ from codecgen.targets.docs.site import Site
 from codecgen.targets.docs.text import Phrase, link, relative, release
 from codecgen.targets.docs.texts import TextSection
 from codecgen.targets.escaping import html_text, json_text
-from codecgen.targets.rendering import Renderer, packaged
+from codecgen.targets.rendering import Renderer, package_templates
 
 FOLDER = "templates/html"
 NAMES = "names.html"
@@ -31,7 +31,7 @@ MAX_SEARCH_WORDS = 140
 
 def template_names() -> frozenset[str]:
     """The templates that may be replaced."""
-    return frozenset(packaged("codecgen.targets.docs", FOLDER))
+    return frozenset(package_templates("codecgen.targets.docs", FOLDER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class HtmlPages:
     """Writes the sites of a plan: that of today first, then those as of old releases."""
 
     def __init__(self, templates: Mapping[str, str], sites: Sequence[Site]) -> None:
-        known = packaged("codecgen.targets.docs", FOLDER)
+        known = package_templates("codecgen.targets.docs", FOLDER)
         self._renderer = Renderer({**known, **templates}, _finalize, _FILTERS)
         self._sites = sites
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from codecgen.targets.docs import markdown
 from codecgen.targets.docs.pages import Index, Page
 from codecgen.targets.docs.text import Anchor, Phrase, relative
-from codecgen.targets.rendering import Renderer, packaged
+from codecgen.targets.rendering import Renderer, package_templates
 
 FOLDER = "templates/markdown"
 _GAP = re.compile(r"\n{3,}")
@@ -22,7 +22,7 @@ class MarkdownPages:
 
     def __init__(self, templates: Mapping[str, str], pictures: str | None) -> None:
         self._pictures = pictures
-        known = packaged("codecgen.targets.docs", FOLDER)
+        known = package_templates("codecgen.targets.docs", FOLDER)
         self._renderer = Renderer({**known, **templates}, _finalize, _FILTERS)
 
     def index(self, index: Index) -> str:
@@ -43,7 +43,7 @@ class MarkdownPages:
 
 def template_names() -> frozenset[str]:
     """The templates that may be replaced."""
-    return frozenset(packaged("codecgen.targets.docs", FOLDER))
+    return frozenset(package_templates("codecgen.targets.docs", FOLDER))
 
 
 def _finalize(value: object) -> Markup:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan import Plan
 from codecgen.schema.types import Span
-from codecgen.targets.rendering import RenderError, packaged
+from codecgen.targets.rendering import RenderError, package_templates
 from codecgen.targets.target_output import Emitted
 from codecgen.targets.template.build import build
 from codecgen.targets.template.outputs import PATHS, Output, outputs, unknown_names
@@ -36,7 +36,7 @@ def emit(plan: Plan, templates: Mapping[str, str]) -> Emitted:
 
 def emit_kaitai(plan: Plan, templates: Mapping[str, str]) -> Emitted:
     """Kaitai Struct specifications (.ksy) of what layouts hold in a fixed place or after a length."""
-    return emit(plan, {**packaged("codecgen.targets.template", KAITAI), **templates})
+    return emit(plan, {**package_templates("codecgen.targets.template", KAITAI), **templates})
 
 
 def _unknown(template: str, word: str) -> Diagnostic:
