@@ -34,7 +34,7 @@ def _shown(path: Path) -> str:
     text = utf8(str(path))
     if text.isprintable():
         return text
-    from kafka_log.report.printing import printable  # takes time to load
+    from kafka_log.text.printing import printable  # takes time to load
 
     return printable(text)
 
@@ -208,8 +208,8 @@ def _end_of(part: Any) -> int:
 def _rows(options: argparse.Namespace, out: BinaryIO) -> _Sink:
     """Return the output that writes columns."""
     from kafka_log.report.batch_rows import BatchTable
-    from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
-    from kafka_log.report.text_rows import TextRows
+    from kafka_log.text.row_output import OF_SCHEMA, JsonRows, Output
+    from kafka_log.text.text_rows import TextRows
 
     names = options.columns.split(",") if options.columns else None
     table = BatchTable(names, sparse=options.output == "jsonl")

@@ -17,13 +17,13 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.report.decoding import Decode, Decoder
 from kafka_log.report.dump_rows import COLUMNS, DumpRows, without_no_time
-from kafka_log.report.lines import shown
-from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
-from kafka_log.report.table_output import json_bytes, json_text
-from kafka_log.report.text_rows import TextRows
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.tables.scanning import scan
+from kafka_log.text.lines import shown
+from kafka_log.text.row_output import OF_SCHEMA, JsonRows, Output
+from kafka_log.text.table_output import json_bytes, json_text
+from kafka_log.text.text_rows import TextRows
 
 WIDTH = 200
 _WIDEST = 1 << 30

@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
 def _table(options: argparse.Namespace) -> int:
     """What the text shows, as rows; its notes and damage are on the error output."""
     from kafka_log.report.hexdump_table import hexdump_table
-    from kafka_log.report.table_output import write
+    from kafka_log.text.table_output import write
 
     parts = list(_parts(options))
     out = binary_stdout()

@@ -90,7 +90,7 @@ def show(
     width, where it is not to be in columns. ``answer`` may have a bar of its own (``has_bar``). ``filtered`` are filters beside those of
     all commands that were given; None: it is no filter's doing where there is no row."""
     from kafka_log.log_directory import LogDirectory
-    from kafka_log.report.table_output import write
+    from kafka_log.text.table_output import write
 
     directory = LogDirectory(
         options.paths,

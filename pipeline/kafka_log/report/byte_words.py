@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from codecgen.runtime.construct import Bits, Field
-from kafka_log.report.printing import iso_time, printable
+from kafka_log.text.printing import iso_time, printable
 
 LONGEST = 60
 """Characters of a text that are shown at most."""

@@ -15,12 +15,12 @@ import pyarrow as pa
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Partition
 from kafka_log.logs.tiers import merge_tiered_segments
-from kafka_log.report.lines import line_blocks
-from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.selection import RowFilters, Selection, changed
+from kafka_log.text.lines import line_blocks
+from kafka_log.text.table_output import csv_line, csv_lines
 from kafka_log.write.beside import (
     difference,
     is_same,

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from kafka_log.report.byte_fields import Piece, Stream
 from kafka_log.report.hexdump import Part
-from kafka_log.report.printing import fold, printable
+from kafka_log.text.printing import fold, printable
 
 LONGEST = 64
 """Bytes of one field that are shown at most."""

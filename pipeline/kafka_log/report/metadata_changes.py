@@ -12,7 +12,7 @@ from kafka_log.report.metadata import Kind, Row, in_order, kind_of, table_of
 from kafka_log.report.metadata_answer import answer, metadata_replicas
 from kafka_log.report.metadata_log import earliest
 from kafka_log.report.partition_headers import OnDamage
-from kafka_log.report.table_output import json_lines
+from kafka_log.text.table_output import json_lines
 
 DIFFERENCES = pa.schema(
     [

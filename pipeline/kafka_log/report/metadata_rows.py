@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.logs.partitions import Segment
-from kafka_log.report.plain_rows import plain_rows
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.topic_views import topic_view
+from kafka_log.text.plain_rows import plain_rows
 
 
 class Part(NamedTuple):

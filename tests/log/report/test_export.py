@@ -16,7 +16,7 @@ import pytest
 from kafka_log import LogDirectory, SegmentReader, discover, read_table, write_log
 from kafka_log.cli import main
 from kafka_log.report.export import FORMATS, MANIFEST, ExportError, export
-from kafka_log.report.table_output import json_lines
+from kafka_log.text.table_output import json_lines
 from kafka_log.write.beside import OutError
 from kafka_log.write.manifest import Manifest
 from tests.paths import SAMPLES

@@ -11,7 +11,7 @@ from kafka_log.logs.names import parse_live_partition_name
 from kafka_log.logs.partitions import Partition
 from kafka_log.report.check.cluster import Cluster, Clusters
 from kafka_log.report.check.finding import Finding
-from kafka_log.report.printing import short_uuid
+from kafka_log.text.printing import short_uuid
 
 _NAME = "partition.metadata"
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Literal
 
 import pyarrow as pa
 
-from kafka_log.report.printing import iso_time, short_uuid
+from kafka_log.text.printing import iso_time, short_uuid
 
 Output = Literal["text", "jsonl", "csv", "parquet", "arrow"]
 OUTPUTS: tuple[Output, ...] = ("text", "jsonl", "csv", "parquet", "arrow")
@@ -25,11 +25,11 @@ _QUOTED = re.compile(r'[,"\r\n]|\A\s|\s\Z|\A\Z')
 def write(table: pa.Table, output: Output, out: BinaryIO, width: int | None = None) -> None:
     """Write a table. ``width`` is that of the screen, for ``text``; None: lines are as long as they are."""
     if output == "text":
-        from kafka_log.report.text_tables import as_text
+        from kafka_log.text.text_tables import as_text
 
         out.write(as_text(table, width).encode("utf-8", "backslashreplace"))
     elif output == "jsonl":
-        from kafka_log.report.lines import line_blocks
+        from kafka_log.text.lines import line_blocks
 
         for batch in table.to_batches():
             out.writelines(line_blocks(batch))

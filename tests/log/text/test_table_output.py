@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from hypothesis import given
 
-from kafka_log.report.table_output import json_lines, write
+from kafka_log.text.table_output import json_lines, write
 from tests.support.random_tables import KINDS, iso, tables
 
 

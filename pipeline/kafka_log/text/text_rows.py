@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.cells import cell_len, set_cell_size
 
-from kafka_log.report.lines import Cell, Layout, line_blocks
-from kafka_log.report.printing import NUMBER, fold, printable
-from kafka_log.report.text_layout import GAP
+from kafka_log.text.lines import Cell, Layout, line_blocks
+from kafka_log.text.printing import NUMBER, fold, printable
+from kafka_log.text.text_layout import GAP
 
 ROOM = 10
 """Cells of a screen that are left for texts beside numbers, or else each row is a paragraph."""

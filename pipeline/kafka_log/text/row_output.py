@@ -1,4 +1,4 @@
-"""Batches of rows as they come, to a stream for programs: JSON lines, CSV, Parquet, Arrow. Text is in :mod:`kafka_log.report.text_rows`."""
+"""Batches of rows as they come, to a stream for programs: JSON lines, CSV, Parquet, Arrow. Text is in :mod:`kafka_log.text.text_rows`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 
-from kafka_log.report.lines import line_blocks
-from kafka_log.report.table_output import csv_line, csv_lines
+from kafka_log.text.lines import line_blocks
+from kafka_log.text.table_output import csv_line, csv_lines
 
 
 class Output(Protocol):

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 pytest.importorskip("numba")
 
 from codecgen.runtime.arrow.primitives.compiling import JIT
-from kafka_log.report import compiled_lines
-from kafka_log.report.lines import Cell, Layout, plain_lines
-from kafka_log.report.table_output import is_text, json_field, json_lines, json_text
+from kafka_log.text import compiled_lines
+from kafka_log.text.lines import Cell, Layout, plain_lines
+from kafka_log.text.table_output import is_text, json_field, json_lines, json_text
 from tests.support.random_tables import KINDS, NASTY, TEXT, TIMES, tables
 
 pytestmark = pytest.mark.skipif(not JIT, reason="plain Python is what it is compared with")

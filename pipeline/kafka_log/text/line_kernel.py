@@ -1,7 +1,7 @@
 """Rows of Arrow columns as lines of text, written into memory by compiled code.
 
 A program says what a line is made of: one entry for each column, :data:`FIELDS` numbers each. It is run row by row; a row begins
-only where the most that it can take has room. :mod:`kafka_log.report.lines` makes programs, and has the same lines in plain Python.
+only where the most that it can take has room. :mod:`kafka_log.text.lines` makes programs, and has the same lines in plain Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs for the kernel that writes lines (:mod:`kafka_log.report.line_kernel`), and the memory that it writes to."""
+"""Programs for the kernel that writes lines (:mod:`kafka_log.text.line_kernel`), and the memory that it writes to."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.report import line_kernel as kernel
-from kafka_log.report.lines import Cell, Layout
-from kafka_log.report.printing import printable
-from kafka_log.report.table_output import is_json, json_text
+from kafka_log.text import line_kernel as kernel
+from kafka_log.text.lines import Cell, Layout
+from kafka_log.text.printing import printable
+from kafka_log.text.table_output import is_json, json_text
 
 CAPACITY = 4 << 20
 """Bytes of lines that are made at a time, unless one takes more."""
@@ -48,7 +48,7 @@ def _is_flat(kind: Any) -> bool:
 
 
 def blocks(batch: pa.RecordBatch, layout: Layout | None) -> Iterator[memoryview]:
-    """The lines of a batch, as :func:`kafka_log.report.lines.line_blocks` has them."""
+    """The lines of a batch, as :func:`kafka_log.text.lines.line_blocks` has them."""
     made = _Program(-1 if layout is None else layout.most)
     names = batch.schema.names
     for i, (field, array) in enumerate(zip(batch.schema, batch.columns, strict=True)):

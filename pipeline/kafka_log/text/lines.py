@@ -1,6 +1,6 @@
 """Rows of Arrow columns as lines of text: JSON for programs, cells for people.
 
-Compiled code writes them where it is loaded and knows the types (:mod:`kafka_log.report.line_kernel`), else plain Python does. The
+Compiled code writes them where it is loaded and knows the types (:mod:`kafka_log.text.line_kernel`), else plain Python does. The
 bytes are the same.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.report.printing import iso_time, printable
-from kafka_log.report.table_output import (
+from kafka_log.text.printing import iso_time, printable
+from kafka_log.text.table_output import (
     is_json,
     is_text,
     json_lines,
@@ -72,7 +72,7 @@ def _compiled() -> Any:
     """What runs the kernel, where the compiler is loaded already: loading it takes longer than many lines."""
     if not getattr(sys.modules.get(_KERNEL_PRIMITIVES), "JIT", False):
         return None
-    from kafka_log.report import compiled_lines
+    from kafka_log.text import compiled_lines
 
     return compiled_lines
 
