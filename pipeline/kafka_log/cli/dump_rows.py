@@ -20,9 +20,9 @@ from kafka_log.report.dump_rows import COLUMNS, DumpRows, without_no_time
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.tables.scanning import scan
-from kafka_log.text.lines import shown
-from kafka_log.text.row_output import OF_SCHEMA, JsonRows, Output
-from kafka_log.text.table_output import json_bytes, json_text
+from kafka_log.text.columns import display_bytes
+from kafka_log.text.json_values import json_bytes, json_text
+from kafka_log.text.output import ROW_WRITERS, JsonRows, RowWriter
 from kafka_log.text.text_rows import TextRows
 
 WIDTH = 200
@@ -48,7 +48,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     if options.include and not options.columns:
         names.append("state")
     if is_text:
-        decoder.render = lambda data: shown(data, most)
+        decoder.render = lambda data: display_bytes(data, most)
         decoder.one_line = lambda value: json_text(value, compact=True)
     fixed = None
     if not is_lines:
@@ -61,7 +61,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     if engine == "auto" and not use_kernels(size, engine, KERNEL_MIN_BYTES):
         engine = "construct"
     text = TextRows(out, names, _pads(partitions), most, width) if is_text else None
-    output: Output | None = text or (JsonRows(out) if options.output == "jsonl" else None)
+    output: RowWriter | None = text or (JsonRows(out) if options.output == "jsonl" else None)
     count = 0
 
     def made() -> str:
@@ -90,7 +90,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 watch=told,
             )
             if output is None:
-                output = OF_SCHEMA[options.output](out, rows.shape(_none(reader.schema)).schema)
+                output = ROW_WRITERS[options.output](out, rows.shape(_none(reader.schema)).schema)
             for batch in reader:
                 for part in rows.parts(batch):
                     output.write(part if text is None else without_no_time(part))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from kafka_log.report.decoding import Decoder
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
-from kafka_log.text.table_output import json_field
+from kafka_log.text.json_values import json_field
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 """Those that are there without being asked for."""

@@ -16,7 +16,7 @@ from kafka_log.report.groups import (
     last_rows,
     offsets_partitions,
 )
-from kafka_log.text.plain_rows import plain_rows
+from kafka_log.text.json_values import plain_rows
 
 GROUPS = pa.schema(
     [

@@ -21,7 +21,7 @@ from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.own_topics import CONSUMER_OFFSETS
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.topic_views import topic_view
-from kafka_log.text.plain_rows import plain_rows
+from kafka_log.text.json_values import plain_rows
 
 COMMITS = pa.schema(
     [

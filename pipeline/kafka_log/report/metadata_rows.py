@@ -15,7 +15,7 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.topic_views import topic_view
-from kafka_log.text.plain_rows import plain_rows
+from kafka_log.text.json_values import plain_rows
 
 
 class Part(NamedTuple):

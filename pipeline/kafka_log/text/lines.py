@@ -1,33 +1,37 @@
-"""Rows of Arrow columns as lines of text: JSON for programs, cells for people.
-
-Compiled code writes them where it is loaded and knows the types (:mod:`kafka_log.text.line_kernel`), else plain Python does. The
-bytes are the same.
-"""
+"""Rows of Arrow batches as lines of text: JSON objects, CSV, and cells for people."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kafka_log.text.printing import iso_time, printable
-from kafka_log.text.table_output import (
-    is_json,
-    is_text,
-    json_lines,
-    json_text,
-    objects,
+from kafka_log.text.columns import (
+    TEXT,
+    csv_column,
+    display_column,
+    fill_null,
+    join,
+    json_object,
+    quote_csv,
 )
 
-_KERNEL_PRIMITIVES = "codecgen.runtime.arrow.primitives.compiling"
+PART_BYTES = 1 << 20
+"""Bytes of Arrow's buffers, about, that become lines at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What stands around the values of a column, and in the place of null; ``pad``: the least characters of a value."""
+    """A column in a line for people.
+
+    Attributes:
+        prefix: Text before each value.
+        null: Text in the place of null.
+        pad: Bytes that a value takes at least: blanks stand before a number, and after any other value.
+    """
 
     prefix: str
     null: str = "null"
@@ -36,103 +40,70 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Lines for people: the cells of each column, and how many bytes of a value are shown."""
+    """Lines for people: the cells of each column, and how many bytes of a value are shown at most."""
 
     cells: tuple[Cell, ...]
     most: int
 
 
-def line_blocks(
-    batch: pa.RecordBatch, layout: Layout | None = None
-) -> Iterator[bytes | memoryview]:
-    """The lines of a batch in blocks of some MiB: JSON lines, or those of a layout. A block is good until the next one is made.
+def json_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
+    """Yield the rows as JSON objects, one a line, some MiB of lines at a time."""
+    return _lines(batch, lambda part: json_object(part.schema, part.columns, "}\n"))
 
-    Memory: a few MiB, or what the longest line may take.
+
+def csv_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
+    """Yield the rows as lines of CSV, some MiB at a time.
+
+    Null is an empty cell and empty text ``""``; lists and structs are JSON. A null in a single column is ``""`` too: its line
+    would be empty.
     """
-    compiled = _compiled()
-    if compiled is not None and compiled.is_known(batch.schema):
-        yield from compiled.blocks(batch, layout)
-        return
-    lines = (
-        json_lines(pa.Table.from_batches([batch])) if layout is None else plain_lines(batch, layout)
-    )
-    some: list[str] = []
-    size = 0
-    for line in lines:
-        some.append(line)
-        size += len(line)
-        if size >= 1 << 20:
-            yield ("\n".join(some) + "\n").encode("utf-8")
-            some, size = [], 0
-    if some:
-        yield ("\n".join(some) + "\n").encode("utf-8")
+    null = '""' if batch.num_columns == 1 else ""
+
+    def line(part: pa.RecordBatch) -> Any:
+        parts: list[Any] = []
+        for field, column in zip(part.schema, part.columns, strict=True):
+            parts += ["," if parts else "", fill_null(csv_column(field, column), null)]
+        return join(*parts, "\r\n")
+
+    return _lines(batch, line)
 
 
-def _compiled() -> Any:
-    """What runs the kernel, where the compiler is loaded already: loading it takes longer than many lines."""
-    if not getattr(sys.modules.get(_KERNEL_PRIMITIVES), "JIT", False):
-        return None
-    from kafka_log.text import compiled_lines
-
-    return compiled_lines
+def csv_header(names: Sequence[str]) -> bytes:
+    """Return the line of CSV that names the columns."""
+    return (",".join(quote_csv(pa.array(names, TEXT)).to_pylist()) + "\r\n").encode("utf-8")
 
 
-def plain_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[str]:
-    """The lines of a layout, by plain Python."""
-    shows = [_shows(field, layout.most) for field in batch.schema]
-    columns = [objects(column) for column in batch.columns]
-    for row in zip(*columns, strict=True):
-        yield "".join(map(_cell, layout.cells, row, shows, batch.schema))
+def display_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[memoryview]:
+    """Yield the rows as lines for people, some MiB at a time. A list without items has no cell."""
+
+    def line(part: pa.RecordBatch) -> Any:
+        columns = zip(part.schema, part.columns, layout.cells, strict=True)
+        return join(*(_cell(*column, layout.most) for column in columns), "\n")
+
+    return _lines(batch, line)
 
 
-def _cell(cell: Cell, value: Any, show: Callable[[Any], str], field: pa.Field) -> str:
+def _cell(field: pa.Field, column: Any, cell: Cell, max_bytes: int) -> Any:
+    """Return a column as cells of lines for people."""
+    texts = display_column(field, column, max_bytes)
     if pa.types.is_list(field.type):
-        return cell.prefix + show(value) if value else ""
-    text = cell.null if value is None else show(value)
-    is_number = pa.types.is_integer(field.type) and value is not None
-    text = text.rjust(cell.pad) if is_number else _filled(text, cell.pad)
-    return cell.prefix + text
+        is_there = pc.greater(pc.fill_null(pc.list_value_length(column), 0), 0)
+        return pc.if_else(is_there, join(cell.prefix, texts), "")
+    if cell.pad:
+        pad = pc.ascii_lpad if pa.types.is_integer(field.type) else pc.ascii_rpad
+        texts = pad(texts, cell.pad)
+        null = cell.null.ljust(cell.pad)
+    else:
+        null = cell.null
+    return join(cell.prefix, fill_null(texts, null))
 
 
-def _filled(text: str, pad: int) -> str:
-    """As many bytes as the kernel fills a cell to."""
-    return text + " " * (pad - len(text.encode("utf-8")))
-
-
-def _shows(field: pa.Field, most: int) -> Callable[[Any], str]:
-    kind = field.type
-    if is_json(field):
-        return str
-    if pa.types.is_dictionary(kind):
-        return printable
-    if pa.types.is_timestamp(kind):
-        return iso_time
-    if pa.types.is_boolean(kind):
-        return lambda value: "true" if value else "false"
-    if pa.types.is_integer(kind):
-        return str
-    if pa.types.is_binary(kind):
-        return lambda value: shown(value, most)
-    if pa.types.is_list(kind):
-        if not pa.types.is_struct(kind.value_type):
-            item = _shows(pa.field("", kind.value_type), most)
-            return lambda values: f"[{', '.join('null' if v is None else item(v) for v in values)}]"
-        members = [(f.name, _shows(f, most)) for f in kind.value_type]
-        return lambda values: "[" + ", ".join(_pair(value, members) for value in values) + "]"
-    return json_text
-
-
-def _pair(value: Any, members: Sequence[tuple[str, Callable[[Any], str]]]) -> str:
-    return "=".join("null" if value[name] is None else show(value[name]) for name, show in members)
-
-
-def shown(data: bytes, most: int) -> str:
-    """At most so many bytes for people: as a JSON string where they are text, as ``0x..`` otherwise."""
-    cut = len(data)
-    if cut > most:
-        cut = most
-        while cut > 0 and cut > most - 3 and data[cut] & 0xC0 == 0x80:
-            cut -= 1
-    some = data[:cut]
-    text = json_text(some.decode("utf-8")) if is_text(some) else f"0x{some.hex()}"
-    return text if cut == len(data) else f"{text}...({len(data) - cut} bytes more)"
+def _lines(batch: pa.RecordBatch, convert: Callable[[pa.RecordBatch], Any]) -> Iterator[memoryview]:
+    """Yield what `convert` returns, a text a row, for a part of the rows after the other. Nothing if the batch has no columns."""
+    if not batch.num_columns:
+        return
+    rows = max(1, PART_BYTES * batch.num_rows // max(batch.nbytes, 1))
+    for start in range(0, batch.num_rows, rows):
+        lines = convert(batch.slice(start, rows))
+        _, offsets, data = lines.buffers()
+        yield memoryview(data)[: memoryview(offsets).cast("q")[len(lines)]]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.text.json_values import json_text, json_value, objects
 from kafka_log.text.printing import printable
-from kafka_log.text.table_output import json_text, json_value, objects
 from kafka_log.text.text_layout import TextColumn, lay_out, text_column
 
 WIDE = 30

@@ -20,7 +20,7 @@ from kafka_log.tables.parquet import (
     Compression,
     GroupedWriter,
 )
-from kafka_log.text.row_output import ParquetRows
+from kafka_log.text.output import ParquetRows
 
 SCHEMA = pa.schema([("key", pa.binary()), ("offset", pa.int64())])
 ROWS = 3000
