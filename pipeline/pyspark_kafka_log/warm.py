@@ -17,7 +17,6 @@ MODULES = (
     "codecgen.runtime.arrow.lz4",
     "codecgen.runtime.arrow.snappy",
     "codecgen.runtime.arrow.zstd",
-    "kafka_log.report.line_kernel",
 )
 """Modules with kernels, beside those of the views."""
 

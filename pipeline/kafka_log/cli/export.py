@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export
-    from kafka_log.report.printing import printable
+    from kafka_log.text.printing import printable
     from kafka_log.write.beside import refuse_inside
 
     if options.format in TABLES:
@@ -266,7 +266,7 @@ class _AskedFor:
     def say_begun(self) -> None:
         """One line on stderr where an export goes on; nothing where it begins."""
         if self._times is not None and self._begun is not None:
-            from kafka_log.report.printing import iso_time
+            from kafka_log.text.printing import iso_time
 
             print_message(
                 f"goes on with the export that was begun at {iso_time(self._begun)}:"

@@ -90,7 +90,7 @@ def show(
     width, where it is not to be in columns. ``answer`` may have a bar of its own (``has_bar``). ``filtered`` are filters beside those of
     all commands that were given; None: it is no filter's doing where there is no row."""
     from kafka_log.log_directory import LogDirectory
-    from kafka_log.report.table_output import write
+    from kafka_log.text.output import write_table
 
     directory = LogDirectory(
         options.paths,
@@ -116,7 +116,7 @@ def show(
         out.write(made.encode("utf-8", "backslashreplace"))
         out.flush()
         return GOOD
-    write(table, options.output, out, screen_width())
+    write_table(table, options.output, out, screen_width())
     out.flush()
     return GOOD
 

@@ -16,12 +16,11 @@ import pyarrow as pa
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Partition
 from kafka_log.logs.tiers import merge_tiered_segments
-from kafka_log.report.lines import line_blocks
-from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.selection import RowFilters, Selection, changed
+from kafka_log.text.lines import csv_header, csv_lines, json_lines
 from kafka_log.write.beside import (
     difference,
     is_same,
@@ -237,14 +236,14 @@ def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
 
 def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
     for batch in batches:
-        file.writelines(line_blocks(batch))
+        file.writelines(json_lines(batch))
         yield batch
 
 
 def _csv(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
-    file.write(csv_line(batches.schema.names))
+    file.write(csv_header(batches.schema.names))
     for batch in batches:
-        file.writelines(csv_lines(pa.Table.from_batches([batch])))
+        file.writelines(csv_lines(batch))
         yield batch
 
 

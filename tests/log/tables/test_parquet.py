@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_log.report.row_output import ParquetRows
 from kafka_log.tables import parquet
 from kafka_log.tables.parquet import (
     HELD_BYTES,
@@ -21,6 +20,7 @@ from kafka_log.tables.parquet import (
     Compression,
     GroupedWriter,
 )
+from kafka_log.text.output import ParquetRows
 
 SCHEMA = pa.schema([("key", pa.binary()), ("offset", pa.int64())])
 ROWS = 3000

@@ -30,8 +30,8 @@ from kafka_log.logs.names import (
     remote_partition,
 )
 from kafka_log.logs.partitions import SkippedPath
-from kafka_log.report.printing import short_uuid
 from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.text.printing import short_uuid
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")

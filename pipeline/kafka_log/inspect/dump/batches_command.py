@@ -34,7 +34,7 @@ def _shown(path: Path) -> str:
     text = utf8(str(path))
     if text.isprintable():
         return text
-    from kafka_log.report.printing import printable  # takes time to load
+    from kafka_log.text.printing import printable  # takes time to load
 
     return printable(text)
 
@@ -208,18 +208,18 @@ def _end_of(part: Any) -> int:
 def _rows(options: argparse.Namespace, out: BinaryIO) -> _Sink:
     """Return the output that writes columns."""
     from kafka_log.inspect.dump.batch_rows import BatchTable
-    from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
-    from kafka_log.report.text_rows import TextRows
+    from kafka_log.text.output import ROW_WRITERS, JsonRows, RowWriter
+    from kafka_log.text.text_rows import TextRows
 
     names = options.columns.split(",") if options.columns else None
     table = BatchTable(names, sparse=options.output == "jsonl")
-    output: Output
+    output: RowWriter
     if options.output == "jsonl":
         output = JsonRows(out)
     elif options.output == "text":
         output = TextRows(out, table.schema.names, {}, 0, screen_width())
     else:
-        output = OF_SCHEMA[options.output](out, table.schema)
+        output = ROW_WRITERS[options.output](out, table.schema)
 
     class Rows:
         """Rows of one table."""

@@ -30,15 +30,15 @@ from kafka_log.cli.selection import RECORDS, say_unmatched, selection_of
 from kafka_log.inspect.dump.decoding import Decode, Decoder
 from kafka_log.inspect.dump.rows import COLUMNS, DumpRows, without_no_time
 from kafka_log.logs.tiers import merge_tiered_segments
-from kafka_log.report.lines import shown
-from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output
-from kafka_log.report.table_output import json_bytes, json_text
-from kafka_log.report.text_rows import TextRows
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
 from kafka_log.tables.scanning import scan
+from kafka_log.text.columns import display_bytes
+from kafka_log.text.json_values import json_bytes, json_text
+from kafka_log.text.output import ROW_WRITERS, JsonRows, RowWriter
+from kafka_log.text.text_rows import TextRows
 
 if TYPE_CHECKING:
     from kafka_log.logs.partitions import Partition
@@ -194,7 +194,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     if options.include and not options.columns:
         names.append("state")
     if is_text:
-        decoder.render = lambda data: shown(data, most)
+        decoder.render = lambda data: display_bytes(data, most)
         decoder.one_line = lambda value: json_text(value, compact=True)
     fixed = None
     if not is_lines:
@@ -207,7 +207,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     if engine == "auto" and not use_kernels(size, engine, KERNEL_MIN_BYTES):
         engine = "construct"
     text = TextRows(out, names, _pads(partitions), most, width) if is_text else None
-    output: Output | None = text or (JsonRows(out) if options.output == "jsonl" else None)
+    output: RowWriter | None = text or (JsonRows(out) if options.output == "jsonl" else None)
     count = 0
 
     def made() -> str:
@@ -236,7 +236,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 watch=told,
             )
             if output is None:
-                output = OF_SCHEMA[options.output](out, rows.shape(_none(reader.schema)).schema)
+                output = ROW_WRITERS[options.output](out, rows.shape(_none(reader.schema)).schema)
             for batch in reader:
                 for part in rows.parts(batch):
                     output.write(part if text is None else without_no_time(part))

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.inspect.dump.decoding import Decoder
-from kafka_log.report.table_output import json_field
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
+from kafka_log.text.json_values import json_field
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 """Those that are there without being asked for."""

@@ -14,7 +14,7 @@ from codecgen.runtime.compression import decompress
 from codecgen.runtime.construct import Bits, Bytes, Codec, Field, Layout
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
-from kafka_log.report.printing import iso_time, printable
+from kafka_log.text.printing import iso_time, printable
 
 Note = Callable[[str, Any, Any], str | None]
 """Says more about a field, or nothing: by its name, the values of the layout that it is in, and those of the one around it."""

@@ -86,11 +86,11 @@ def run(options: argparse.Namespace) -> int:
 def _table(options: argparse.Namespace) -> int:
     """What the text shows, as rows; its notes and damage are on the error output."""
     from kafka_log.inspect.hexdump.table import hexdump_table
-    from kafka_log.report.table_output import write
+    from kafka_log.text.output import write_table
 
     parts = list(_parts(options))
     out = binary_stdout()
-    write(hexdump_table(parts), options.output, out)
+    write_table(hexdump_table(parts), options.output, out)
     out.flush()
     for part in parts:
         for line in (*part.notes, *part.damage):

@@ -17,7 +17,6 @@ from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.records import RECORDS
 from kafka_log.inspect.hexdump.byte_fields import Note, Stream, streams, whole
 from kafka_log.logs.partitions import NotFoundError
-from kafka_log.report.printing import iso_time
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.model import Batch, Policy
@@ -25,6 +24,7 @@ from kafka_log.segment.positioned_reads import size_of
 from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.resynchronisation import next_entry
+from kafka_log.text.printing import iso_time
 
 SHOWN = 10
 """Records, or entries of other files, that are shown unless told otherwise."""

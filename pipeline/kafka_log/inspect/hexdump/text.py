@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from kafka_log.inspect.hexdump.byte_fields import Piece, Stream
 from kafka_log.inspect.hexdump.segment_bytes import Part
-from kafka_log.report.printing import fold, printable
+from kafka_log.text.printing import fold, printable
 
 LONGEST = 64
 """Bytes of one field that are shown at most."""

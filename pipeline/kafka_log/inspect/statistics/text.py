@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.inspect.statistics.columns import BY, keys_of
-from kafka_log.report.text_layout import TextColumn, lay_out, text_column
-from kafka_log.report.text_tables import text_columns
+from kafka_log.text.text_layout import TextColumn, lay_out, text_column
+from kafka_log.text.text_tables import text_columns
 
 _KEYS = frozenset(f.name for deep in (True, False) for f in keys_of(BY, deep))
 _SELDOM = (

@@ -10,8 +10,8 @@ from kafka_log.cli.damage import say_damage
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show, size_of, with_directory
-from kafka_log.report.printing import fold
 from kafka_log.segment.times import TIMES, milliseconds
+from kafka_log.text.printing import fold
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_log import write_segment
 from kafka_log.cli import main
-from kafka_log.report.text_rows import ROOM
+from kafka_log.text.text_rows import ROOM
 
 NAME = "a-topic-with-a-long-name.of-a-department"
 LAST = 2**63 - 10

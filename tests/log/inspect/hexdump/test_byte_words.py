@@ -11,7 +11,7 @@ import yaml
 import kafka_codecs
 from codecgen.runtime.construct import Integer, Layout
 from kafka_log.inspect.hexdump.byte_fields import words
-from kafka_log.report.printing import iso_time
+from kafka_log.text.printing import iso_time
 from tests.paths import SCHEMAS
 
 FILES = (

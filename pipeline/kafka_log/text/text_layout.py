@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from kafka_log.report.printing import NUMBER, fold
+from kafka_log.text.printing import NUMBER, fold
 
 GAP = 2
 """Blanks between columns."""

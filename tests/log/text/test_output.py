@@ -15,7 +15,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from hypothesis import given
 
-from kafka_log.report.table_output import json_lines, write
+from kafka_log.text.columns import json_objects
+from kafka_log.text.output import write_table
 from tests.support.random_tables import KINDS, iso, tables
 
 
@@ -74,7 +75,7 @@ def refuse(constant: str) -> None:
 
 @given(tables())
 def test_json_lines_give_the_values_back(table: pa.Table) -> None:
-    lines = list(json_lines(table))
+    lines = json_objects(table)
     assert [json.loads(line, parse_constant=refuse) for line in lines] == expected(table)
     assert all(line.isprintable() for line in lines)
 
@@ -145,5 +146,5 @@ def test_parquet_and_arrow_are_the_table(table: pa.Table) -> None:
 
 def written(table: pa.Table, output: Any) -> bytes:
     out = io.BytesIO()
-    write(table, output, out)
+    write_table(table, output, out)
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""Lines that compiled code writes: byte for byte those of plain Python, and JSON that gives the values back."""
+"""Lines made of whole columns: byte for byte those of plain Python, and JSON that gives the values back."""
 
 from __future__ import annotations
 
@@ -12,19 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("numba")
+from kafka_log.text.json_values import is_text, json_field, json_text
+from kafka_log.text.lines import Cell, Layout, csv_lines, display_lines, json_lines
+from tests.support.random_tables import NASTY, TEXT, TIMES, tables
+from tests.support.reference_lines import csv_rows, display_rows, json_rows
 
-from codecgen.runtime.arrow.primitives.compiling import JIT
-from kafka_log.report import compiled_lines
-from kafka_log.report.lines import Cell, Layout, plain_lines
-from kafka_log.report.table_output import is_text, json_field, json_lines, json_text
-from tests.support.random_tables import KINDS, NASTY, TEXT, TIMES, tables
-
-pytestmark = pytest.mark.skipif(not JIT, reason="plain Python is what it is compared with")
-
-KNOWN = [
-    (kind, values) for kind, values in KINDS if compiled_lines.is_known(pa.schema([("", kind)]))
-]
 HEADER = pa.struct([pa.field("key", pa.string(), False), pa.field("value", pa.binary())])
 WORDS = [b"\xff", b"\xed\xa0\x80", b"\xc0\x80", b"\0", b"\x7f", b"\xc3", b'"', b"\\", b"\t\r\n"]
 BYTES = st.one_of(
@@ -67,8 +59,10 @@ def batch(rows: list[Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*fields[:5], json_field("said")]))
 
 
-def compiled(batch: pa.RecordBatch, layout: Layout | None = None) -> list[str]:
-    return split(b"".join(map(bytes, compiled_lines.blocks(batch, layout))))
+def lines_of(batch: pa.RecordBatch, layout: Layout | None = None) -> list[str]:
+    """The lines of a batch: JSON objects, or those of a layout."""
+    blocks = json_lines(batch) if layout is None else display_lines(batch, layout)
+    return split(b"".join(map(bytes, blocks)))
 
 
 def split(data: bytes) -> list[str]:
@@ -80,23 +74,29 @@ def batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
     return iter(table.to_batches())
 
 
-@given(tables(KNOWN))
+@given(tables())
 def test_json_of_any_columns(table: pa.Table) -> None:
-    assert [line for b in batches(table) for line in compiled(b)] == list(json_lines(table))
+    assert [line for b in batches(table) for line in lines_of(b)] == list(json_rows(table))
 
 
-@given(tables(KNOWN), st.integers(0, 40), st.integers(0, 30))
+@given(tables())
+def test_csv_of_any_columns(table: pa.Table) -> None:
+    found = b"".join(bytes(block) for b in batches(table) for block in csv_lines(b))
+    assert found == b"".join(csv_rows(table))
+
+
+@given(tables(), st.integers(0, 40), st.integers(0, 30))
 def test_text_of_any_columns(table: pa.Table, most: int, pad: int) -> None:
     cells = [Cell(f"  {name}: ", "none", pad) for name in table.column_names]
     layout = Layout(tuple(cells), most)
     for b in batches(table):
-        assert compiled(b, layout) == list(plain_lines(b, layout))
+        assert lines_of(b, layout) == list(display_rows(b, layout))
 
 
 @given(records(), st.integers(0, 30))
 def test_records(rows: pa.RecordBatch, most: int) -> None:
-    lines = compiled(rows)
-    assert lines == list(json_lines(pa.Table.from_batches([rows])))
+    lines = lines_of(rows)
+    assert lines == list(json_rows(pa.Table.from_batches([rows])))
     assert all(line.isprintable() for line in lines)
     for line, value, headers in zip(
         lines, rows.column("value").to_pylist(), rows.column("headers").to_pylist(), strict=True
@@ -107,8 +107,8 @@ def test_records(rows: pa.RecordBatch, most: int) -> None:
             (h["key"], h["value"]) for h in headers
         ]
     layout = Layout(tuple(Cell("  ") for _ in rows.columns), most)
-    lines = compiled(rows, layout)
-    assert lines == list(plain_lines(rows, layout))
+    lines = lines_of(rows, layout)
+    assert lines == list(display_rows(rows, layout))
     assert all(line.isprintable() for line in lines)
 
 
@@ -129,7 +129,7 @@ def test_a_value_of_any_size(size: int, byte: bytes) -> None:
     rows = batch(
         [("t", i, i, value, [], None) for i, value in enumerate([b"1", byte * size, b"3"])]
     )
-    first, large, last = compiled(rows)
+    first, large, last = lines_of(rows)
     assert [back(json.loads(line)["value"]) for line in (first, large, last)] == [
         b"1",
         byte * size,
@@ -143,8 +143,8 @@ def test_every_byte_at_every_place(byte: int) -> None:
     """Eight bytes are looked at together: each of them counts."""
     values = [bytes([byte if at == i else 97 for at in range(8)]) for i in range(8)]
     rows = batch([("t", 0, 0, value, [], None) for value in values])
-    assert [back(json.loads(line)["value"]) for line in compiled(rows)] == values
-    assert compiled(rows) == list(json_lines(pa.Table.from_batches([rows])))
+    assert [back(json.loads(line)["value"]) for line in lines_of(rows)] == values
+    assert lines_of(rows) == list(json_rows(pa.Table.from_batches([rows])))
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_every_character() -> None:
         codes = [code for code in range(start, start + 0x2000) if not 0xD800 <= code < 0xE000]
         text = "".join(map(chr, codes))
         rows = pa.record_batch({"a": pa.array([text], pa.string())})
-        assert compiled(rows) == [f'{{"a": {json_text(text)}}}']
+        assert lines_of(rows) == [f'{{"a": {json_text(text)}}}']
 
 
 def test_hard_text_is_hard() -> None:

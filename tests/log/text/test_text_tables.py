@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from kafka_log.report.printing import fold
-from kafka_log.report.text_layout import lay_out, text_column
-from kafka_log.report.text_tables import as_text
+from kafka_log.text.printing import fold
+from kafka_log.text.text_layout import lay_out, text_column
+from kafka_log.text.text_tables import as_text
 from tests.support.random_tables import NUMBERS, TEXT, iso, tables
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.report.printing import printable
-from kafka_log.report.table_output import json_text, json_value, objects
-from kafka_log.report.text_layout import TextColumn, lay_out, text_column
+from kafka_log.text.json_values import json_text, json_value, objects
+from kafka_log.text.printing import printable
+from kafka_log.text.text_layout import TextColumn, lay_out, text_column
 
 WIDE = 30
 """Cells of the terminal that a column keeps which says what a row is."""
@@ -20,7 +20,7 @@ _CONFUSING_ITEM = re.compile(r"[,\"]")
 
 
 def as_text(table: pa.Table, width: int | None = None, keys: int = 0) -> str:
-    """A table in columns, as :func:`~kafka_log.report.text_layout.lay_out` has them.
+    """A table in columns, as :func:`~kafka_log.text.text_layout.lay_out` has them.
 
     Null is ``-``, empty text ``""``, an empty list ``[]``; text that could be taken for one of these is in quotes. What cannot be
     printed is escaped. Where there are several tables, ``keys`` columns stand in each.

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.cells import cell_len, set_cell_size
 
-from kafka_log.report.lines import Cell, Layout, line_blocks
-from kafka_log.report.printing import NUMBER, fold, printable
-from kafka_log.report.text_layout import GAP
+from kafka_log.text.lines import Cell, Layout, display_lines
+from kafka_log.text.printing import NUMBER, fold, printable
+from kafka_log.text.text_layout import GAP
 
 ROOM = 10
 """Cells of a screen that are left for texts beside numbers, or else each row is a paragraph."""
@@ -80,7 +80,7 @@ class TextRows:
         if any(map(_is_short, kinds)) and not _may_be_cut(batch.schema) and not all(map(_is_short, kinds)):  # fmt: skip
             return all(
                 cell_len(line) <= width
-                for block in line_blocks(batch, self._layout(batch.schema))
+                for block in display_lines(batch, self._layout(batch.schema))
                 for line in str(block, "utf-8").split("\n")
             )
         shorts = [
@@ -104,7 +104,7 @@ class TextRows:
 
     def _lines(self, batch: pa.RecordBatch) -> Iterator[bytes | memoryview]:
         shorts = sum(map(_is_short, batch.schema.types))
-        for block in line_blocks(batch, self._layout(batch.schema)):
+        for block in display_lines(batch, self._layout(batch.schema)):
             yield block if self.width is None else _cut(bytes(block), self.width, shorts)
 
     def _paragraphs(self, batch: pa.RecordBatch) -> Iterator[bytes]:
@@ -117,7 +117,7 @@ class TextRows:
         ]
         folds = {f.name for f in batch.schema if _is_short(f.type)}
         begins = not self.is_first
-        for block in line_blocks(batch, Layout(tuple(cells), self.most)):
+        for block in display_lines(batch, Layout(tuple(cells), self.most)):
             lines = str(block, "utf-8").split("\n")
             fitted = (_fitted(line, indent, self.width, folds) for line in lines[:-1])
             text = "\n".join(fitted) + "\n"

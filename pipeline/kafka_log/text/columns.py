@@ -1,0 +1,333 @@
+"""Arrow columns as columns of text: JSON values, CSV cells and values for people.
+
+Arrow's string functions convert whole columns. Python converts only values that these functions cannot: bytes that are no text,
+characters that a terminal does not print, numbers with a fraction. Each function returns a `large_string` array, so that no column
+is too long for its offsets. Null stays null.
+"""
+
+from __future__ import annotations
+
+import json
+from binascii import b2a_base64
+from collections.abc import Callable, Iterable
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_log.text.json_values import is_json, is_text, json_text, json_value, objects
+from kafka_log.text.printing import printable
+
+TEXT = pa.large_string()
+
+_FIRST_MS, _LAST_MS = -62135596800000, 253402300799999
+"""The first millisecond of the year 1 and the last one of the year 9999."""
+
+# Patterns of RE2. That of bytes is the definition of `is_text`: UTF-8 without control characters but tabs and ends of lines.
+_TEXT_BYTES = (
+    r"\A(?:[\t\n\r -~]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]"
+    r"|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]"
+    r"|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})*\z"
+)
+_CONTINUATION = r"\A[\x80-\xbf]"
+_ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+_SPACE = (
+    r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
+)
+_NEEDS_QUOTES = rf'[,"\r\n]|\A{_SPACE}|{_SPACE}\z|\A\z'
+
+
+def json_column(field: pa.Field, column: Any) -> Any:
+    """Return each value of a column as JSON text on one line. A column of JSON texts (`is_json`) is returned as it is."""
+    return column.cast(TEXT) if is_json(field) else _json(column)
+
+
+def csv_column(field: pa.Field, column: Any) -> Any:
+    """Return each value of a column as a CSV cell, in quotes if it needs them. Lists, structs and bytes that are no text are JSON."""
+    kind = column.type
+    if is_json(field):
+        return quote_csv(_map(column, lambda text: _unquoted(json.loads(text))))
+    if pa.types.is_dictionary(kind):
+        return csv_column(field.with_type(kind.value_type), column.dictionary).take(column.indices)
+    if pa.types.is_timestamp(kind):
+        return _iso_times(column)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return quote_csv(column.cast(TEXT))
+    if _is_bytes(kind):
+        return quote_csv(_replace(column.cast(pa.large_binary()), _is_text, _as_text, _base64))
+    if pa.types.is_list(kind) or pa.types.is_struct(kind):
+        return quote_csv(_json(column))
+    if _is_cast(kind):
+        return column.cast(TEXT)
+    convert = json_value(kind)
+    return quote_csv(_map(column, lambda value: _unquoted(convert(value))))
+
+
+def display_column(field: pa.Field, column: Any, max_bytes: int) -> Any:
+    """Return each value of a column as text for people; of bytes, at most `max_bytes`, as :func:`display_bytes` shows them."""
+    kind = column.type
+    if is_json(field):
+        return column.cast(TEXT)
+    if pa.types.is_dictionary(kind):
+        return _map(column.dictionary, printable).take(column.indices)
+    if pa.types.is_timestamp(kind):
+        return _iso_times(column)
+    if pa.types.is_binary(kind):
+        return _display_bytes(column, max_bytes)
+    if not pa.types.is_list(kind):
+        return _json(column)
+
+    def display(values: Any) -> Any:
+        if not pa.types.is_struct(values.type):
+            return fill_null(display_column(pa.field("", values.type), values, max_bytes))
+        parts: list[Any] = []
+        for i, member in enumerate(values.type):
+            shown = display_column(member, values.field(i), max_bytes)
+            parts += ["=" if i else "", fill_null(shown)]
+        return join(*parts)
+
+    return _lists(column, display)
+
+
+def json_objects(table: pa.Table) -> list[str]:
+    """Return each row of a table as a JSON object on one line."""
+    batches = table.to_batches()
+    return [text for b in batches for text in json_object(b.schema, b.columns).to_pylist()]
+
+
+def display_bytes(data: bytes, max_bytes: int) -> str:
+    """Return at most `max_bytes` of `data` for people: a JSON string if they are text, else ``0x`` and hexadecimal digits.
+
+    A character is not divided. The number of bytes that are left out follows.
+    """
+    end = len(data)
+    if end > max_bytes:
+        end = max_bytes
+        while end > 0 and end > max_bytes - 3 and data[end] & 0xC0 == 0x80:
+            end -= 1
+    start = data[:end]
+    text = json_text(start.decode("utf-8")) if is_text(start) else f"0x{start.hex()}"
+    return text if end == len(data) else f"{text}...({len(data) - end} bytes more)"
+
+
+def fill_null(texts: Any, text: str = "null") -> Any:
+    """Return `texts` with `text` in the place of each null."""
+    return pc.fill_null(texts, pa.scalar(text, TEXT)) if texts.null_count else texts
+
+
+def join(*parts: Any) -> Any:
+    """Return one text a row: its texts of the arrays among `parts` and the strings between them, one after the other."""
+    scalars = (pa.scalar(part, TEXT) if isinstance(part, str) else part for part in parts)
+    return pc.binary_join_element_wise(*scalars, pa.scalar("", TEXT))
+
+
+def _json(column: Any) -> Any:
+    """Return each value of a column as JSON text, by its type."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _json(column.dictionary).take(column.indices)
+    if pa.types.is_timestamp(kind):
+        return join('"', _iso_times(column), '"')
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _quote_json(column.cast(TEXT))
+    if _is_bytes(kind):
+        return _replace(
+            column.cast(pa.large_binary()),
+            _is_text,
+            lambda values: _quote_json(_as_text(values)),
+            _base64,
+        )
+    if pa.types.is_list(kind):
+        return _lists(column, lambda values: fill_null(_json(values)))
+    if pa.types.is_struct(kind):
+        return _objects(column)
+    if _is_cast(kind):
+        return column.cast(TEXT)
+    convert = json_value(kind)
+    return _map(column, lambda value: json_text(convert(value)))
+
+
+def _is_bytes(kind: Any) -> bool:
+    """Return whether values of a type are bytes of any length."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _is_cast(kind: Any) -> bool:
+    """Return whether Arrow spells the values of a type as JSON does."""
+    tests = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _map(column: Any, convert: Callable[[Any], str | None]) -> Any:
+    """Return the texts that a Python function makes of values; times are milliseconds."""
+    return pa.array([None if v is None else convert(v) for v in objects(column)], TEXT)
+
+
+def _replace(
+    column: Any,
+    test: Callable[[Any], Any],
+    convert: Callable[[Any], Any],
+    convert_value: Callable[[Any], str],
+) -> Any:
+    """Convert the values that pass a test as a column by `convert`, and the others one by one by `convert_value`."""
+    passed = pc.fill_null(test(column), True)
+    if pc.all(passed, min_count=0).as_py():
+        return convert(column)
+    failed = pc.invert(passed)
+    texts = convert(pc.if_else(passed, column, pa.scalar(None, column.type)))
+    others = map(convert_value, column.filter(failed).to_pylist())
+    return pc.replace_with_mask(texts, failed, pa.array(others, TEXT))
+
+
+def _is_text(values: Any) -> Any:
+    """Return for each value of bytes whether it is text."""
+    data = _data(values)
+    if not len(data) or (data.min() >= 32 and not (data == 127).any() and _is_utf8(values)):
+        return pa.repeat(True, len(values))
+    return pc.match_substring_regex(values, _TEXT_BYTES)
+
+
+def _is_utf8(values: Any) -> bool:
+    """Return whether all values of bytes are UTF-8."""
+    try:
+        values.cast(TEXT)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _as_text(values: Any) -> Any:
+    """Return bytes that are UTF-8 as texts."""
+    return values.cast(TEXT)
+
+
+def _base64(value: bytes) -> str:
+    """Return bytes that are no text as :func:`json_bytes` has them."""
+    return f'{{"base64": "{b2a_base64(value, newline=False).decode("ascii")}"}}'
+
+
+def _data(column: Any) -> Any:
+    """Return the bytes of all values of a column of large texts or bytes, those of null values among them, as a NumPy array."""
+    _, offsets, data = column.buffers()
+    if data is None or not len(column):
+        return np.empty(0, np.uint8)
+    ends = np.frombuffer(offsets, np.int64)
+    start, end = ends[column.offset], ends[column.offset + len(column)]
+    return np.frombuffer(data, np.uint8)[start:end]
+
+
+def _quote_json(texts: Any) -> Any:
+    """Return texts as JSON strings that a terminal takes for text."""
+    data = _data(texts)
+    if not len(data) or (data.min() >= 32 and data.max() < 127):
+        return _escape(texts)
+    return _replace(
+        texts,
+        lambda values: pc.invert(pc.match_substring_regex(values, _unprintable())),
+        _escape,
+        json_text,
+    )
+
+
+def _escape(texts: Any) -> Any:
+    """Return printable texts as JSON strings. They may have tabs and ends of lines."""
+    data = _data(texts)
+    for character, escaped in _ESCAPES:
+        if (data == ord(character)).any():
+            texts = pc.replace_substring(texts, character, escaped)
+    return join('"', texts, '"')
+
+
+@cache
+def _unprintable() -> str:
+    """Return a pattern for characters that this Python calls unprintable, but tabs and ends of lines. Surrogates are in no text."""
+    ranges = []
+    codes = (code for code in range(0x110000) if not 0xD800 <= code < 0xE000)
+    wanted = lambda code: chr(code).isprintable() or chr(code) in "\t\n\r"  # noqa: E731
+    for is_wanted, group in groupby(codes, wanted):
+        found = list(group)
+        if not is_wanted:
+            ranges.append(rf"\x{{{found[0]:x}}}-\x{{{found[-1]:x}}}")
+    return f"[{''.join(ranges)}]"
+
+
+def _iso_times(column: Any) -> Any:
+    """Return times as ISO 8601 in UTC; as a number of milliseconds if they are before the year 1 or after 9999."""
+    numbers = column.cast(pa.int64())
+    known = pc.and_(pc.greater_equal(numbers, _FIRST_MS), pc.less_equal(numbers, _LAST_MS))
+    if pc.all(known, min_count=0).as_py():
+        times = numbers.cast(pa.timestamp("ms")).cast(TEXT)
+        return join(pc.binary_replace_slice(times, 10, 11, "T"), "Z")
+    times = pc.if_else(known, numbers, pa.scalar(None, pa.int64()))
+    return pc.if_else(known, _iso_times(times), numbers.cast(TEXT))
+
+
+def _display_bytes(column: Any, max_bytes: int) -> Any:
+    """Return what :func:`display_bytes` returns for each value."""
+    column = column.cast(pa.large_binary())
+    starts = pc.binary_slice(column, 0, max_bytes)
+    following = pc.binary_slice(column, max_bytes, max_bytes + 1)
+
+    def is_short_text(_: Any) -> Any:
+        divided = pc.match_substring_regex(following, _CONTINUATION)
+        return pc.and_(_is_text(starts), pc.invert(divided))
+
+    def display(values: Any) -> Any:
+        shown = _quote_json(
+            _as_text(pc.if_else(values.is_valid(), starts, pa.scalar(None, values.type)))
+        )
+        more = pc.subtract(pc.binary_length(column), max_bytes)
+        is_cut = pc.greater(more, 0)
+        if not pc.any(is_cut).as_py():
+            return shown
+        return join(shown, pc.if_else(is_cut, join("...(", more.cast(TEXT), " bytes more)"), ""))
+
+    return _replace(column, is_short_text, display, lambda value: display_bytes(value, max_bytes))
+
+
+def _lists(column: Any, convert: Callable[[Any], Any]) -> Any:
+    """Return lists as texts in brackets. `convert` makes texts of all their items, none of them null."""
+    if not len(column):
+        return pa.array([], TEXT)
+    offsets = column.offsets.cast(pa.int64())
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    items = convert(column.values.slice(first, last - first))
+    lists = pa.LargeListArray.from_arrays(pc.subtract(offsets, first), items)
+    texts = join("[", pc.binary_join(lists, pa.scalar(", ", TEXT)), "]")
+    return pc.if_else(column.is_valid(), texts, pa.scalar(None, TEXT))
+
+
+def _objects(column: Any) -> Any:
+    """Return structs as JSON objects."""
+    texts = json_object(column.type, [column.field(i) for i in range(column.type.num_fields)])
+    return pc.if_else(column.is_valid(), texts, pa.scalar(None, TEXT))
+
+
+def json_object(fields: Iterable[pa.Field], columns: Iterable[Any], end: str = "}") -> Any:
+    """Return one JSON object a row, of columns and their names. `end` is what ends it."""
+    parts: list[Any] = []
+    for field, column in zip(fields, columns, strict=True):
+        parts += [f"{', ' if parts else '{'}{json_text(field.name)}: "]
+        parts += [fill_null(json_column(field, column))]
+    return join(*parts, end)
+
+
+def quote_csv(texts: Any) -> Any:
+    """Return texts as CSV cells: in quotes if they have a comma, a quote, an end of a line or space around them, or are empty."""
+    is_quoted = pc.match_substring_regex(texts, _NEEDS_QUOTES)
+    if not pc.any(is_quoted).as_py():
+        return texts
+    quoted = join('"', pc.replace_substring(texts, '"', '""'), '"')
+    return pc.if_else(is_quoted, quoted, texts)
+
+
+def _unquoted(value: Any) -> str | None:
+    """Return a JSON value as CSV has it, without the quotes of CSV: a string is its text. None if the value is null."""
+    if value is None:
+        return None
+    if isinstance(value, bool | list | dict):
+        return json_text(value)
+    return str(value)

@@ -1,0 +1,109 @@
+"""Rows of Arrow batches as lines of text: JSON objects, CSV, and cells for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_log.text.columns import (
+    TEXT,
+    csv_column,
+    display_column,
+    fill_null,
+    join,
+    json_object,
+    quote_csv,
+)
+
+PART_BYTES = 1 << 20
+"""Bytes of Arrow's buffers, about, that become lines at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A column in a line for people.
+
+    Attributes:
+        prefix: Text before each value.
+        null: Text in the place of null.
+        pad: Bytes that a value takes at least: blanks stand before a number, and after any other value.
+    """
+
+    prefix: str
+    null: str = "null"
+    pad: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Lines for people: the cells of each column, and how many bytes of a value are shown at most."""
+
+    cells: tuple[Cell, ...]
+    most: int
+
+
+def json_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
+    """Yield the rows as JSON objects, one a line, some MiB of lines at a time."""
+    return _lines(batch, lambda part: json_object(part.schema, part.columns, "}\n"))
+
+
+def csv_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
+    """Yield the rows as lines of CSV, some MiB at a time.
+
+    Null is an empty cell and empty text ``""``; lists and structs are JSON. A null in a single column is ``""`` too: its line
+    would be empty.
+    """
+    null = '""' if batch.num_columns == 1 else ""
+
+    def line(part: pa.RecordBatch) -> Any:
+        parts: list[Any] = []
+        for field, column in zip(part.schema, part.columns, strict=True):
+            parts += ["," if parts else "", fill_null(csv_column(field, column), null)]
+        return join(*parts, "\r\n")
+
+    return _lines(batch, line)
+
+
+def csv_header(names: Sequence[str]) -> bytes:
+    """Return the line of CSV that names the columns."""
+    return (",".join(quote_csv(pa.array(names, TEXT)).to_pylist()) + "\r\n").encode("utf-8")
+
+
+def display_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[memoryview]:
+    """Yield the rows as lines for people, some MiB at a time. A list without items has no cell."""
+
+    def line(part: pa.RecordBatch) -> Any:
+        columns = zip(part.schema, part.columns, layout.cells, strict=True)
+        return join(*(_cell(*column, layout.most) for column in columns), "\n")
+
+    return _lines(batch, line)
+
+
+def _cell(field: pa.Field, column: Any, cell: Cell, max_bytes: int) -> Any:
+    """Return a column as cells of lines for people."""
+    texts = display_column(field, column, max_bytes)
+    if pa.types.is_list(field.type):
+        is_there = pc.greater(pc.fill_null(pc.list_value_length(column), 0), 0)
+        return pc.if_else(is_there, join(cell.prefix, texts), "")
+    if cell.pad:
+        pad = pc.ascii_lpad if pa.types.is_integer(field.type) else pc.ascii_rpad
+        texts = pad(texts, cell.pad)
+        null = cell.null.ljust(cell.pad)
+    else:
+        null = cell.null
+    return join(cell.prefix, fill_null(texts, null))
+
+
+def _lines(batch: pa.RecordBatch, convert: Callable[[pa.RecordBatch], Any]) -> Iterator[memoryview]:
+    """Yield what `convert` returns, a text a row, for a part of the rows after the other. Nothing if the batch has no columns."""
+    if not batch.num_columns:
+        return
+    rows = max(1, PART_BYTES * batch.num_rows // max(batch.nbytes, 1))
+    for start in range(0, batch.num_rows, rows):
+        lines = convert(batch.slice(start, rows))
+        _, offsets, data = lines.buffers()
+        yield memoryview(data)[: memoryview(offsets).cast("q")[len(lines)]]
