@@ -53,14 +53,14 @@ def discover(
     and an OSError for a directory that cannot be read, but for those of partitions below a path if ``unreadable_raises`` is False:
     these say so.
     """
-    return survey(paths, include, unreadable_raises=unreadable_raises).found
+    return survey(paths, include, unreadable_raises=unreadable_raises).partitions
 
 
 class Survey(NamedTuple):
     """What :func:`discover` finds, the segments that are there beside it, what is no segment or partition in spite of its name, or
     has segments in spite of it, and the log directories among and below the paths."""
 
-    found: list[Partition]
+    partitions: list[Partition]
     excluded_segments: list[Segment]
     skipped_paths: list[SkippedPath]
     directories: list[Path]
