@@ -129,7 +129,7 @@ def _say_offsets(options: argparse.Namespace) -> None:
             end = None
         if end is None:
             continue
-        start = max(segments[0].base_offset, starts.of(partition) or 0)
+        start = max(segments[0].base_offset, starts.get(partition) or 0)
         has = (
             f"{start} to {end.offset - 1}"
             if start < end.offset
