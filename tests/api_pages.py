@@ -124,11 +124,7 @@ def _thing(name: str, thing: Any) -> str:
 
 def members(thing: Any) -> Iterator[tuple[str, Any]]:
     """The public methods and properties of a class, in the order of the source."""
-    found: dict[str, Any] = {}
-    for base in reversed(thing.__mro__):
-        # A class that is made of parts has theirs for its own.
-        if base is thing or base.__module__.startswith(f"{thing.__module__}."):
-            found |= vars(base)
+    found: dict[str, Any] = dict(vars(thing))
     for label in MEMBERS.get(thing, ()):
         found.setdefault(label, inspect.getattr_static(thing, label))
     for label, member in found.items():
@@ -219,10 +215,27 @@ def _meaning(field: pa.Field) -> str:
 
 
 def _markdown(doc: str) -> str:
-    """Docstrings have roles and double backticks; pages have single ones."""
+    """Return a docstring as Markdown: roles and double backticks become single ones, sections become lists and code."""
     doc = re.sub(r":(?:mod|data):`~?([\w.]+)`", r"`\1`", doc)
     doc = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", doc)
-    return re.sub(r"``(.+?)``", r"`\1`", doc, flags=re.S)
+    doc = re.sub(r"``(.+?)``", r"`\1`", doc, flags=re.S)
+    return re.sub(_SECTION, _section, doc).rstrip()
+
+
+_SECTION = re.compile(
+    r"^(Args|Attributes|Returns|Yields|Raises|Example|Examples):\n((?:(?: {4}.*)?(?:\n|\Z))+)", re.M
+)
+
+
+def _section(found: re.Match[str]) -> str:
+    """Return a section of a Google docstring: arguments and errors as a list, an example as code, other text as it is."""
+    title, body = found[1], textwrap.dedent(found[2]).strip()
+    if title.startswith("Example"):
+        return f"{title}:\n\n```pycon\n{body}\n```\n"
+    if title in ("Returns", "Yields"):
+        return f"{title}: {body}\n\n"
+    items = re.sub(r"(?m)^(\**\w+): ", lambda item: f"- `{item[1]}`: ", body)
+    return f"{title}:\n\n{items}\n\n"
 
 
 def stale() -> list[str]:

@@ -14,12 +14,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from unittest.mock import patch
 
 from codecgen.__main__ import main as codecgen
-from kafka_log.cli import COMMANDS
 from kafka_log.cli import main as kafka_log
 from tests.paths import ROOT
 
@@ -54,15 +52,6 @@ _PIPED = re.compile(rf"({_PLAIN.pattern})\| ([^&;<>]*)")
 _CODE = re.compile(rf'({_PLAIN.pattern}); echo "exit code \$\?"')
 """The same with its output given to a program, or with its exit code."""
 WIDTH = "100"
-_TABLE = re.compile(r"(?<=\| command \| what it does \|\n\| --- \| --- \|\n)(?:\|.*\n)*")
-
-
-def commands() -> str:
-    """The rows of the README's table of commands: what the help says of them."""
-    helps = {name: import_module(COMMANDS[name]).HELP for name in COMMANDS}
-    return "".join(
-        f"| [`{name}`](docs/tool/{name}.md) | {line} |\n" for name, line in helps.items()
-    )
 
 
 def current(page: Path, *, processes: bool = False) -> str:
@@ -84,8 +73,6 @@ def current(page: Path, *, processes: bool = False) -> str:
         text = page.read_text(encoding="utf-8")
         for code, name in _PROGRAM.findall(text):
             (root / name).write_text(code, encoding="utf-8")
-        if page == README:
-            text = _TABLE.sub(lambda _: commands(), text)
         run = _by_bash if processes or page in OF_SPARK else _printed
         return _BLOCK.sub(lambda block: _block(root, block[0], run), text)
 

@@ -1,4 +1,4 @@
-"""Kafka log directories without a broker: segments, batches, records."""
+"""Read, check and repair Kafka log directories without a broker."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
     "write_segment",
 ]
 
-_LATER = {
+_LAZY_MODULES = {
     "LogDirectory": "kafka_log.log_directory",
     **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.tables.scanning"),
     "Selection": "kafka_log.tables.selection",
@@ -54,20 +54,21 @@ _LATER = {
     "FormatError": "kafka_log.write.log_format",
     "SinkError": "kafka_log.write.sink_rows",
 }
-"""What needs pyarrow and numpy, or the codecs, which are imported when it is asked for."""
+"""Names that are imported on first access, because their modules load pyarrow, numpy or codecs."""
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name not in _LATER:
+        """Import a name on first access. Raise ModuleNotFoundError with the extra to install if a dependency is missing."""
+        if name not in _LAZY_MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
         from codecgen.runtime.extras import missing
 
         try:
-            found = globals()[name] = getattr(import_module(_LATER[name]), name)
+            found = globals()[name] = getattr(import_module(_LAZY_MODULES[name]), name)
         except ModuleNotFoundError as error:
             advice = missing(f"kafka_log.{name}", error)
             if advice is None:

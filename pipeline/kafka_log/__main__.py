@@ -1,4 +1,4 @@
-"""``python -m kafka_log``: the command kafka-log."""
+"""Entry point of the command ``kafka-log`` and of ``python -m kafka_log``."""
 
 from __future__ import annotations
 
@@ -10,50 +10,60 @@ from typing import Any
 
 
 class _WithoutPandas:
-    """pyarrow imports pandas where it is installed, and no command needs it: half a second."""
+    """Import hook that hides pandas. pyarrow imports it if it is installed, which takes 0.5 s, and no command needs it."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Raise ModuleNotFoundError for pandas. Return None for any other module, which is then imported as usual."""
         if name == "pandas":
             raise ModuleNotFoundError("kafka-log does without it", name=name)
 
 
-class _CtrlC(KeyboardInterrupt):
-    """Python remembers a KeyboardInterrupt itself, not one of a class of its own, that comes out of ``exec`` of a text, as where a dataclass is
-    made, and ``python -m`` ends by the signal then, whatever exit code the command gives."""
+class _Interrupt(KeyboardInterrupt):
+    """KeyboardInterrupt of a class of its own, so that the exit code of the command counts.
+
+    Python remembers a plain KeyboardInterrupt that leaves ``exec`` of a text, as in ``dataclass``. ``python -m`` then ends by the signal,
+    whatever exit code the command returns.
+    """
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise _CtrlC
+def _raise_interrupt(number: int, frame: FrameType | None) -> None:
+    """Handle SIGINT: raise _Interrupt."""
+    raise _Interrupt
 
 
 TERMINATED = 128 + signal.SIGTERM
-"""The exit code after SIGTERM, as shells have it for a process that the signal ended."""
+"""Exit code after SIGTERM, the one that shells report for a process ended by it."""
 
 
 class _Termination:
-    """Ends the command as Ctrl-C does when SIGTERM comes, so that it removes what it staged. ``came`` says whether it came."""
+    """Handler of SIGTERM. It ends the command as Ctrl-C does, so that staged output is removed.
+
+    Attributes:
+        came: Whether the signal was received.
+    """
 
     came = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         self.came = True
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # another one must not stop the removal
-        raise _CtrlC
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not stop the cleanup
+        raise _Interrupt
 
 
 def main() -> int:
-    """Run the command in a process of its own. Returns the exit code."""
+    """Run the command line of this process. Return its exit code, TERMINATED after SIGTERM."""
     termination = _Termination()
     if threading.current_thread() is threading.main_thread():
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, _interrupt)
+            signal.signal(signal.SIGINT, _raise_interrupt)
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, termination)
-    code = _run()
+    code = _run_command()
     return TERMINATED if termination.came else code
 
 
-def _run() -> int:
+def _run_command() -> int:
+    """Import and run the command. Return its exit code, 2 if it was interrupted during the import."""
     sys.meta_path.insert(0, _WithoutPandas())
     try:
         from kafka_log.cli import main as run

@@ -46,7 +46,7 @@ def _at(times: Bound, log: Log, options: Options, starts: LogStarts) -> int | No
     """The first offset that is as late as the options say."""
     from kafka_log.tables.offsets_by_time import offset_at  # records are read: not for other plans
 
-    begin = None if options.selection.deleted_records else starts.of(log)
+    begin = None if options.selection.deleted_records else starts.get(log)
     time = times[log.key] if isinstance(times, Mapping) else times
     return offset_at(log, time, options.planning, options.engine, begin)
 
@@ -60,7 +60,7 @@ def _check_there(option: str, offset: int, log: Log, options: Options, starts: L
         None,
     ):
         return  # parts of a log, which do not say where it begins and ends
-    deleted = 0 if options.selection.deleted_records else starts.of(log) or 0
+    deleted = 0 if options.selection.deleted_records else starts.get(log) or 0
     begins = max(lowest.base_offset, deleted)
     if offset < begins:
         gone = f"{offset} to {begins - 1} are gone"

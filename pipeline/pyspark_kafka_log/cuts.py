@@ -157,7 +157,7 @@ def boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) ->
     start = 0
     try:
         while wanted is not None and wanted < segment.size:
-            found = None if index is None else index.at(wanted)
+            found = None if index is None else index.find_batch(wanted)
             if found is None:
                 index = None  # it ends here, or says what is not so
             else:

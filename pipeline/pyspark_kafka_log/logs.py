@@ -37,7 +37,7 @@ def find_logs(options: Options) -> list[Log]:
 
     Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
     """
-    return [log for partition in find_survey(options).found for log in _logs(partition)]
+    return [log for partition in find_survey(options).partitions for log in _logs(partition)]
 
 
 def find_survey(options: Options) -> Survey:
@@ -56,7 +56,7 @@ def find_survey(options: Options) -> Survey:
     )
     if beside := filter_by_topics(there.skipped_paths, options.subscribe):
         warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=2)
-    warn_if_all_excluded(there.found, there.excluded_segments, stacklevel=2)
+    warn_if_all_excluded(there.partitions, there.excluded_segments, stacklevel=2)
     return there._replace(directories=[*empty, *there.directories])
 
 

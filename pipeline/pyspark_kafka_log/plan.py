@@ -64,7 +64,7 @@ def plan(
     logs = chosen(seen.find(options), options)
     # The columns of a view may have the names of those by which partitions are chosen.
     wanted = [log for log in logs if options.view is not None or query.takes(*log.key)]
-    asked = options, query, parallelism, [seen.starts.of(log) for log in wanted]
+    asked = options, query, parallelism, [seen.starts.get(log) for log in wanted]
     planned = PLANS.get(
         key_of(wanted, asked), lambda: _planned(wanted, options, query, parallelism, seen)
     )

@@ -72,7 +72,7 @@ class ReportReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         there = find_survey(self.options)
-        found = there.found
+        found = there.partitions
         wanted = [p for p in chosen(found, self.options) if self.query.takes(*p.key)]
         for partition in wanted:
             self._check(partition)

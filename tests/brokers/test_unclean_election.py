@@ -161,7 +161,7 @@ def test_no_step_is_damage(election: Election, name: str) -> None:
 
 def test_the_metadata_tells_of_the_leaders(election: Election) -> None:
     log = LogDirectory(election.left["controller"], topics=TOPIC)
-    changes = log.metadata_changes(what="partitions").to_pylist()
+    changes = log.metadata_changes(kind="partitions").to_pylist()
     assert [row["change"] for row in changes] == ["added"]
     (row,) = log.metadata("partitions").to_pylist()
     assert row["replicas"] == [2, 3]

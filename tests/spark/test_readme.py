@@ -17,9 +17,7 @@ pytestmark = pytest.mark.spark
 def test_spark_in_five_lines(
     session: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ((_, code),) = [
-        block for block in blocks(section("Spark, in five lines")) if block[0] == "python"
-    ]
+    ((_, code),) = [block for block in blocks(section("As a table")) if "SparkSession" in block[1]]
     assert '"samples/kafka-4.x"' in code
     parquet = tmp_path / "records.parquet"
     code = code.replace('"samples/kafka-4.x"', repr(str(SAMPLES / "kafka-4.x")))

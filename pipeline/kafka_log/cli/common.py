@@ -78,7 +78,7 @@ def found(options: argparse.Namespace) -> list[Partition]:
     """The partitions that a command reads; says what it does not. Raises NotFoundError."""
     there = survey(options.paths, options.include, unreadable_raises=False)
     partitions = select_partitions(
-        there.found, options.topic, options.partition, there.excluded_segments
+        there.partitions, options.topic, options.partition, there.excluded_segments
     )
     partitions = select_replicas(partitions, options.replicas or "error")
     left_out = [

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
-        for partition in log.found:
+        for partition in log.all_partitions:
             if partition.error is not None:
                 print_message(partition.error)
                 bad += 1

@@ -115,7 +115,7 @@ def _say_offsets(options: argparse.Namespace) -> None:
     from kafka_log.logs.partitions import select_partitions
     from kafka_log.logs.replicas import read_log_end, select_replicas
 
-    there = survey(options.paths, options.include, unreadable_raises=False).found
+    there = survey(options.paths, options.include, unreadable_raises=False).partitions
     replicas = getattr(options, "replicas", None)
     there = select_replicas(
         select_partitions(there, options.topic, options.partition), replicas or "keep"
@@ -129,7 +129,7 @@ def _say_offsets(options: argparse.Namespace) -> None:
             end = None
         if end is None:
             continue
-        start = max(segments[0].base_offset, starts.of(partition) or 0)
+        start = max(segments[0].base_offset, starts.get(partition) or 0)
         has = (
             f"{start} to {end.offset - 1}"
             if start < end.offset

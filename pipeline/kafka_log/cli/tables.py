@@ -65,7 +65,7 @@ def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
         say_left_out(log.excluded_segments)
         return
     say_left_out([segment for segment in log.excluded_segments if segment.state != "snapshot"])
-    read = (segment for partition in log.found for segment in partition.segments)
+    read = (segment for partition in log.all_partitions for segment in partition.segments)
     paths = {s.path.parent for s in (*log.excluded_segments, *read) if s.state == "snapshot"}
     for path in sorted(paths) if options.command not in ("check", "salvage") else ():
         is_writing = options.command in _WRITING
@@ -123,9 +123,9 @@ def show(
 
 def with_directory(log: LogDirectory, names: Sequence[str]) -> list[str]:
     """Return the columns to print as text: ``names``, and ``directory`` if several directories hold one partition."""
-    return [*names, "directory"] if find_duplicate(log.found) is not None else list(names)
+    return [*names, "directory"] if find_duplicate(log.all_partitions) is not None else list(names)
 
 
 def size_of(log: LogDirectory) -> int:
     """Bytes of the segments that there are to read."""
-    return sum(partition.size for partition in log.found)
+    return sum(partition.size for partition in log.all_partitions)

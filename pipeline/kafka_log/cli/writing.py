@@ -52,7 +52,7 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
-        names.extend(f"{p.topic}-{p.partition}" for p in log.found)
+        names.extend(f"{p.topic}-{p.partition}" for p in log.all_partitions)
         total = size_of(log)
         with progress_of(what, total, made=whole) as advance:
             table = job(log, advance)

@@ -99,7 +99,7 @@ def export(
         for path, partition in ordered:
             if partition.error is not None and selection.policy is not Policy.SALVAGE:
                 raise partition.error
-            start = None if selection.deleted_records else starts.of(partition)
+            start = None if selection.deleted_records else starts.get(partition)
             now = made_of(partition, asked, start)
             before, is_there = manifest.get(path.name), path.exists()
             if is_there and before is not None and is_same(before["made_of"], now):

@@ -1,1 +1,1 @@
-"""What lies on a disk: directories, index files, and the transactions of a partition."""
+"""Logs on a disk or in an object store: discovery, names, indexes, checkpoints, transactions, tiers and replicas."""

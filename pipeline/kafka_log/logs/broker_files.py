@@ -1,4 +1,4 @@
-"""Files that a broker keeps beside its logs."""
+"""Files that a broker keeps beside its segments: checkpoints, properties, topic ids, producer snapshots, the lock."""
 
 from __future__ import annotations
 
@@ -25,57 +25,69 @@ from kafka_log.logs.names import LOCK
 from kafka_log.segment.regular_files import open_regular
 
 MAX_BYTES = 64 << 20
-"""Larger ones are not read: more than a million entries of a snapshot or an index, of lines of text more than a broker has partitions."""
+"""Maximum size of a small file. It has room for a million entries of a snapshot or index, and for more lines than a broker has partitions."""
 
 _PIECE = 1 << 20
 
 
 class TooLargeError(OSError):
-    """A file with more bytes than any file of its kind has."""
+    """A file is larger than any file of its kind.
 
-    def __init__(self, path: Path, most: int) -> None:
+    Attributes:
+        path: The file.
+        max_bytes: Maximum size of files of its kind.
+    """
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
         self.path = path
-        self.most = most
+        self.max_bytes = max_bytes
         super().__init__(f"{path}: {self.reason}")
 
     @property
     def reason(self) -> str:
-        return f"it has more than {self.most} bytes"
+        """What is wrong with the file, without its path."""
+        return f"it has more than {self.max_bytes} bytes"
 
 
-def read_small_file(path: Path, most: int = MAX_BYTES) -> bytes:
-    """The bytes of a file. Raises OSError; :class:`TooLargeError` when there are more than ``most``."""
+def read_small_file(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """Return the bytes of a file. Raise TooLargeError if there are more than ``max_bytes``, OSError if it cannot be read."""
     data = bytearray()
     with open_regular(path, -1) as file:
-        # Python makes room for all that is asked for, which may be more than a process may have.
-        while part := file.read(min(_PIECE, most + 1 - len(data))):
+        # Python allocates as many bytes as are requested, which may exceed the memory limit.
+        while part := file.read(min(_PIECE, max_bytes + 1 - len(data))):
             data += part
-    if len(data) > most:
-        raise TooLargeError(path, most)
+    if len(data) > max_bytes:
+        raise TooLargeError(path, max_bytes)
     return bytes(data)
 
 
 PartitionOffsets = Mapping[tuple[str, int], int]
+"""Offsets by topic and partition number."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerFiles:
-    """The checkpoints of a directory by their names: offsets by topic and partition. Those that are not there or cannot be
-    read are left out; ``errors`` says why."""
+    """The checkpoints of a log directory.
+
+    Attributes:
+        directory: The log directory.
+        checkpoints: Offsets by file name. A file that does not exist or cannot be read is missing.
+        errors: Why files cannot be read, by file name.
+        was_clean_shutdown: Whether the broker was shut down cleanly, so that the files are complete.
+    """
 
     directory: Path
     checkpoints: Mapping[str, PartitionOffsets] = field(default_factory=dict)
     errors: Mapping[str, str | CodecError] = field(default_factory=dict)
     was_clean_shutdown: bool = False
-    """Whether the broker was stopped in an orderly way: then all that it knew is in the files."""
 
     def offset(self, name: str, key: tuple[str, int]) -> int | None:
-        """What a checkpoint says of a partition, None when it says nothing."""
+        """Return the offset of a partition in the checkpoint ``name``, None if it has none."""
         return self.checkpoints.get(name, {}).get(key)
 
 
 def read_broker_files(directory: Path) -> BrokerFiles:
-    """Read the checkpoints of a directory. Never raises: what cannot be read is in ``errors``."""
+    """Read the checkpoints of a log directory. Errors are returned in ``errors``, never raised."""
     found: dict[str, PartitionOffsets] = {}
     errors: dict[str, str | CodecError] = {}
     for name in CHECKPOINTS:
@@ -91,13 +103,13 @@ def read_broker_files(directory: Path) -> BrokerFiles:
 
 
 def read_checkpoint(path: Path) -> PartitionOffsets:
-    """What a checkpoint says. Raises CodecError where it is none, OSError."""
+    """Return the offsets in an offset checkpoint. Raise CodecError if it has another form, OSError if it cannot be read."""
     parsed = OFFSET_CHECKPOINT.parse(read_small_file(path), file=os.fspath(path), strict=False)
     return {(e.topic, e.partition): e.offset for e in parsed.entries or ()}
 
 
 def read_meta_properties(directory: Path) -> MetaProperties | None:
-    """What the file in a log directory says; None where there is none, or it cannot be read."""
+    """Return the ``meta.properties`` of a log directory, None if the file does not exist or cannot be read."""
     path = directory / META
     try:
         return META_PROPERTIES.parse(read_small_file(path), file=os.fspath(path), strict=False)
@@ -105,16 +117,16 @@ def read_meta_properties(directory: Path) -> MetaProperties | None:
         return None
 
 
-def get_node_id(said: MetaProperties) -> int | None:
-    """The id of the node, which older brokers call that of the broker."""
-    return said.broker_id if said.node_id is None else said.node_id
+def get_node_id(properties: MetaProperties) -> int | None:
+    """Return the node id, which brokers before KRaft call the broker id. None if the file has neither."""
+    return properties.broker_id if properties.node_id is None else properties.node_id
 
 
 _MAX_BYTES = 4096
 
 
 def read_topic_id(directory: Path) -> bytes | None:
-    """What ``partition.metadata`` says, in 16 bytes. None where it is not there (as before Kafka 2.8), or cannot be read."""
+    """Return the topic id in ``partition.metadata`` as 16 bytes, None if the file does not exist (before Kafka 2.8) or cannot be read."""
     path = directory / "partition.metadata"
     try:
         with open_regular(path, -1) as file:
@@ -128,7 +140,7 @@ _NAME = re.compile(r"\d{20}\.snapshot\Z", re.ASCII)
 
 
 def read_producer_snapshot(path: Path) -> list[ProducerSnapshotEntry] | None:
-    """The entries of a snapshot. None when it is missing, or is not what it should be: brokers pass over it too."""
+    """Return the entries of a producer snapshot, None if it does not exist or is invalid. Brokers ignore such a file too."""
     try:
         return list(PRODUCER_SNAPSHOT.parse(read_small_file(path), file=os.fspath(path)).entries)
     except (OSError, CodecError):
@@ -136,17 +148,18 @@ def read_producer_snapshot(path: Path) -> list[ProducerSnapshotEntry] | None:
 
 
 def list_snapshot_offsets(directory: Path) -> list[int]:
-    """The offsets of the snapshots of a partition, by their names. Raises OSError."""
+    """Return the offsets in the names of the producer snapshots in a directory, in any order. Raise OSError if it cannot be listed."""
     names = (child.name for child in directory.iterdir())
     return [int(name[:20]) for name in names if _NAME.match(name)]
 
 
 def read_newest_producer_snapshot(directory: Path) -> list[ProducerSnapshotEntry] | None:
-    """The entries of the newest snapshot of a partition that can be read, None without one. Raises OSError."""
-    return next(_readable(directory), None)
+    """Return the entries of the newest valid producer snapshot in a directory, None without one. Raise OSError if it cannot be listed."""
+    return next(_read_valid_snapshots(directory), None)
 
 
-def _readable(directory: Path) -> Iterator[list[ProducerSnapshotEntry]]:
+def _read_valid_snapshots(directory: Path) -> Iterator[list[ProducerSnapshotEntry]]:
+    """Yield the entries of each valid producer snapshot in a directory, the newest first. Raise OSError if it cannot be listed."""
     names = (child.name for child in directory.iterdir())
     for name in sorted(filter(_NAME.match, names), reverse=True):
         entries = read_producer_snapshot(directory / name)
@@ -155,11 +168,11 @@ def _readable(directory: Path) -> Iterator[list[ProducerSnapshotEntry]]:
 
 
 _FLOCK = "hhqqi"
-"""The struct flock of Linux: type, whence, start, length and process."""
+"""Format of Linux's struct flock: type, whence, start, length and process id."""
 
 
 def is_broker_running(directory: Path) -> bool | None:
-    """Return whether a process on this machine holds the lock of a log directory, None if nobody can say. The lock is not touched."""
+    """Return whether a process on this machine holds the lock of a log directory, None if that is unknown. The lock is not taken."""
     if sys.platform != "linux":
         return None
     import fcntl

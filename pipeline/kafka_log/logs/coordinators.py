@@ -1,18 +1,21 @@
-"""Which partition of Kafka's own topics holds what is known of a group, a transactional id, or a share partition."""
+"""The partition of an internal topic that coordinates a group, a transactional id or a share partition."""
 
 from __future__ import annotations
 
 from kafka_log.logs.partitions import NotFoundError
 
 DEFAULT_PARTITIONS = 50
-"""Partitions that brokers give each of these topics, unless told otherwise."""
+"""Number of partitions that brokers create by default."""
 
 
 def java_hash(text: str) -> int:
-    """``String.hashCode`` of Java, a signed 32-bit number. Raises NotFoundError (a ValueError) for what is no text (unpaired surrogates, which
-    stand for bytes that are no UTF-8)."""
+    """Return Java's ``String.hashCode`` of a text, a signed 32-bit number.
+
+    Raises:
+        NotFoundError: If the text has unpaired surrogates, which stand for bytes that are not UTF-8.
+    """
     try:
-        units = text.encode("utf-16-be")  # the hash is one of UTF-16 code units, not of characters
+        units = text.encode("utf-16-be")  # Java hashes UTF-16 code units
     except UnicodeEncodeError:
         raise NotFoundError(f"{text!a} is no text in UTF-8") from None
     found = 0
@@ -22,8 +25,13 @@ def java_hash(text: str) -> int:
 
 
 def coordinator_partition(key: str, partitions: int = DEFAULT_PARTITIONS) -> int:
-    """The partition of a key in a topic with so many. The smallest hash has no absolute value in 32 bits: Kafka
-    takes 0 for it. Raises NotFoundError (a ValueError) for a key that is no text, or fewer than one partition."""
+    """Return the partition that coordinates a key in a topic with ``partitions`` partitions.
+
+    The smallest hash has no absolute value in 32 bits; Kafka uses 0 for it.
+
+    Raises:
+        NotFoundError: If the key is not valid UTF-8, or ``partitions`` is below 1.
+    """
     if partitions < 1:
         raise NotFoundError(f"a topic has at least one partition, not {partitions}")
     found = java_hash(key)

@@ -1,4 +1,4 @@
-"""Discovery of the partitions below paths."""
+"""Discovery of partitions below paths. The contents of a directory decide what it is, not its name alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codecgen.runtime.errors import Where
-from kafka_log.logs.listing import is_directory, list_children, list_directory, list_segment_files
+from kafka_log.logs.listing import (
+    is_directory,
+    list_children,
+    list_directory,
+    list_segment_files,
+)
 from kafka_log.logs.names import (
     BROKER_FILE_KINDS,
     BROKER_FILE_NAMES,
@@ -21,6 +26,7 @@ from kafka_log.logs.names import (
     STATES,
     TIERED_STORAGE_DIRECTORY,
     Include,
+    PartitionName,
     State,
     parse_include,
     parse_partition_name,
@@ -35,154 +41,191 @@ from kafka_log.segment.regular_files import kind_of, open_regular
 
 NO_LOGS = "no segments (NNN.log) and no partition directories (topic-N) are in it"
 
+MAX_LEVELS = 4
+"""Maximum number of levels below a path at which log directories are found."""
 
-class AllSegmentsExcluded(UserWarning):
-    """There are segments, and none of them is read."""
+MAX_DIRECTORIES = 1_000
+"""Maximum number of directories below a path that are searched for log directories."""
 
+_MAX_NAMED_PATHS = 5
+"""Maximum number of paths in an error message."""
 
 Paths = Iterable[str | os.PathLike[str]] | str | os.PathLike[str]
 
+_Listed = tuple[Path, PartitionName]
+"""A directory and its parsed name."""
 
-def discover(
-    paths: Paths, include: Include = (), *, unreadable_raises: bool = True
-) -> list[Partition]:
-    """The partitions below broker directories, partition directories, and single segment files.
+_ReadPartition = Callable[[Path, PartitionName | None], Partition]
+"""Lists a partition directory, given its path and parsed name."""
 
-    Sorted by topic and partition. A directory may be empty, as a new disk of a broker or a new tier is, if another path holds logs. What is not ``live`` is left out, unless its state is in ``include``, or its path is one of
-    ``paths``. Raises :class:`DirectoryError` when a path does not exist or holds no log, ValueError for a state that there is not,
-    and an OSError for a directory that cannot be read, but for those of partitions below a path if ``unreadable_raises`` is False:
-    these say so.
-    """
-    return survey(paths, include, unreadable_raises=unreadable_raises).found
+
+class AllSegmentsExcluded(UserWarning):
+    """Warning that segments exist, but the states of all of them are excluded."""
 
 
 class Survey(NamedTuple):
-    """What :func:`discover` finds, the segments that are there beside it, what is no segment or partition in spite of its name, or
-    has segments in spite of it, and the log directories among and below the paths."""
+    """Everything that lies below some paths.
 
-    found: list[Partition]
+    Attributes:
+        partitions: Partitions to read, by topic and number.
+        excluded_segments: Segments that are not read because of their state.
+        skipped_paths: Paths that are no segment or partition in spite of their names, and directories that have segments but not the
+            name of a partition.
+        directories: Log directories among and below the paths.
+    """
+
+    partitions: list[Partition]
     excluded_segments: list[Segment]
     skipped_paths: list[SkippedPath]
     directories: list[Path]
 
 
+def discover(
+    paths: Paths, include: Include = (), *, unreadable_raises: bool = True
+) -> list[Partition]:
+    """Return the partitions below log directories, partition directories and single segments, by topic and number.
+
+    A directory may be empty, like a new disk of a broker, if another path holds a log.
+
+    Args:
+        paths: One path or several.
+        include: States of segments to return besides live ones. A path given in ``paths`` is returned whatever its state.
+        unreadable_raises: Raise if the directory of a partition cannot be read. If False, the partition has an ``error``.
+
+    Raises:
+        DirectoryError: If a path does not exist or holds no log.
+        OSError: If a directory cannot be listed.
+        ValueError: If a state does not exist.
+
+    Example:
+        >>> [partition.topic for partition in discover("/var/lib/kafka/data")]
+        ['orders', 'orders', 'users']
+    """
+    return survey(paths, include, unreadable_raises=unreadable_raises).partitions
+
+
 def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = True) -> Survey:
-    """What is read, and what is not. Raises as :func:`discover`."""
-    wanted = {"live", *parse_include(include)}
-    places = _listed(paths)
-    found: list[Partition] = []
-    left_out: list[Segment] = []
-    every, layout = _all(places, unreadable_raises)
-    passed_over = layout.skipped_paths
+    """Return the partitions below paths, and what is not read there. The arguments and errors are those of :func:`discover`."""
+    included = {"live", *parse_include(include)}
+    given = list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
+    partitions: list[Partition] = []
+    excluded: list[Segment] = []
+    every, layout = _find_partitions(given, unreadable_raises)
+    skipped = layout.skipped_paths
     for partition in every:
-        by_name = partition.directory in places
-        kept: list[Segment] = []
+        is_given = partition.directory in given
+        segments: list[Segment] = []
         for s in partition.segments:
-            of_place = by_name and s.state == partition.state
-            read = s.state in wanted or s.path in places or of_place
-            (kept if read else left_out).append(s)
-        if kept or by_name or partition.state in wanted:
-            found.append(replace(partition, segments=tuple(kept)))
-            passed_over += partition.skipped_paths
-    # A directory that is named like no partition may be one of the paths.
-    known = {*places, *(partition.directory for partition in found)}
-    passed_over = [one for one in dict.fromkeys(passed_over) if one.path not in known]
-    return Survey(found, left_out, passed_over, list(dict.fromkeys(layout.directories)))
+            has_given_state = is_given and s.state == partition.state
+            is_read = s.state in included or s.path in given or has_given_state
+            (segments if is_read else excluded).append(s)
+        if segments or is_given or partition.state in included:
+            is_changed = len(segments) != len(partition.segments)
+            partitions.append(
+                replace(partition, segments=tuple(segments)) if is_changed else partition
+            )
+            skipped += partition.skipped_paths
+    # A skipped directory may be one of the given paths.
+    known = {*given, *(partition.directory for partition in partitions)}
+    skipped = [one for one in dict.fromkeys(skipped) if one.path not in known]
+    return Survey(partitions, excluded, skipped, list(dict.fromkeys(layout.directories)))
 
 
 def warn_if_all_excluded(
-    found: Iterable[Partition], left_out: Iterable[Segment], stacklevel: int
+    partitions: Iterable[Partition], excluded: Iterable[Segment], stacklevel: int
 ) -> None:
-    """Warn if there are segments, and none is read because of their states: an answer of no rows would say that there are none."""
-    states = {segment.state for segment in left_out}
-    if states and not any(partition.segments for partition in found):
-        known = ",".join(state for state in STATES if state in states)
+    """Warn with AllSegmentsExcluded if ``excluded`` has segments and ``partitions`` has none. An empty answer would be misleading."""
+    states = {segment.state for segment in excluded}
+    if states and not any(partition.segments for partition in partitions):
+        names = ",".join(state for state in STATES if state in states)
         warnings.warn(
-            f"kafka-log: no segment is read: all that are there are left out; include={known!r} takes them in",
+            f"kafka-log: no segment is read: all that are there are left out; include={names!r} takes them in",
             AllSegmentsExcluded,
             stacklevel=stacklevel + 1,
         )
 
 
-def _listed(paths: Paths) -> list[Path]:
-    return list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
+def _find_partitions(
+    paths: Sequence[Path], unreadable_raises: bool
+) -> tuple[list[Partition], Layout]:
+    """Return the partitions below paths in every state, sorted, and the layout of all paths together.
 
-
-def _all(places: Sequence[Path], unreadable_raises: bool) -> tuple[list[Partition], Layout]:
-    """Return all partitions, whatever their state, sorted, and what lies beside them."""
+    Raises:
+        DirectoryError: If no path holds a log, or one of them does not exist.
+        OSError: If a directory cannot be listed. For a partition directory: if ``unreadable_raises``.
+    """
     found: dict[tuple[Path, str], Partition] = {}
-    roots: dict[Path, Path] = {}
+    parents: dict[Path, Path] = {}
 
-    def read(directory: Path) -> Partition:
-        return _inner(directory, unreadable_raises)
+    def read(directory: Path, name: PartitionName | None) -> Partition:
+        return _read_or_report(directory, name, unreadable_raises)
 
-    every = Layout()
-    for path in places:
-        every.add(_layout(path, read))
-    if places and not (every.partitions or every.tiers):
-        raise DirectoryError(places[0], NO_LOGS)
-    # A segment that leaves the disk meanwhile is in a tier before: the tier is listed last.
-    for partition in chain(every.partitions, map(read, every.tiers)):
-        key = (_resolved(partition.directory, roots), partition.topic)
+    layout = Layout()
+    for path in paths:
+        layout.add(_find_layout(path, read))
+    if paths and not (layout.partitions or layout.tiers):
+        raise DirectoryError(paths[0], NO_LOGS)
+    # A broker copies a segment to a tier before it deletes the local one: a tier that is listed last has all that the disk lost.
+    tiers = (read(directory, name) for directory, name in layout.tiers)
+    for partition in chain(layout.partitions, tiers):
+        key = (_resolve(partition.directory, parents), partition.topic)
         if key in found:
             both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
-            partition = replace(partition, segments=_in_order(both.values()))
+            partition = replace(partition, segments=_order_segments(both.values()))
         found[key] = partition
     partitions = list(found.values())
     if any(segment.state == "remote" for p in partitions for segment in p.segments):
-        from kafka_log.logs.remote_states import (
-            mark_unfinished_copies,  # layouts that others do not need
-        )
+        from kafka_log.logs.remote_states import mark_unfinished_copies  # loads further codecs
 
         partitions = mark_unfinished_copies(partitions)
-    return sorted(partitions, key=_place), every
+    return sorted(partitions, key=_sort_key), layout
 
 
-def _resolved(directory: Path, roots: dict[Path, Path]) -> Path:
-    """A directory without links. ``roots`` keeps what is around them: there are ten thousand in one."""
+def _resolve(directory: Path, parents: dict[Path, Path]) -> Path:
+    """Return a directory without symbolic links. ``parents`` caches resolved parents, which may have thousands of children."""
     if directory.name in ("", "..") or directory.is_symlink():
         return directory.resolve()
     parent = directory.parent
-    if parent not in roots:
-        roots[parent] = parent.resolve()
-    return roots[parent] / directory.name
+    if parent not in parents:
+        parents[parent] = parent.resolve()
+    return parents[parent] / directory.name
 
 
-def _place(partition: Partition) -> tuple[str, int, int, str]:
+def _sort_key(partition: Partition) -> tuple[str, int, int, str]:
+    """Return the sort key of a partition: topic, number, state, directory."""
     state = STATES.index(partition.state)
     return partition.topic, partition.partition, state, str(partition.directory)
 
 
-def _layout(path: Path, read: Callable[[Path], Partition]) -> Layout:
-    """Return what lies in and below a path. Raise DirectoryError or OSError."""
+def _find_layout(path: Path, read: _ReadPartition) -> Layout:
+    """Return what lies in and below a path. Raise DirectoryError if it does not exist or holds no log, OSError if it cannot be listed."""
     if path.is_file():
-        return Layout(partitions=[_single(path)])
+        return Layout(partitions=[_read_file(path)])
     if not path.is_dir():
         kind = kind_of(path)
         reason = f"this is {kind}" if kind else "there is no such file or directory"
         raise DirectoryError(path, reason)
-    named = parse_partition_name(path)
-    if named is not None and any(list_segment_files(path)):
-        is_remote = named[2] == "remote"
-        return Layout(tiers=[path]) if is_remote else Layout(partitions=[_partition(path)])
-    found = search_directory(path, read)
+    name = parse_partition_name(path)
+    if name is not None and any(list_segment_files(path)):
+        if name.state == "remote":
+            return Layout(tiers=[(path, name)])
+        return Layout(partitions=[_read_partition(path, name)])
+    found = search_directory(path, name, read)
     if any(p.segments or p.error or p.state == "live" for p in found.partitions):
         return found
-    if any(there.files or there.skipped_paths for there in map(list_directory, found.tiers)):
+    if any(there.files or there.skipped_paths for there in map(list_directory, found.tier_paths)):
         return found
-    if named is not None and not found.is_log:
-        return Layout(partitions=[_partition(path)], skipped_paths=found.skipped_paths)
-    if _has_no_logs_yet(path):
+    if name is not None and not found.is_log:
+        partitions = [_read_partition(path, name)]
+        return Layout(partitions=partitions, skipped_paths=found.skipped_paths)
+    if _is_empty_log_directory(path):
         return Layout(skipped_paths=found.skipped_paths, directories=found.directories or [path])
-    beside = "; ".join(f"{one.path.name}: {one.reason}" for one in found.skipped_paths[:_SAID])
+    beside = _format_reasons(found.skipped_paths)
     raise DirectoryError(path, f"{NO_LOGS} ({beside})" if beside else NO_LOGS)
 
 
-_SAID = 5
-
-
-def _has_no_logs_yet(path: Path) -> bool:
-    """Whether a directory has nothing but what a broker or a tier keeps before its first segment, and after its last. Raises OSError."""
+def _is_empty_log_directory(path: Path) -> bool:
+    """Return whether a directory holds only files and partition directories of a broker or a tier. Raise OSError if it cannot be listed."""
     return all(
         child.name in BROKER_FILE_NAMES
         or child.name == TIERED_STORAGE_DIRECTORY
@@ -191,66 +234,77 @@ def _has_no_logs_yet(path: Path) -> bool:
     )
 
 
-def _inner(child: Path, unreadable_raises: bool) -> Partition:
-    """A partition of a directory, which says so itself if it cannot be read."""
+def _read_or_report(
+    directory: Path, name: PartitionName | None, unreadable_raises: bool
+) -> Partition:
+    """Return the partition in a directory. If it cannot be read, return a partition with an error, or raise OSError if ``unreadable_raises``."""
     try:
-        made = _partition(child)
+        partition = _read_partition(directory, name)
     except OSError as error:
         if unreadable_raises:
             raise
-        topic, partition, state = _named(child)
-        made = Partition(topic, partition, child, (), state, unreadable(error, None, child))
-    if made.error is not None and unreadable_raises:
-        raise made.error
-    return made
+        topic, number, state = _name_without_links(directory, name)
+        cause = unreadable(error, None, directory)
+        partition = Partition(topic, number, directory, (), state, cause)
+    if partition.error is not None and unreadable_raises:
+        raise partition.error
+    return partition
 
 
-def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
-    """Segments of one partition, lowest offsets first. Where a name says no offset nobody knows what follows."""
+def _order_segments(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """Return the segments of a partition by base offset, with ``rolled`` set. A segment whose name has no offset is not rolled."""
     ordered = sorted(segments, key=lambda s: (s.base_offset, STATES.index(s.state)))
-    last: dict[State, int] = {}
-    for s in ordered:
-        if s.has_offset_in_name:
-            last[s.state] = s.base_offset
-    rolled = (_is_rolled(s, last) for s in ordered)
+    are_named = [s.has_offset_in_name for s in ordered]
+    last = {s.state: s.base_offset for s, is_named in zip(ordered, are_named, strict=True) if is_named}  # fmt: skip
     return tuple(
         replace(s, rolled=is_rolled) if is_rolled != s.rolled else s
-        for s, is_rolled in zip(ordered, rolled, strict=True)
+        for s, is_named in zip(ordered, are_named, strict=True)
+        for is_rolled in [_is_rolled(s, is_named, last)]
     )
 
 
-def _is_rolled(segment: Segment, last: Mapping[State, int]) -> bool:
-    """Whether its broker has done with it. What is deleted, takes the place of others or was copied is whole; a cleaner writes its own."""
+def _is_rolled(segment: Segment, is_named: bool, last: Mapping[State, int]) -> bool:
+    """Return whether a broker no longer writes to a segment.
+
+    Segments that are deleted, replace others or were copied are complete. A cleaner still writes to its own.
+
+    Args:
+        segment: A segment.
+        is_named: Whether its file name has its base offset.
+        last: Highest base offset per state.
+    """
     if segment.state in ("deleted", "swap", "remote", "unfinished"):
         return True
-    return segment.has_offset_in_name and segment.base_offset < last[segment.state]
+    return is_named and segment.base_offset < last[segment.state]
 
 
-def _named(directory: Path) -> tuple[str, int, State]:
-    found = parse_partition_name(directory)
-    if found is not None and not directory.is_symlink():
-        return found
+def _name_without_links(directory: Path, name: PartitionName | None) -> PartitionName:
+    """Return ``name``, or the name of the directory that a link leads to. A directory with any other name is partition 0 of that topic."""
+    if name is not None and not directory.is_symlink():
+        return name
     resolved = directory.resolve()
-    return parse_partition_name(resolved) or (resolved.name, 0, "live")
+    return parse_partition_name(resolved) or PartitionName(resolved.name, 0, "live")
 
 
-def _partition(directory: Path) -> Partition:
-    topic, partition, state = _named(directory)
-    found = list_directory(directory)
-    segments = _in_order(
-        Segment(path, topic, partition, base, size, said if state == "live" else state)
-        for base, said, path, size in found.files
+def _read_partition(directory: Path, name: PartitionName | None) -> Partition:
+    """Return the partition in a directory. It has an error if a file name has an impossible offset. Raise OSError if it cannot be listed."""
+    topic, number, state = _name_without_links(directory, name)
+    listing = list_directory(directory)
+    segments = _order_segments(
+        Segment(path, topic, number, base, size, file_state if state == "live" else state)
+        for base, file_state, path, size in listing.files
     )
-    beyond = found.too_large
-    error = UnreadableError(OFFSET_TOO_LARGE, Where(file=os.fspath(beyond[0]))) if beyond else None
-    # The search for log directories goes on below a directory without segments.
-    nested = _with_segments(found.directories) if segments else ()
-    of_topic = tuple(replace(one, topic=topic) for one in (*found.skipped_paths, *nested))
-    return Partition(topic, partition, directory, segments, state, error, of_topic)
+    error = None
+    if listing.too_large:
+        error = UnreadableError(OFFSET_TOO_LARGE, Where(file=os.fspath(listing.too_large[0])))
+    # If there are no segments, the search for log directories continues below this directory.
+    nested = _skip_nested_segments(listing.directories) if segments else ()
+    skipped = tuple(replace(one, topic=topic) for one in (*listing.skipped_paths, *nested))
+    return Partition(topic, number, directory, segments, state, error, skipped)
 
 
-def _with_segments(directories: Iterable[Path]) -> Iterator[SkippedPath]:
-    """Yield the directories inside of a partition's directory that have segments, or cannot be listed."""
+def _skip_nested_segments(directories: Iterable[Path]) -> Iterator[SkippedPath]:
+    """Yield the directories inside a partition directory that have segments or cannot be listed."""
     for directory in directories:
         try:
             if list_segment_files(directory):
@@ -262,50 +316,49 @@ def _with_segments(directories: Iterable[Path]) -> Iterator[SkippedPath]:
             yield SkippedPath(directory, f"it cannot be read: {error.strerror}")
 
 
-def _single(path: Path) -> Partition:
-    """A file by itself. Topic and partition come from its directory, if that is named like one."""
-    said = parse_segment_name(path.name)
-    if said is None:
-        plain = re.sub(r"\.(deleted|cleaned|swap)\Z", "", path.name)
-        for end, what in BROKER_FILE_KINDS.items():
-            if plain.endswith(end):
-                reason = f"this is {what}, not a segment: docs/log-directory.md says what reads it"
+def _read_file(path: Path) -> Partition:
+    """Return a single file as a partition of one segment, named by its directory.
+
+    Raises:
+        DirectoryError: If its name or its first bytes show that it is not a segment.
+    """
+    name = parse_segment_name(path.name)
+    if name is None:
+        stem = re.sub(r"\.(deleted|cleaned|swap)\Z", "", path.name)
+        for ending, kind in BROKER_FILE_KINDS.items():
+            if stem.endswith(ending):
+                reason = f"this is {kind}, not a segment: docs/log-directory.md says what reads it"
                 raise DirectoryError(path, reason)
-        if (kind := _content(path)) is not None:
-            raise DirectoryError(path, f"this is {kind}, not a segment")
-    topic, partition, state = parse_partition_name(path.resolve().parent) or (path.stem, 0, "live")
-    base, of_name = said or (0, state)
+        if (content := _recognize_content(path)) is not None:
+            raise DirectoryError(path, f"this is {content}, not a segment")
+    topic, number, state = parse_partition_name(path.resolve().parent) or (path.stem, 0, "live")
+    base, file_state = name or (0, state)
     if base > MAX_OFFSET:
         raise DirectoryError(path, OFFSET_TOO_LARGE)
-    of_segment = of_name if state == "live" else state
-    segment = Segment(path, topic, partition, base, path.stat().st_size, of_segment)
-    return Partition(topic, partition, path.parent, _in_order([segment]), state)
+    segment_state = file_state if state == "live" else state
+    segment = Segment(path, topic, number, base, path.stat().st_size, segment_state)
+    return Partition(topic, number, path.parent, _order_segments([segment]), state)
 
 
-_KINDS = {b"\x1f\x8b\x08": "compressed with gzip", b"\x28\xb5\x2f\xfd": "compressed with zstd", b"PAR1": "Parquet"}  # fmt: skip
-_LEADING = 16
+_CONTENT_BY_MAGIC = {b"\x1f\x8b\x08": "compressed with gzip", b"\x28\xb5\x2f\xfd": "compressed with zstd", b"PAR1": "Parquet"}  # fmt: skip
+_MAGIC_BYTES = 16
 
 
-def _content(path: Path) -> str | None:
-    """What a file is that cannot be a segment by its first bytes: its first offset would be above 2^60."""
+def _recognize_content(path: Path) -> str | None:
+    """Return what a file is if its first bytes are text or another format, None if it may be a segment or cannot be read.
+
+    As the base offset of a segment, such bytes would be above 2^60.
+    """
     try:
         with open_regular(path, -1) as file:
-            begin = file.read(_LEADING)
+            begin = file.read(_MAGIC_BYTES)
     except OSError:
-        return None  # reading it as a segment says so
-    if len(begin) == _LEADING and all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in begin):
+        return None  # the reader of the segment reports it
+    if len(begin) == _MAGIC_BYTES and all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in begin):
         return "text"
-    return next((what for first, what in _KINDS.items() if begin.startswith(first)), None)
-
-
-MAX_LEVELS = 4
-"""Log directories are looked for down to this many levels below a path."""
-
-MAX_DIRECTORIES = 1_000
-"""Directories below a path that are looked into before the search is given up."""
-
-_NAMED = 5
-"""Paths that an error message names."""
+    return next(
+        (kind for magic, kind in _CONTENT_BY_MAGIC.items() if begin.startswith(magic)), None
+    )
 
 
 @dataclass
@@ -316,20 +369,25 @@ class Layout:
         partitions: Partitions outside of tiered storage.
         tiers: Partition directories of tiered storage, not listed yet.
         directories: Log directories.
-        passed_over: What is not read in spite of its name or its contents.
+        skipped_paths: Paths that are not read in spite of their name or contents.
         unread: Directories that have segments and are not read.
         is_log: Whether segments or ``meta.properties`` prove that logs lie here.
     """
 
     partitions: list[Partition] = field(default_factory=list)
-    tiers: list[Path] = field(default_factory=list)
+    tiers: list[_Listed] = field(default_factory=list)
     directories: list[Path] = field(default_factory=list)
     skipped_paths: list[SkippedPath] = field(default_factory=list)
     unread: list[Path] = field(default_factory=list)
     is_log: bool = False
 
+    @property
+    def tier_paths(self) -> list[Path]:
+        """The paths of ``tiers``."""
+        return [path for path, _ in self.tiers]
+
     def add(self, other: Layout) -> None:
-        """Take in what lies below another directory."""
+        """Add everything that lies below another directory."""
         self.partitions += other.partitions
         self.tiers += other.tiers
         self.directories += other.directories
@@ -337,21 +395,21 @@ class Layout:
         self.unread += other.unread
         self.is_log |= other.is_log
 
-    def pass_over(self, other: Layout) -> None:
-        """Name what lies below another directory, which is not read."""
+    def skip_below(self, other: Layout) -> None:
+        """Skip the log directories of ``other``, and add its skipped paths."""
         for directory in other.directories if other.is_log else ():
             self.skip(directory, "it is a log directory inside of another one", has_segments=True)
         self.skipped_paths += other.skipped_paths
         self.unread += other.unread
 
     def skip(self, path: Path, reason: str, *, has_segments: bool = False) -> None:
-        """Note that a directory is not read."""
+        """Add a skipped directory."""
         self.skipped_paths.append(SkippedPath(path, reason))
         if has_segments:
             self.unread.append(path)
 
 
-def search_directory(path: Path, read: Callable[[Path], Partition]) -> Layout:
+def search_directory(path: Path, name: PartitionName | None, read: _ReadPartition) -> Layout:
     """Return what lies in and below a directory.
 
     A directory with partitions that have segments, or with ``meta.properties``, is a log directory. A directory without these is
@@ -359,121 +417,135 @@ def search_directory(path: Path, read: Callable[[Path], Partition]) -> Layout:
 
     Args:
         path: A directory.
+        name: Its parsed name.
         read: Lists a partition directory.
 
     Raises:
-        DirectoryError: If segments lie below ``path`` and none of them is read, or too many directories do.
+        DirectoryError: If segments lie below ``path`` and none of them is read, or if there are too many directories.
         OSError: If ``path`` cannot be listed.
     """
-    found = _Search(path, read).look(path, 0)
+    found = _Search(path, read).search(path, name, 0)
     is_read = found.tiers or any(p.segments or p.error is not None for p in found.partitions)
     if found.unread and not is_read:
-        names = ", ".join(map(str, found.unread[:_NAMED]))
-        more = len(found.unread) - _NAMED
+        names = ", ".join(map(str, found.unread[:_MAX_NAMED_PATHS]))
+        more = len(found.unread) - _MAX_NAMED_PATHS
         rest = f" and {more} more directories" if more > 0 else ""
-        why = f" ({_reasons(found.skipped_paths)})" if found.skipped_paths else ""
+        why = f" ({_format_reasons(found.skipped_paths)})" if found.skipped_paths else ""
         reason = f"nothing is read here, but segments lie in {names}{rest}{why}: pass these paths"
         raise DirectoryError(path, reason)
     return found
 
 
-def _reasons(passed_over: Sequence[SkippedPath]) -> str:
-    return "; ".join(f"{one.path.name}: {one.reason}" for one in passed_over[:_NAMED])
+def _format_reasons(skipped: Sequence[SkippedPath]) -> str:
+    """Return names and reasons of the first skipped paths for a message, ``""`` if there are none."""
+    return "; ".join(f"{one.path.name}: {one.reason}" for one in skipped[:_MAX_NAMED_PATHS])
 
 
 class _Search:
-    """The search below one path."""
+    """The search for log directories below one path. It counts the directories that it has searched."""
 
-    def __init__(self, path: Path, read: Callable[[Path], Partition]) -> None:
+    def __init__(self, path: Path, read: _ReadPartition) -> None:
         self.path = path
         self.read = read
         self.count = 0
 
-    def look(self, directory: Path, level: int) -> Layout:
-        """Return what lies in and below ``directory``, which is ``level`` levels below the path."""
+    def search(self, directory: Path, name: PartitionName | None, level: int) -> Layout:
+        """Return what lies in and below ``directory``, which is ``level`` levels below the path. Raise OSError if it cannot be listed."""
         out = Layout()
         is_marked, others = False, []
-        unproved: list[Partition] = []
+        empty: list[Partition] = []
         for child in list_children(directory):
-            named = parse_partition_name(child)
+            child_name = parse_partition_name(child)
             if not is_directory(child):
                 is_marked |= child.name == META
-                if named is not None and (kind := kind_of(child)) is not None:
-                    out.skipped_paths.append(SkippedPath(child, kind, named[0]))
-            elif named is None:
+                if child_name is not None and (kind := kind_of(child)) is not None:
+                    out.skipped_paths.append(SkippedPath(child, kind, child_name.topic))
+            elif child_name is None:
                 if child.name not in BROKER_FILE_NAMES and child.name != TIERED_STORAGE_DIRECTORY:
                     others.append(child)
-            elif named[2] == "remote":
-                out.tiers.append(child)
+            elif child_name.state == "remote":
+                out.tiers.append((child, child_name))
             else:
-                made = self.read(child)
-                is_proved = bool(made.segments or made.skipped_paths)
-                (out.partitions if is_proved else unproved).append(made)
+                partition = self.read(child, child_name)
+                is_proved = bool(partition.segments or partition.skipped_paths)
+                (out.partitions if is_proved else empty).append(partition)
         if not is_marked:
-            _skip_copies(directory, out, unproved)
-        if level and (out.partitions or unproved or others):
-            self._count()
+            _skip_dated_copies(name, out, empty)
+        if level and (out.partitions or empty or others):
+            self._count_directory()
         has_segments = any(list_segment_files(directory))
         if has_segments:
-            out.partitions.insert(0, self.read(directory))
+            out.partitions.insert(0, self.read(directory, name))
         out.is_log = is_marked or bool(out.partitions)
         if out.is_log:
-            self._pass_over(out, unproved, others, level)
+            self._skip_inner_logs(out, empty, others, level)
             is_broker = not has_segments
         else:
-            self._look_below(out, unproved, others, level)
+            self._search_below(out, empty, others, level)
             out.is_log |= bool(out.tiers) or any(p.error is not None for p in out.partitions)
             is_broker = not out.directories and bool(out.partitions or out.tiers)
         if is_broker:
             out.directories.insert(0, directory)
         return out
 
-    def _count(self) -> None:
+    def _count_directory(self) -> None:
+        """Count a directory. Raise DirectoryError if there are more than MAX_DIRECTORIES."""
         self.count += 1
         if self.count > MAX_DIRECTORIES:
             reason = f"more than {MAX_DIRECTORIES:,} directories lie below it: pass the log directories themselves"
             raise DirectoryError(self.path, reason)
 
-    def _pass_over(
-        self, out: Layout, unproved: Sequence[Partition], others: Sequence[Path], level: int
+    def _skip_inner_logs(
+        self, out: Layout, empty: Sequence[Partition], others: Sequence[Path], level: int
     ) -> None:
-        """Add the empty partitions of a log directory, and name the logs in it that no broker would read."""
+        """Add the empty partitions of a log directory, and skip the logs inside it that a broker would not read.
+
+        Args:
+            out: Layout of the log directory, which is extended.
+            empty: Partitions without segments.
+            others: Directories that are not named like a partition.
+            level: Level of the log directory.
+        """
         is_empty = not out.partitions
-        for partition in unproved:
-            below = self._below(partition, out, level)
+        for partition in empty:
+            below = self._search_empty_partition(partition, out, level)
             if below is None:
                 out.partitions.append(partition)
             else:
-                out.pass_over(below)
+                out.skip_below(below)
         for child in others:
             try:
                 if any(list_segment_files(child)):
                     reason = "its name is no partition's, and it has segments"
                     out.skip(child, reason, has_segments=True)
-                elif any(
-                    parse_partition_name(inner) and is_directory(inner) for inner in child.iterdir()
-                ):
+                elif any(parse_partition_name(c) and is_directory(c) for c in child.iterdir()):
                     reason = "its name is no partition's, and it has partitions"
                     out.skip(child, reason, has_segments=True)
-                elif is_empty and not child.name.startswith("."):
-                    below = self.look(child, level + 1) if level < MAX_LEVELS else Layout()
-                    out.pass_over(below)
+                elif is_empty and not child.name.startswith(".") and level < MAX_LEVELS:
+                    out.skip_below(self.search(child, None, level + 1))
             except FileNotFoundError:
                 continue
             except OSError as error:
                 out.skip(child, f"it cannot be read: {error.strerror}")
 
-    def _look_below(
-        self, out: Layout, unproved: Sequence[Partition], others: Sequence[Path], level: int
+    def _search_below(
+        self, out: Layout, empty: Sequence[Partition], others: Sequence[Path], level: int
     ) -> None:
-        """Add the log directories below a directory that is none itself; if there are none, its empty partitions."""
-        empty: list[Partition] = []
-        for partition in unproved:
-            below = self._below(partition, out, level)
+        """Add the log directories below a directory that is not one itself, or its empty partitions if there are none.
+
+        Args:
+            out: Layout of the directory, which is extended.
+            empty: Partitions without segments.
+            others: Directories that are not named like a partition.
+            level: Level of the directory.
+        """
+        still_empty: list[Partition] = []
+        for partition in empty:
+            below = self._search_empty_partition(partition, out, level)
             if below is not None:
                 out.add(below)
             else:
-                empty.append(partition)
+                still_empty.append(partition)
         for child, has_segments in _list_visible(others, out):
             if has_segments:
                 reason = "its name is no partition's, and it has segments"
@@ -482,7 +554,7 @@ class _Search:
                 out.skip(child, f"it lies more than {MAX_LEVELS} levels below {self.path}")
             else:
                 try:
-                    below = self.look(child, level + 1)
+                    below = self.search(child, None, level + 1)
                 except FileNotFoundError:
                     continue
                 except OSError as error:
@@ -491,42 +563,50 @@ class _Search:
                 if below.is_log:
                     out.add(below)
                 else:
-                    out.pass_over(below)
-        # An empty directory that is named like a partition proves nothing beside log directories.
-        out.partitions += [p for p in empty if not out.directories or p.error is not None]
+                    out.skip_below(below)
+        # Beside log directories, an empty directory that is named like a partition proves nothing.
+        out.partitions += [p for p in still_empty if not out.directories or p.error is not None]
 
-    def _below(self, partition: Partition, out: Layout, level: int) -> Layout | None:
-        """Return what lies below a directory that has a partition's name and no segments, None if that is no log."""
+    def _search_empty_partition(
+        self, partition: Partition, out: Layout, level: int
+    ) -> Layout | None:
+        """Return what lies below a partition without segments if that is a log, None otherwise. Skipped paths below are added to ``out``."""
         if partition.error is not None or level == MAX_LEVELS:
             return None
+        name = PartitionName(partition.topic, partition.partition, partition.state)
         try:
-            below = self.look(partition.directory, level + 1)
+            below = self.search(partition.directory, name, level + 1)
         except FileNotFoundError:
             return None
         if below.is_log:
             return below
-        out.pass_over(below)
+        out.skip_below(below)
         return None
 
 
-def _skip_copies(directory: Path, out: Layout, unproved: list[Partition]) -> None:
-    """Leave out copies of partitions: the day that ends their name is no number of a partition. A directory is one that is named by a date, in
-    a directory that may be a partition's, and one that has the name of a partition beside it before the date."""
-    names = {p.directory.name for p in (*out.partitions, *unproved)}
-    copied = dict.fromkeys(names, "it is named like the partition beside it, and a date")
-    if parse_partition_name(directory) is not None:
-        copied[""] = "its name is a date, and it lies in a directory that is named like a partition"
-    for partitions in (out.partitions, unproved):
+def _skip_dated_copies(name: PartitionName | None, out: Layout, empty: list[Partition]) -> None:
+    """Remove copies of partitions whose names end with a date. Add them to the skipped paths if they have segments or an error.
+
+    A directory is such a copy if its name without the date is that of a partition beside it. It is one too if its name is a date, and
+    the directory around it is named like a partition (``name``).
+    """
+    names = {p.directory.name for p in (*out.partitions, *empty)}
+    reasons = dict.fromkeys(names, "it is named like the partition beside it, and a date")
+    if name is not None:
+        reasons[""] = (
+            "its name is a date, and it lies in a directory that is named like a partition"
+        )
+    for partitions in (out.partitions, empty):
         for partition in [*partitions]:
-            name = strip_date_suffix(partition.directory.name)
-            if name is not None and (reason := copied.get(name)) is not None:
+            original = strip_date_suffix(partition.directory.name)
+            if original is not None and (reason := reasons.get(original)) is not None:
                 partitions.remove(partition)
                 if partition.segments or partition.error is not None:
                     out.skip(partition.directory, reason, has_segments=True)
 
 
 def _list_visible(directories: Sequence[Path], out: Layout) -> Iterator[tuple[Path, bool]]:
-    """Yield the directories that are not hidden and can be listed, each with whether it has segments."""
+    """Yield the directories that are not hidden, each with whether it has segments. Skip those that cannot be listed."""
     for directory in directories:
         if directory.name.startswith("."):
             continue

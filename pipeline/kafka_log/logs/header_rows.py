@@ -1,4 +1,4 @@
-"""Some batch headers of a segment as rows: by the kernels where that is faster, one by one where these are not installed."""
+"""Batch headers of a segment as rows, read by the compiled kernels where that is faster, one by one otherwise."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ if TYPE_CHECKING:
     from kafka_log.segment.kernels import Engine
 
 MIN_KERNEL_BYTES = 1 << 20
-"""Bytes of segments up to which the kernels do not pay, even where those of records are loaded: these are others."""
+"""Minimum size of segments for the kernels. They are other kernels than those of records, and have to be loaded too."""
 
 
 class DamageHandling(Enum):
-    """What becomes of bytes that are no batch. They are searched for the next one where that is not an error."""
+    """What to do with bytes that are not a batch."""
 
     RAISE = "raise"
-    """They are an error. No checksum is verified."""
+    """Raise an error. No checksum is verified."""
     RESYNCHRONIZE = "resynchronize"
-    """They are passed over. No checksum is verified."""
+    """Skip to the next batch. No checksum is verified."""
     VERIFY = "verify"
-    """They are passed over, and so are batches with a wrong checksum: any byte of them may be wrong, and one of a producer's id would
-    make a transaction that hides the log."""
+    """Skip to the next batch, and skip batches with a wrong checksum. A wrong producer id would begin a transaction that never ends."""
 
 
 def should_use_kernels(size: int, engine: Engine) -> bool:
-    """Whether the kernels are to read the headers of so many bytes of segments."""
+    """Return whether to read the batch headers of ``size`` bytes of segments with the kernels."""
     if engine == "auto" and size < MIN_KERNEL_BYTES:
         return False
     return use_kernels(size, engine, KERNEL_MIN_BYTES_OF_HEADERS)
@@ -51,38 +50,53 @@ def read_header_rows(
     engine: Engine = "auto",
     start: int = 0,
 ) -> Iterator[tuple[Any, ...]]:
-    """``columns`` of the view batches of each batch whose column ``where`` is true. Timestamps are in milliseconds.
+    """Yield values of each batch whose column ``where`` is true. Timestamps are in milliseconds.
 
-    Raises CodecError for damage, if that is asked for, with file and byte. ``engine`` says which kernels, if ``columnar``. ``start`` is
-    where a batch begins, the first one that is looked at.
+    Args:
+        segment: The segment.
+        columns: Columns of the view ``batches``.
+        where: A boolean column of that view.
+        damage: What to do with bytes that are not a batch.
+        columnar: Whether to use the kernels.
+        engine: Which kernels to use.
+        start: Position of the first batch to read.
+
+    Raises:
+        CodecError: If a batch is damaged and ``damage`` is RAISE.
+        UnreadableError: If the file cannot be read.
     """
     if columnar:
-        return _by_kernels(segment, columns, where, damage, engine, start)
+        return _read_with_kernels(segment, columns, where, damage, engine, start)
     if damage is DamageHandling.RAISE:
         rows = headers(segment.path, (*columns, where), segment.tail, start)
         return (tuple(values) for *values, wanted in rows if wanted)
     reads = SegmentReader if damage is DamageHandling.VERIFY else HeaderReader
-    return _of_batches(reads(segment.path, start=start, **_salvage(segment)), columns, where)
+    return _filter_batches(
+        reads(segment.path, start=start, **_salvage_options(segment)), columns, where
+    )
 
 
-def _salvage(segment: Segment) -> dict[str, Any]:
+def _salvage_options(segment: Segment) -> dict[str, Any]:
+    """Return the options of a reader of headers that resynchronizes after damage."""
     options = {"policy": Policy.SALVAGE, "tail": segment.tail, "size": segment.size}
     return options | {"records": False, "rescue": False}
 
 
-def _of_batches(
+def _filter_batches(
     batches: SegmentReader, columns: Sequence[str], where: str
 ) -> Iterator[tuple[Any, ...]]:
-    row, wanted = _row(columns), attrgetter(where)
+    """Yield ``columns`` of each batch whose attribute ``where`` is true."""
+    row, wanted = _row_getter(columns), attrgetter(where)
     return (row(batch) for batch in batches if wanted(batch))
 
 
-def _row(columns: Sequence[str]) -> Callable[[Batch], tuple[Any, ...]]:
+def _row_getter(columns: Sequence[str]) -> Callable[[Batch], tuple[Any, ...]]:
+    """Return a function that returns ``columns`` of a batch as a tuple."""
     values = [attrgetter(name) for name in columns]
     return lambda batch: tuple([value(batch) for value in values])
 
 
-def _by_kernels(
+def _read_with_kernels(
     segment: Segment,
     columns: Sequence[str],
     where: str,
@@ -90,7 +104,8 @@ def _by_kernels(
     engine: Engine,
     start: int,
 ) -> Iterator[tuple[Any, ...]]:
-    if damage is not DamageHandling.VERIFY:  # no other damage is walked from the middle
+    """Yield the rows of :func:`read_header_rows` with the kernels."""
+    if damage is not DamageHandling.VERIFY:  # VERIFY never starts in the middle of a segment
         from kafka_log.segment.columnar import BatchScanner
 
         scanner = BatchScanner(
@@ -103,30 +118,33 @@ def _by_kernels(
             size=segment.size,
         )
         for batch in scanner:
-            yield from _tuples(batch, columns, where)
+            yield from _filter_rows(batch, columns, where)
         return
     from kafka_log.segment.block_reader import BlockReader
     from kafka_log.segment.blocks import Block
 
-    row = _row(columns)
-    for part in BlockReader(segment.path, engine=engine, **_salvage(segment)).parts():
+    row = _row_getter(columns)
+    for part in BlockReader(segment.path, engine=engine, **_salvage_options(segment)).parts():
         if isinstance(part, Block):
-            yield from _tuples(part.batch_headers, columns, where)
+            yield from _filter_rows(part.batch_headers, columns, where)
         elif getattr(part, where):
             yield row(part)
 
 
-def _tuples(batch: pa.RecordBatch, columns: Sequence[str], where: str) -> Iterator[tuple[Any, ...]]:
+def _filter_rows(
+    batch: pa.RecordBatch, columns: Sequence[str], where: str
+) -> Iterator[tuple[Any, ...]]:
+    """Yield ``columns`` of the rows of an Arrow batch whose column ``where`` is true."""
     return iter_row_tuples(batch.select([*columns]).filter(batch.column(where)))
 
 
 def iter_row_tuples(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """Rows of Arrow as tuples of plain values."""
+    """Yield the rows of an Arrow batch as tuples of Python values, timestamps as integers."""
     import pyarrow as pa
 
     found = []
     for column in rows.columns:
-        # Timestamps as numbers: some are more than a datetime can hold.
+        # Some timestamps exceed the range of datetime.
         is_time = pa.types.is_timestamp(column.type)
         found.append((column.view(pa.int64()) if is_time else column).to_pylist())
     return zip(*found, strict=True)

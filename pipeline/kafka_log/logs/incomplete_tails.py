@@ -1,4 +1,4 @@
-"""What a live or killed broker leaves behind the last whole batch of the segment that it writes to. That is no damage."""
+"""Incomplete tails: bytes after the last complete batch of an active segment. A live or killed broker leaves them; they are no damage."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ _FIRST_AND_LAST = ("base_offset", "last_offset")
 
 
 def find_incomplete_tail(segment: Segment, position: int) -> Lost | None:
-    """The bytes from a place on that were not written to their end, as a reader that takes no damage says: it stops there and names
-    them. Where they have the head of a batch it must be one of this segment: other bytes are damage."""
+    """Return the range from ``position`` to the end of a segment if it is an incomplete tail, None otherwise.
+
+    A reader that accepts no damage decides it. If the bytes begin with a batch header, its offsets must belong to this segment.
+    """
     try:
-        if segment.tail is not Tail.ACTIVE or not _may_begin_here(segment, position):
+        if segment.tail is not Tail.ACTIVE or not _is_plausible_header(segment, position):
             return None
     except UnreadableError:
         return None
@@ -37,7 +39,7 @@ def find_incomplete_tail(segment: Segment, position: int) -> Lost | None:
 def separate_incomplete_tail(
     segment: Segment, end: End | None
 ) -> tuple[tuple[Lost, ...], Lost | None]:
-    """What is lost of a file that was read under ``salvage``, and what was not written to its end."""
+    """Return the lost ranges of a file that was read under ``salvage``, and its incomplete tail (None without one)."""
     if end is None:
         return (), None
     lost = end.lost
@@ -49,8 +51,8 @@ def separate_incomplete_tail(
     return lost, None if end.note is None else find_incomplete_tail(segment, end.iterated_bytes)
 
 
-def _may_begin_here(segment: Segment, position: int) -> bool:
-    """Whether bytes may be the beginning of a batch with offsets that are not below those of its segment."""
+def _is_plausible_header(segment: Segment, position: int) -> bool:
+    """Return whether the bytes at ``position`` may begin a batch whose offsets are not below the segment's base offset."""
     name = os.fspath(segment.path)
     with open_segment(segment.path, is_listed=True) as file:
         size = min(segment.size, size_of(file))
@@ -60,7 +62,7 @@ def _may_begin_here(segment: Segment, position: int) -> bool:
     try:
         frame = framing.frame_of(data, position, name)
     except CodecError:
-        return True  # the reader knows whether zeros stand there
+        return True  # the reader recognizes zeros
     if frame.magic not in LOG_ENTRY.cases:
         return False
     try:
@@ -68,5 +70,5 @@ def _may_begin_here(segment: Segment, position: int) -> bool:
     except CodecError:
         return True
     offset = int(last if first is None else first)
-    least = segment.base_offset if segment.has_offset_in_name else 0
-    return offset >= least
+    lowest = segment.base_offset if segment.has_offset_in_name else 0
+    return offset >= lowest

@@ -1,10 +1,10 @@
-"""Where in a segment reading may begin, by the index files that brokers keep beside it.
+"""Start positions in segments, found with the index files that brokers keep beside them.
 
-They are runs of entries of a fixed size, whose layouts are in the schemas. Offsets are relative to the one in the file's
-name. A file that was made longer in advance has zeros at its end.
+An index file is an array of entries of a fixed size, whose layouts are in the schemas. Offsets are relative to the base offset. A
+preallocated file ends with zeros.
 
-Nothing in them is trusted that the batches do not bear out; where they do not, reading begins at the first byte. The
-batch headers are trusted, as Kafka does when it looks for an offset or a time.
+An index entry is used only if batch headers confirm it; otherwise reading starts at the first byte. Batch headers are trusted, as
+Kafka trusts them when it looks up an offset or a timestamp.
 """
 
 from __future__ import annotations
@@ -34,17 +34,21 @@ OFFSET_ENTRY_DTYPE = structured(OFFSET_INDEX_ENTRY)
 TIME_ENTRY_DTYPE = structured(TIME_INDEX_ENTRY)
 
 MAX_BYTES = 16 << 20
-"""Larger index files are not used. Kafka makes them 10 MiB unless told otherwise."""
+"""Maximum size of an index file that is used. Kafka preallocates 10 MiB by default."""
 
 CHUNK = 1 << 16
-"""Bytes that are read at a time."""
+"""Number of bytes that are read at once."""
 
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
 
 
 def read_index_entries(path: Path, kind: Any) -> Any:
-    """The entries of an index file; none when it cannot be read, is too large, or is not in order. Brokers make those of the segment that
-    they write to ten MiB long: what follows a run of zeros is not looked at."""
+    """Return the entries of an index file as a structured array. It is empty if the file cannot be read, is too large, or is not in order.
+
+    Args:
+        path: The index file. Reading stops at the first chunk of zeros, because brokers preallocate the file.
+        kind: OFFSET_ENTRY_DTYPE or TIME_ENTRY_DTYPE.
+    """
     none = np.empty(0, kind)
     data = bytearray()
     try:
@@ -62,7 +66,7 @@ def read_index_entries(path: Path, kind: Any) -> Any:
     key, other = key[:count], other[:count]
     if count and min(key[0], other[0]) < 0:
         return none
-    # Positions rise with offsets; the offset of a later, larger timestamp is that of a later batch.
+    # Positions and offsets ascend together, timestamps and offsets too.
     rising = bool(np.all(key[1:] > key[:-1]) and np.all(other[1:] > other[:-1]))
     return found[:count] if rising else none
 
@@ -70,27 +74,28 @@ def read_index_entries(path: Path, kind: Any) -> Any:
 def find_position_by_index(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
-    """A position before which no record has this offset or a later one, or none this timestamp or a later one.
+    """Return the position of a batch, or the end of the batches, before which no record has ``offset`` or a later one.
 
-    It is the first byte of a batch, or where batches end.
+    With ``timestamp``, no record before the position has this timestamp or a later one. With both, either holds. Return 0 if the index says
+    nothing that batch headers confirm.
     """
     if not segment.has_offset_in_name:
         return 0
     found = 0
     if offset is not None:
-        found = _by_offset(segment, offset, engine)
+        found = _find_offset(segment, offset, engine)
     if timestamp is not None:
-        found = max(found, _by_time(segment, timestamp, engine))
+        found = max(found, _find_timestamp(segment, timestamp, engine))
     return found
 
 
 def find_start_position(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
-    """Return the position of the first batch that may hold a record with this offset or a later one and with this timestamp or a later one.
+    """Return the position of the first batch that may have a record with ``offset`` or later and with ``timestamp`` or later.
 
-    All batch headers before it are read: an index does not say that a header which it was made of contradicts itself. Of a file in a store
-    the indexes are believed, where each header would be a request. Without such a batch it is the position where the headers end.
+    All batch headers before it are read, because an index does not show that a header contradicts itself. For a file in an object store the
+    indexes are trusted, because each header takes a request. Return the end of the batch headers if there is no such batch.
     """
     if getattr(segment.path, "is_remote", False):
         return find_position_by_index(segment, offset, timestamp, engine)
@@ -103,7 +108,7 @@ def find_start_position(
 
 
 class IndexedBatches:
-    """Where batches of a segment begin, by its index."""
+    """Positions of batches in a segment according to its offset index."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
@@ -112,9 +117,14 @@ class IndexedBatches:
         self._offsets = index["relative_offset"].astype(np.int64) + segment.base_offset
         self._columns = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
 
-    def at(self, position: int) -> int | None:
-        """The first place at or after a position where the index says that a batch begins, if batches lead there from the entry before
-        it. Raises CodecError where these cannot be read."""
+    def find_batch(self, position: int) -> int | None:
+        """Return the first position at or after ``position`` at which the index has a batch, None without one.
+
+        The batches from the entry before it must lead to this position; None if they do not.
+
+        Raises:
+            CodecError: If one of these batches is damaged.
+        """
         i = int(np.searchsorted(self._positions, position))
         if not 0 < i < len(self._positions):
             return None
@@ -128,8 +138,8 @@ class IndexedBatches:
         return None
 
 
-def _by_offset(segment: Segment, offset: int, engine: Engine) -> int:
-    """The batch that the last entry up to an offset names, if the one before it leads there."""
+def _find_offset(segment: Segment, offset: int, engine: Engine) -> int:
+    """Return the position of the last entry at or below an offset, 0 if the entry before it does not lead there."""
     index = read_index_entries(segment.path.with_suffix(".index"), OFFSET_ENTRY_DTYPE)
     relative = offset - segment.base_offset
     i = int(np.searchsorted(index["relative_offset"].astype(np.int64), relative, "right")) - 1
@@ -139,7 +149,7 @@ def _by_offset(segment: Segment, offset: int, engine: Engine) -> int:
     before = int(index["position"][i - 1]) if i else 0
     if not before <= position < segment.size:
         return 0
-    batches = deque(_headers(segment, before, position + 1, engine), maxlen=1)
+    batches = deque(_read_headers(segment, before, position + 1, engine), maxlen=1)
     if not batches or batches[-1].position != position:
         return 0
     head = batches[-1]
@@ -148,18 +158,18 @@ def _by_offset(segment: Segment, offset: int, engine: Engine) -> int:
     return position if fits else 0
 
 
-def _by_time(segment: Segment, timestamp: int, engine: Engine) -> int:
-    """The first batch with a timestamp, or a later one, after the batch that the last entry before it names."""
+def _find_timestamp(segment: Segment, timestamp: int, engine: Engine) -> int:
+    """Return the position of the first batch with a timestamp or a later one, after the last index entry below it. 0 if headers contradict the entry."""
     index = read_index_entries(segment.path.with_suffix(".timeindex"), TIME_ENTRY_DTYPE)
     i = int(np.searchsorted(index["timestamp"].astype(np.int64), timestamp, "right")) - 1
     if i < 0:
         return 0
     offset = segment.base_offset + int(index["relative_offset"][i])
-    batch_headers = _headers(segment, _by_offset(segment, offset, engine), None, engine)
+    batch_headers = _read_headers(segment, _find_offset(segment, offset, engine), None, engine)
     named = next((head for head in batch_headers if head.last >= offset), None)
     if named is None or named.first > offset or named.timestamp != int(index["timestamp"][i]):
         return 0
-    # The entry does not say what follows it: it may be the last one, and be written before the last batches were.
+    # The last entry may be older than the last batches: search the batches after it.
     position = named.position
     head: _Header | None = named
     while head is not None:
@@ -171,14 +181,18 @@ def _by_time(segment: Segment, timestamp: int, engine: Engine) -> int:
 
 
 class _Header(NamedTuple):
+    """Position, offsets and largest timestamp of a batch."""
+
     position: int
     first: int
     last: int
     timestamp: int
 
 
-def _headers(segment: Segment, start: int, stop: int | None, engine: Engine) -> Iterator[_Header]:
-    """The batch headers, as far as there are any. ``first`` is the last offset where there is no first one."""
+def _read_headers(
+    segment: Segment, start: int, stop: int | None, engine: Engine
+) -> Iterator[_Header]:
+    """Yield batch headers from ``start`` up to ``stop``, until the first damage. ``first`` is the last offset if the header has no first one."""
     scanner = BatchScanner(
         segment.path,
         _COLUMNS,

@@ -1,4 +1,4 @@
-"""Which files and directories there are."""
+"""Listing of log directories and partition directories."""
 
 from __future__ import annotations
 
@@ -25,15 +25,21 @@ _ENDING = ".log"
 
 
 def list_children(path: Path) -> list[Path]:
-    """What is in a directory, and in the one that LocalTieredStorage makes in it."""
+    """Return the paths in a directory and in its ``kafka-tiered-storage`` directory, each sorted by name. Raise OSError if it cannot be listed."""
     tier = path / TIERED_STORAGE_DIRECTORY
-    below = tier.iterdir() if is_directory(tier) else ()
-    return sorted([*path.iterdir(), *below])
+    parents = [path, tier] if is_directory(tier) else [path]
+    return [child for one in parents for child in sorted(one.iterdir(), key=lambda c: c.name)]
 
 
 class Listing(NamedTuple):
-    """What lies in a directory: the files that have batches, lowest offsets first, those whose names say what no offset can be, what
-    is passed over, and the directories in it that are not hidden."""
+    """Contents of a partition directory.
+
+    Attributes:
+        files: Segments and metadata snapshots, lowest base offset first.
+        too_large: Files whose names have a number that exceeds the largest offset.
+        skipped_paths: Paths with the ending of a segment that are no segments, with reasons.
+        directories: Directories that are not hidden.
+    """
 
     files: list[SegmentFile]
     too_large: list[Path]
@@ -42,12 +48,12 @@ class Listing(NamedTuple):
 
 
 def list_directory(directory: Path) -> Listing:
-    """The files of a directory. Brokers delete old ones meanwhile: these are left out. Raises OSError."""
+    """Return the contents of a directory. Files that a broker deletes meanwhile are left out. Raise OSError if it cannot be listed."""
     found = Listing([], [], [], [])
-    with _scanned(directory) as entries:
+    with _open_listing(directory) as entries:
         for child in entries:
-            said = parse_segment_name(child.name)
-            if said is None and not child.name.endswith(_ENDING):
+            name = parse_segment_name(child.name)
+            if name is None and not child.name.endswith(_ENDING):
                 if not child.name.startswith(".") and is_directory(child):
                     found.directories.append(directory / child.name)
                 continue
@@ -55,13 +61,13 @@ def list_directory(directory: Path) -> Listing:
             try:
                 if not child.is_file():
                     reason = kind_of(path)
-                elif said is None:
+                elif name is None:
                     reason = "its name is no segment's"
-                elif said[0] > MAX_OFFSET:
+                elif name[0] > MAX_OFFSET:
                     found.too_large.append(path)
                     continue
                 else:
-                    found.files.append((*said, path, child.stat().st_size))
+                    found.files.append((*name, path, child.stat().st_size))
                     continue
             except FileNotFoundError:
                 continue
@@ -69,24 +75,23 @@ def list_directory(directory: Path) -> Listing:
                 reason = kind_of(path)
             if reason is not None:
                 found.skipped_paths.append(SkippedPath(path, reason))
-    passed_over = sorted(found.skipped_paths, key=lambda one: one.path)
-    return Listing(
-        sorted(found.files), sorted(found.too_large), passed_over, sorted(found.directories)
-    )
+    skipped = sorted(found.skipped_paths, key=lambda one: one.path)
+    return Listing(sorted(found.files), sorted(found.too_large), skipped, sorted(found.directories))
 
 
-def _scanned(directory: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+def _open_listing(directory: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+    """Return a context manager with the entries of a directory. Raise OSError if it cannot be listed."""
     scandir = getattr(directory, "scandir", None)  # of a store: there are sizes in its listing
     return os.scandir(directory) if scandir is None else scandir()
 
 
 def list_segment_files(directory: Path) -> list[SegmentFile]:
-    """Those with batches. Raises OSError."""
+    """Return the segments and metadata snapshots in a directory, lowest base offset first. Raise OSError if it cannot be listed."""
     return list_directory(directory).files
 
 
 def is_directory(path: Path | os.DirEntry[str]) -> bool:
-    """Whether there is a directory; a link that cannot be followed leads to none."""
+    """Return whether a path is a directory or a link to one. Return False if a link cannot be followed."""
     try:
         return path.is_dir()
     except OSError:
@@ -94,13 +99,13 @@ def is_directory(path: Path | os.DirEntry[str]) -> bool:
 
 
 def list_base_offsets(directory: Path) -> tuple[int, ...]:
-    """The base offsets of all segments in a directory, by their names, lowest first. Raises OSError."""
+    """Return the base offsets of the live segments in a directory, in ascending order. Raise OSError if it cannot be listed."""
     found = list_segment_files(directory)
     return tuple(base for base, state, _, _ in found if state == "live")
 
 
 def list_partition_names(directory: Path) -> frozenset[tuple[bytes, int]]:
-    """The partitions with a directory of their own in a broker's log directory: topics as bytes, numbers. Raises OSError."""
+    """Return topic (as bytes) and number of each live partition in a log directory. Raise OSError if it cannot be listed."""
     found = (
         parse_live_partition_name(child) for child in directory.iterdir() if is_directory(child)
     )

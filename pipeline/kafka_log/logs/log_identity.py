@@ -1,4 +1,4 @@
-"""Which log a partition's directory holds: what tells it from another one whose files have the same names and sizes."""
+"""Identity of logs and segments: values that distinguish files with equal names and sizes."""
 
 from __future__ import annotations
 
@@ -15,48 +15,52 @@ from kafka_log.segment.places import is_url
 from kafka_log.segment.regular_files import open_regular
 
 _SAMPLE = 4096
-"""Bytes that are looked at where a segment begins, in its middle, and at its end: there are checksums and times in them."""
+"""Number of bytes that are hashed at the beginning, middle and end of a segment. They contain checksums and timestamps."""
 
 
 def identify_log(partition: Partition) -> dict[str, Any]:
-    """What identifies the log that a directory holds, as plain values.
+    """Return values that identify the log in a partition directory, as plain JSON types.
 
-    That is what the broker has written down: the cluster, the node and the disk, as ``meta.properties`` beside the directory has them, and the
-    topic's id. It goes along when the whole log directory is moved, copied, or mounted elsewhere. Where a partition lies without that
-    file, it is the path: nothing else tells two replicas apart."""
+    These are the topic id, and the cluster id, node id and directory id from ``meta.properties``. They stay the same when the log directory is
+    moved, copied or mounted elsewhere. Without ``meta.properties`` the path is used, because nothing else distinguishes two replicas.
+    """
     found: dict[str, Any] = {}
     if (topic := read_topic_id(partition.directory)) is not None:
         found["topic_id"] = str(UUID(bytes=topic))
     for directory in candidate_log_directories(partition.directory):
-        if ids := _ids(directory):
+        if ids := _read_disk_ids(directory):
             return found | ids
     return found | {"path": resolve_directory(partition.directory)}
 
 
 def resolve_directory(directory: Path) -> str:
-    """An absolute path without links; a URL as it is."""
+    """Return the absolute path of a directory without symbolic links. A URL is returned unchanged."""
     return os.fspath(directory if is_url(directory) else directory.resolve())
 
 
-def _ids(directory: Path) -> dict[str, Any]:
-    """What tells a broker's disk from others; nothing where that is not known."""
-    said = read_meta_properties(directory)
-    if said is None:
+def _read_disk_ids(directory: Path) -> dict[str, Any]:
+    """Return cluster id, node id and directory id of a log directory, ``{}`` if they are unknown."""
+    properties = read_meta_properties(directory)
+    if properties is None:
         return {}
-    node = get_node_id(said)
-    if said.directory_id is None and (said.cluster_id is None or node is None):
+    node = get_node_id(properties)
+    if properties.directory_id is None and (properties.cluster_id is None or node is None):
         return {}
-    ids = {"cluster": said.cluster_id, "node": node, "disk": said.directory_id}
+    ids = {"cluster": properties.cluster_id, "node": node, "disk": properties.directory_id}
     return {name: str(value) for name, value in ids.items() if value is not None}
 
 
 def identify_segment(segment: Segment) -> list[Any]:
-    """A segment's name and size, and a digest of some of its bytes and of when it was written: damage that is mended has another time. In a
-    store that time alone, as each look at bytes is a request. None for what cannot be read."""
+    """Return name, size and digest of a segment, as plain JSON types.
+
+    The digest covers samples of the bytes and the modification time, because repaired bytes may have the same samples. In an object store
+    it is the time alone, because each sample takes a request. It is None if the file cannot be read.
+    """
     return [segment.path.name, segment.size, _digest(segment)]
 
 
 def _digest(segment: Segment) -> str | int | None:
+    """Return the digest of :func:`identify_segment`."""
     try:
         written = segment.path.stat().st_mtime_ns
         if is_url(segment.path):

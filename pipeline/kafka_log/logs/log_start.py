@@ -1,4 +1,4 @@
-"""Where logs start: what DeleteRecords has cut off lies in the files until whole segments can go."""
+"""Log start offsets. Records below them were deleted with DeleteRecords, but stay in the files until a whole segment can be deleted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 LOG_STATES = frozenset({"live", "remote"})
-"""States of the segments that make up a log. Those in other states lie beside it."""
+"""States of segments that are part of a log."""
 
 
 class Log(Protocol):
@@ -34,17 +34,20 @@ class Log(Protocol):
 
 
 class LogStarts:
-    """Log start offsets by the ``log-start-offset-checkpoint`` beside the directories of partitions. Each file is read once.
+    """Log start offsets from the ``log-start-offset-checkpoint`` beside partition directories. Each file is read once.
 
-    One that cannot be read says nothing, as a broker has it that starts.
+    A file that cannot be read counts as empty, as for a broker that starts.
     """
 
     def __init__(self) -> None:
         self._read: dict[Path, Mapping[tuple[str, int], int] | None] = {}
 
-    def of(self, partition: Log) -> int | None:
-        """Return the log start offset of a partition, None if no file says one or it lies at or before the first segment of the log. Segments in
-        tiered storage are part of the log if the partition has them."""
+    def get(self, partition: Log) -> int | None:
+        """Return the log start offset of a partition.
+
+        Return None if no file has one, or if it is not above the first base offset. Segments in tiered storage are part of the log if the
+        partition has them.
+        """
         first = min(
             (s.base_offset for s in partition.segments if s.state in LOG_STATES), default=None
         )
@@ -58,13 +61,14 @@ class LogStarts:
         return None
 
     def _offsets(self, directory: Path) -> Mapping[tuple[str, int], int] | None:
+        """Return the log start offsets of a log directory from the cache, None if it has no checkpoint."""
         if directory not in self._read:
-            self._read[directory] = _read(directory / LOG_START)
+            self._read[directory] = _read_checkpoint(directory / LOG_START)
         return self._read[directory]
 
 
 def candidate_log_directories(directory: Path) -> list[Path]:
-    """The directories that may be the broker's, for a partition's directory."""
+    """Return the directories that may be the log directory of a partition directory: its parent, and the parent of the link's target."""
     if is_url(directory):
         return [directory.parent]
     out = [Path(os.path.abspath(directory)).parent]  # noqa: PTH100 (no links are followed)
@@ -73,8 +77,8 @@ def candidate_log_directories(directory: Path) -> list[Path]:
     return out
 
 
-def _read(path: Path) -> Mapping[tuple[str, int], int] | None:
-    """Offsets by topics and partitions; None where there is no file."""
+def _read_checkpoint(path: Path) -> Mapping[tuple[str, int], int] | None:
+    """Return offsets by topic and partition number, None if the file does not exist, ``{}`` if it cannot be read."""
     if not path.is_file():
         return None
     from codecgen.runtime.errors import CodecError

@@ -1,4 +1,4 @@
-"""Snapshots of the metadata log: files of batches, named after the first offset that they do not hold, and its epoch."""
+"""Metadata snapshots: files of batches, named by the first offset after them and its leader epoch."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ from kafka_log.segment.reader import SegmentReader, damage
 
 _NAME = re.compile(r"(?P<offset>\d{20})-(?P<epoch>\d{10})\.checkpoint\Z")
 _HEADER, _FOOTER = 3, 4
-"""The control records that begin and end a snapshot."""
+"""Types of the control records that begin and end a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataSnapshot:
-    """A snapshot: all that the records before ``end_offset`` say."""
+    """A metadata snapshot: the state after all records below ``end_offset``.
+
+    Attributes:
+        path: Path of the file.
+        end_offset: First offset that is not part of it.
+        epoch: Leader epoch of the last record.
+    """
 
     path: Path
     end_offset: int
@@ -26,7 +32,7 @@ class MetadataSnapshot:
 
 
 def parse_snapshot_path(path: Path) -> MetadataSnapshot | None:
-    """The snapshot that a file is by its name, None for other files."""
+    """Return the snapshot that a path names, None if the name has another form. The file is not read."""
     found = _NAME.match(path.name)
     return (
         None if found is None else MetadataSnapshot(path, int(found["offset"]), int(found["epoch"]))
@@ -34,15 +40,17 @@ def parse_snapshot_path(path: Path) -> MetadataSnapshot | None:
 
 
 def list_snapshots(directory: Path) -> list[MetadataSnapshot]:
-    """The snapshots of a directory, the newest first. Raises OSError."""
+    """Return the metadata snapshots in a directory, the newest first. Raise OSError if it cannot be listed."""
     found = (parse_snapshot_path(path) for path in directory.iterdir() if path.is_file())
     there = [snapshot for snapshot in found if snapshot is not None]
     return sorted(there, key=lambda s: (s.end_offset, s.epoch), reverse=True)
 
 
 def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
-    """Why a snapshot is not whole: a batch that is damaged or does not follow on the one before, or a header or a footer that is not
-    there. None for one that was written to its end. What its records say is not read."""
+    """Return the error of a snapshot that is damaged or incomplete, None if it is complete. Contents of records are not checked.
+
+    A snapshot is incomplete if a batch is damaged or missing, or if the header or footer record is missing.
+    """
     place = Where(position=0, file=os.fspath(snapshot.path))
     first = last = None
     expected = 0
@@ -63,17 +71,17 @@ def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
         if reader.end is not None and not reader.end.is_normal:
             place = Where(position=reader.end.iterated_bytes, file=place.file)
             return reader.end.error or TruncatedError("it ends within a batch", place)
-        if not _has(snapshot, first, _HEADER):
+        if not _has_control_record(snapshot, first, _HEADER):
             return ValueRefused("it does not begin with the header of a snapshot", place)
-        if not _has(snapshot, last, _FOOTER):
+        if not _has_control_record(snapshot, last, _FOOTER):
             return TruncatedError("it does not end with the footer of a snapshot", place)
     except CodecError as error:
         return error
     return None
 
 
-def _has(snapshot: MetadataSnapshot, batch: Batch, kind: int) -> bool:
-    """Whether a batch has a control record of a kind."""
+def _has_control_record(snapshot: MetadataSnapshot, batch: Batch, kind: int) -> bool:
+    """Return whether a batch has a control record of type ``kind``."""
     if not batch.is_control:
         return False
     reader = SegmentReader(snapshot.path, start=batch.position, stop=batch.position + 1)

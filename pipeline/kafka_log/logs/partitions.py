@@ -1,4 +1,4 @@
-"""Partitions and their segments."""
+"""Partitions, their segments, and the errors and skipped paths of discovery."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ _SAID = 5
 
 
 class DirectoryError(Exception):
-    """A path that holds no Kafka log. ``path`` is what was asked for."""
+    """A path holds no Kafka log, or cannot be used as one.
+
+    Attributes:
+        path: The path.
+        reason: What is wrong with it.
+    """
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(path, reason)
@@ -30,13 +35,18 @@ class DirectoryError(Exception):
 
 
 class NotFoundError(ValueError):
-    """A topic or a partition that was asked for is not there."""
+    """A topic, partition, group or other name that was selected does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedPath:
-    """What is not read though its name, or what lies in it, is of logs. ``topic`` is that of the partition that it lies in, or has the
-    name of; None where nobody knows."""
+    """A path that is not read although its name or contents look like those of a log.
+
+    Attributes:
+        path: The path.
+        reason: Why it is skipped.
+        topic: Topic of the partition that it belongs to or is named like, None if unknown.
+    """
 
     path: Path
     reason: str
@@ -46,12 +56,12 @@ class SkippedPath:
 def filter_by_topics(
     passed_over: Iterable[SkippedPath], topics: Collection[str] | None
 ) -> list[SkippedPath]:
-    """Those that may be of some topics (None: of any)."""
+    """Return the skipped paths that may belong to one of ``topics``, also those of unknown topics. None: any topic."""
     return [one for one in passed_over if topics is None or one.topic in (None, *topics)]
 
 
 def describe_skipped(passed_over: Sequence[SkippedPath]) -> str:
-    """One line that says what was not read, and what reads it."""
+    """Return one line that lists skipped paths with their reasons, the first five by name, and says how to read them."""
     places = ", ".join(f"{one.path} ({one.reason})" for one in passed_over[:_SAID])
     more = f" and {len(passed_over) - _SAID} more" if len(passed_over) > _SAID else ""
     return f"passed over: {places}{more}; a directory or a file by another name is read where its own path is given"
@@ -59,9 +69,19 @@ def describe_skipped(passed_over: Sequence[SkippedPath]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment file. ``base_offset`` is what its name says; ``size`` is in bytes. It is ``rolled`` when another one follows
-    in its partition: brokers write to the last one only. ``offsets`` are those that are read of it, where another one has the rest.
-    It is ``tiered`` when segments in tiered storage are read too: brokers remove it as soon as its copy is there."""
+    """A segment file.
+
+    Attributes:
+        path: Path of the file.
+        topic: Topic of its partition.
+        partition: Number of its partition.
+        base_offset: Base offset in the file name, 0 if the name has none.
+        size: Size in bytes when the directory was listed.
+        state: What the segment is to its broker.
+        rolled: Whether the broker no longer writes to it, because another segment follows or because of its state.
+        offsets: Offset range to read. It is limited if another segment has the other offsets.
+        tiered: Whether segments of its partition in tiered storage are read too. A broker may delete it as soon as it is copied.
+    """
 
     path: Path
     topic: str
@@ -75,25 +95,34 @@ class Segment:
 
     @property
     def tail(self) -> Tail:
-        """What may lie after its last whole batch."""
+        """What may follow the last complete batch."""
         return Tail.ROLLED if self.rolled else Tail.ACTIVE
 
     @property
     def has_canonical_name(self) -> bool:
-        """Whether the file's name says where its offsets begin."""
+        """Whether the file name is the base offset and ``.log``, as for a live segment."""
         return self.path.name == f"{self.base_offset:020d}.log"
 
     @property
     def has_offset_in_name(self) -> bool:
-        """The same in whatever state: the names of segments that are not live have more in them."""
+        """Whether the file name begins with the base offset, as for a segment in any state. Copies under other names have none."""
         named = "-" if self.state in ("remote", "unfinished") else ".log"
         return self.path.name.startswith(f"{self.base_offset:020d}{named}")
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition directory with its segments, lowest offsets first. ``state`` is that of the directory. ``error`` says why nothing of it
-    can be read, or which file cannot be a segment of it; ``passed_over`` is what has the name of a segment, and is no file."""
+    """A partition directory with its segments.
+
+    Attributes:
+        topic: Topic.
+        partition: Partition number.
+        directory: Path of the directory.
+        segments: Segments by base offset.
+        state: State of the directory.
+        error: Why the directory cannot be read, or which file has an impossible offset. None if it can be read.
+        skipped_paths: Paths in the directory that have the name of a segment but are no segment.
+    """
 
     topic: str
     partition: int
@@ -105,17 +134,20 @@ class Partition:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Topic and partition."""
+        """Topic and partition number."""
         return self.topic, self.partition
 
     @property
     def size(self) -> int:
-        """Bytes of its segments."""
+        """Size of all segments in bytes."""
         return sum(segment.size for segment in self.segments)
 
 
 def pair_with_next_base_offset(segments: Sequence[Segment]) -> Iterator[tuple[Segment, int | None]]:
-    """Each segment of a partition with the first offset of the next one in the same state, None where no name says it."""
+    """Return each segment of a partition with the base offset of the next segment in the same state.
+
+    The offset is None for the last segment of a state, and where the file name has no offset.
+    """
     following: dict[State, int] = {}
     found: list[int | None] = []
     for segment in reversed(segments):
@@ -128,7 +160,7 @@ def pair_with_next_base_offset(segments: Sequence[Segment]) -> Iterator[tuple[Se
 def group_by_state(
     partitions: Iterable[Partition],
 ) -> Iterator[tuple[Partition, State, tuple[Segment, ...]]]:
-    """Each partition, and each state of its segments that there is, with the segments in that state."""
+    """Yield each partition once per state of its segments, with the segments in that state. A partition without segments has one state."""
     for partition in partitions:
         found = {segment.state for segment in partition.segments} | {partition.state}
         for state in STATES:
@@ -140,37 +172,43 @@ def select_partitions(
     found: Sequence[Partition],
     topics: str | Iterable[str] | None,
     partitions: int | Iterable[int] | None,
-    left_out: Iterable[Segment] = (),
+    excluded: Iterable[Segment] = (),
 ) -> list[Partition]:
-    """Return the partitions of some topics and with some numbers; None: of all.
+    """Return the partitions of some topics and with some numbers, in the given order.
+
+    Args:
+        found: All partitions.
+        topics: Topics. None: all.
+        partitions: Partition numbers. None: all.
+        excluded: Segments that are not read; if one of them has a missing topic or number, the error names its state.
 
     Raises:
-        NotFoundError: If one of them is not there. The error names the states of segments that are ``left_out`` and have it.
+        NotFoundError: If a topic or number does not exist.
     """
-    out, hidden = list(found), list(left_out)
+    out, hidden = list(found), list(excluded)
     if topics is not None:
         wanted = {topics} if isinstance(topics, str) else set(topics)
-        out = _those("topic", out, wanted, lambda p: p.topic, hidden)
+        out = _filter_by("topic", out, wanted, lambda p: p.topic, hidden)
         hidden = [segment for segment in hidden if segment.topic in wanted]
     if partitions is not None:
         numbers = {partitions} if isinstance(partitions, int) else set(partitions)
-        out = _those("partition", out, numbers, lambda p: p.partition, hidden)
+        out = _filter_by("partition", out, numbers, lambda p: p.partition, hidden)
     return out
 
 
 def make_not_found_error(
     what: str, missing: Iterable[Any], there: Iterable[Any], states: Collection[State] = ()
 ) -> NotFoundError:
-    """Return the error for topics or partitions that are not there. It lists those that are there, and names similar ones.
+    """Return the error for topics, partitions or other names that do not exist. It lists existing names, and suggests similar ones.
 
     Args:
-        what: The kind of thing: topic or partition.
-        missing: Names or numbers that are not there.
-        there: Names or numbers that are there.
-        states: States of segments that have the missing ones but are left out; the error says which option takes them in.
+        what: The kind of thing: topic, partition or group.
+        missing: Names or numbers that do not exist.
+        there: Names or numbers that exist.
+        states: States of excluded segments that have the missing names; the error says which option includes them.
     """
     names, wanted = sorted(there), sorted(missing)
-    listed = ", ".join(map(_shown, names[:20])) + (", ..." if len(names) > 20 else "")
+    listed = ", ".join(map(_format_name, names[:20])) + (", ..." if len(names) > 20 else "")
     texts = [name for name in names if isinstance(name, str)]
     like = [
         close
@@ -178,29 +216,31 @@ def make_not_found_error(
         if isinstance(name, str)
         for close in get_close_matches(name, texts, 1)
     ]
-    hint = f"; did you mean {', '.join(map(_shown, like))}?" if like else ""
-    said = ", ".join(map(_shown, wanted))
+    hint = f"; did you mean {', '.join(map(_format_name, like))}?" if like else ""
+    said = ", ".join(map(_format_name, wanted))
     if states:
         known = ",".join(state for state in STATES if state in states)
         hint += f"; segments that are left out have it: --include {known} (in Python include={known!r}) takes them in"
     return NotFoundError(f"there is no {what} {said}; there are: {listed or 'none'}{hint}")
 
 
-def _shown(name: Any) -> str:
+def _format_name(name: Any) -> str:
+    """Return a name or number for a message, escaped if it is not printable."""
     text = utf8(name) if isinstance(name, str) else str(name)
     return text if text.isprintable() else repr(text)
 
 
-def _those(
+def _filter_by(
     what: str,
     found: list[Partition],
     wanted: set[Any],
     key: Callable[[Partition | Segment], Any],
-    left_out: Sequence[Segment],
+    excluded: Sequence[Segment],
 ) -> list[Partition]:
+    """Return the partitions whose ``key`` is in ``wanted``. Raise NotFoundError if a wanted value does not occur."""
     there = {key(partition) for partition in found}
     missing = wanted - there
     if missing:
-        states = {segment.state for segment in left_out if key(segment) in missing}
+        states = {segment.state for segment in excluded if key(segment) in missing}
         raise make_not_found_error(what, missing, there, states)
     return [partition for partition in found if key(partition) in wanted]

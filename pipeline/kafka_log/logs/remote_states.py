@@ -1,4 +1,4 @@
-"""Which copies in tiered storage count: what the topic ``__remote_log_metadata`` says of them."""
+"""States of copies in tiered storage, according to the topic ``__remote_log_metadata``."""
 
 from __future__ import annotations
 
@@ -30,13 +30,18 @@ _OF_SEGMENTS = (
 
 @dataclass(slots=True)
 class RemoteStates:
-    """How far copies are, and partitions of which all copies are to be deleted, by the ids of their topics."""
+    """States of remote segments.
+
+    Attributes:
+        segments: State number of each copy by segment id. It only increases.
+        deleted: Partitions whose copies are all being deleted: topic id and partition number.
+    """
 
     segments: dict[UUID, int] = field(default_factory=dict)
     deleted: set[tuple[UUID, int]] = field(default_factory=set)
 
     def is_unfinished(self, path: Path, partition: int) -> bool:
-        """Whether a copy was not finished, or its deletion has begun. What nothing is said of is neither."""
+        """Return whether a copy is incomplete or being deleted. A copy without a record is neither."""
         topic, segment = parse_remote_ids(path)
         if topic is not None and (topic, partition) in self.deleted:
             return True
@@ -45,33 +50,34 @@ class RemoteStates:
 
 
 def mark_unfinished_copies(found: Sequence[Partition]) -> list[Partition]:
-    """Partitions where copies that do not count are called what they are, if the topic that says it is among these."""
-    told = [s.path for p in found if p.topic == TOPIC for s in p.segments if s.state == "live"]
-    states = read_remote_states(told)
+    """Return the partitions with the state ``unfinished`` for copies that are incomplete or being deleted, if ``__remote_log_metadata`` is among them."""
+    paths = [s.path for p in found if p.topic == TOPIC for s in p.segments if s.state == "live"]
+    states = read_remote_states(paths)
 
-    def of(s: Segment) -> Segment:
-        is_one = s.state == "remote" and states.is_unfinished(s.path, s.partition)
-        return replace(s, state="unfinished") if is_one else s
+    def mark(s: Segment) -> Segment:
+        is_unfinished = s.state == "remote" and states.is_unfinished(s.path, s.partition)
+        return replace(s, state="unfinished") if is_unfinished else s
 
-    return [replace(p, segments=tuple(map(of, p.segments))) for p in found]
+    return [replace(p, segments=tuple(map(mark, p.segments))) for p in found]
 
 
 def read_remote_states(paths: Iterable[Path]) -> RemoteStates:
-    """What segments of the topic say, of all its partitions and replicas. What cannot be read says nothing."""
+    """Return the states of copies in segments of all partitions and replicas of the topic. Segments and records that cannot be read are ignored."""
     found = RemoteStates()
     for path in paths:
-        for value in _values(path):
+        for value in _read_values(path):
             try:
                 record = REMOTE_LOG_METADATA_RECORD.parse(value, strict=False)
             except CodecError:
                 continue
-            _add(found, record.api_key, record.body)
+            _add_record(found, record.api_key, record.body)
     return found
 
 
-def _add(found: RemoteStates, kind: Any, body: Any) -> None:
+def _add_record(found: RemoteStates, kind: Any, body: Any) -> None:
+    """Add a record of the topic to ``found``. Other types of records are ignored."""
     if kind in _OF_SEGMENTS:
-        # A copy goes from one state to the next only, so the order of the records is no matter.
+        # The state of a copy only increases, so that the order of records does not matter.
         name, state = body.remote_log_segment_id.id, int(body.remote_log_segment_state)
         found.segments[name] = max(found.segments.get(name, 0), state)
     elif kind == RemoteLogMetadataRecordType.REMOTE_PARTITION_DELETE_METADATA_RECORD:
@@ -79,7 +85,8 @@ def _add(found: RemoteStates, kind: Any, body: Any) -> None:
         found.deleted.add((place.id, place.partition))
 
 
-def _values(path: Path) -> Iterator[bytes]:
+def _read_values(path: Path) -> Iterator[bytes]:
+    """Yield the values of readable records in a segment. Stop silently if the file cannot be read."""
     try:
         for batch in SegmentReader(path, policy=Policy.SALVAGE):
             if batch.is_control or not batch.is_valid or damage(batch):

@@ -1,4 +1,4 @@
-"""Segments that a broker removes after their directory was listed: whether that loses a record."""
+"""Segments that a broker deletes after their directory was listed, and whether that loses a record."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ T = TypeVar("T")
 
 
 def read_options(segment: Segment) -> dict[str, Any]:
-    """Return the options of a reader that reads a segment as its directory was listed, and takes it for no loss if retention removes it meanwhile."""
+    """Return the options of a reader of a listed segment. The reader accepts it if retention deletes the segment meanwhile."""
     missing = partial(check_removal, segment)
     return {"tail": segment.tail, "size": segment.size, "is_removed": missing}
 
 
 def history_options(segment: Segment) -> dict[str, Any]:
-    """Return the options of a reader whose caller judges a segment by those before it: it raises UnreadableError if retention removes the segment."""
-    return read_options(segment) | {"is_removed": partial(_stop_at, segment)}
+    """Return the options of a reader whose caller needs all earlier segments: it raises UnreadableError if retention deletes the segment."""
+    return read_options(segment) | {"is_removed": partial(_raise_if_removed, segment)}
 
 
 def read_history(segments: Sequence[Segment], read: Callable[[Sequence[Segment]], T]) -> T:
-    """Return `read(segments)`, which judges segments of a partition by those before them, such as transactions.
+    """Return ``read(segments)``, which interprets segments of a partition by the segments before them, such as transactions.
 
-    If retention removes a segment meanwhile, call `read` again with those after it: earlier segments are removed too, and what they began
-    would seem to go on.
+    If retention deletes a segment meanwhile, call ``read`` again with the segments after it. Retention deletes earlier segments too, and
+    transactions that began in them would seem to continue.
 
     Raises:
-        UnreadableError: If a segment is gone that retention does not explain, or cannot be read.
+        UnreadableError: If a segment cannot be read, or is gone and retention does not explain it.
     """
     left = list(segments)
     while True:
@@ -49,39 +49,40 @@ def read_history(segments: Sequence[Segment], read: Callable[[Sequence[Segment]]
 
 
 def check_removal(segment: Segment) -> bool:
-    """Return whether a segment that is not there any more was removed by its broker, which loses no record of the log. Warn that it was.
+    """Return whether a broker deleted a missing segment without loss of a record of the log, and warn if so.
 
-    The directory is listed again. Retention removes segments at the start of a log, so the log has to start after the segment now. A segment
-    that was about to be deleted when it was listed, or that a cleaner was writing, is no part of the log.
+    The directory is listed again. Retention deletes segments at the start of a log, so the log must start after the segment now. A segment
+    that was marked for deletion or written by a cleaner is not part of the log.
     """
-    said = explain_removal(segment)
-    if said is not None:
+    reason = explain_removal(segment)
+    if reason is not None:
         warnings.warn(
-            f"kafka-log: {segment.path}: the broker removed this segment after it was listed: {said}",
+            f"kafka-log: {segment.path}: the broker removed this segment after it was listed: {reason}",
             stacklevel=2,
         )
-    return said is not None
+    return reason is not None
 
 
-def _stop_at(segment: Segment) -> bool:
+def _raise_if_removed(segment: Segment) -> bool:
+    """Raise UnreadableError if retention explains that a segment is gone. Return False if nothing explains it."""
     if explain_removal(segment) is None:
         return False
     raise unreadable(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)), 0, segment.path)
 
 
 def explain_removal(segment: Segment) -> str | None:
-    """Return why nothing of the log is lost by the removal of a segment, None if nothing says so."""
+    """Return why the removal of a segment loses no record of the log, None if nothing explains it."""
     if segment.state in ("deleted", "delete"):
         return "it was marked for deletion"
     if segment.state == "cleaned":
         return "a cleaner was writing it, and the segments that it is made of are read"
     if segment.state not in LOG_STATES or not segment.has_offset_in_name or segment.tiered:
-        return None  # what tiered storage has of it would have to be read
+        return None  # its copy in tiered storage would have to be read
     try:
         found = list_segment_files(segment.path.parent)
     except OSError:
         return None
-    # A segment in a tier has the state of its directory.
+    # Segments in tiered storage have the state of their directory.
     live = [base for base, state, path, _ in found if state in LOG_STATES and path != segment.path]
     start = min(live, default=0)
     if start <= segment.base_offset:

@@ -1,4 +1,4 @@
-"""How far the logs of partitions go, and which of several replicas goes furthest."""
+"""End offsets of logs, and which of several replicas to read."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from kafka_log.segment.offsets_of_files import offsets_of
 LAST_OFFSET = MAX_END = (1 << 63) - 1
 
 Replicas = Literal["error", "newest", "keep"]
-"""What becomes of partitions that lie in several directories: that is an error; the newest one is read, whose log ends with the later
-leader epoch, or the larger offset; all are read, and their records come more than once."""
+"""What to do when several directories hold the same partition:
+
+- ``error``: raise DirectoryError.
+- ``newest``: read the copy whose last batch has the highest leader epoch, then the highest offset.
+- ``keep``: read all copies, so that records occur several times.
+"""
 
 T = TypeVar("T", bound="Log")
 
@@ -34,18 +38,26 @@ class Log(Protocol):
 
 
 class LogEnd(NamedTuple):
-    """Where a log ends. Ends compare as Kafka compares replicas: the later epoch, then the larger offset.
+    """The end of a log. Ends compare as Kafka compares replicas: by epoch, then by offset.
 
-    ``leader_epoch`` is that of the last batch, -1 without one; ``offset`` that of the next record."""
+    Attributes:
+        leader_epoch: Leader epoch of the last batch, -1 without a batch.
+        offset: Offset of the next record.
+    """
 
     leader_epoch: int
     offset: int
 
 
 def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
-    """Where the log of a partition ends, from the header of its last batch, or from its records if that contradicts itself. A batch that is cut off at the end is not there, as
-    for a broker that starts. None where there is no segment, or a file does not say: what it holds is no batches, or it has no
-    batch and no name that says an offset. Raises OSError."""
+    """Return the end of a partition's log, from the header of its last batch, or from its records if the header contradicts itself.
+
+    An incomplete batch at the end does not count, as for a broker that starts. Return None if there is no segment, if the last batches are
+    damaged, or if there is no batch and no base offset in the file name.
+
+    Raises:
+        OSError: If a file cannot be read.
+    """
     if not segments:
         return None
     last = segments[-1]
@@ -55,33 +67,36 @@ def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
         except CodecError:
             return None
         if found is not None:
-            # an empty segment that was begun later has the end in its name
+            # the name of an empty last segment is the end offset
             named = last.base_offset if last.has_canonical_name else 0
             return LogEnd(found.leader_epoch, max(found.offset, named))
     return LogEnd(-1, last.base_offset) if last.has_canonical_name else None
 
 
 def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) -> int:
-    """Return the offset after the last record that can be read of a partition's segments. 0 if nothing says it. Raises OSError.
+    """Return the offset after the last readable record of a partition's segments, 0 if nothing is known.
 
-    Segments that are not part of the log, such as deleted ones, may go further than the log. Under ``salvage`` records of torn batches count;
-    offsets that the name of their segment does not allow do not.
+    Segments that are not part of the log, such as deleted ones, count too. Under ``salvage``, records of torn batches count, but not offsets
+    that contradict the name of their segment.
+
+    Raises:
+        OSError: If a file cannot be read.
     """
     chains: dict[State, list[Segment]] = {}
     for segment in segments:
         state = "live" if segment.state in LOG_STATES else segment.state
         chains.setdefault(state, []).append(segment)
-    return max((_end_of_chain(chain, policy) for chain in chains.values()), default=0)
+    return max((_read_chain_end(chain, policy) for chain in chains.values()), default=0)
 
 
-def _end_of_chain(segments: Sequence[Segment], policy: Policy) -> int:
-    """Return the offset after the last record of segments that follow each other."""
+def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
+    """Return the offset after the last readable record of consecutive segments, 0 if nothing is known."""
     named = max(
         (segment.base_offset for segment in segments if segment.has_canonical_name), default=0
     )
     for segment in reversed(segments):
         if policy is Policy.SALVAGE:
-            end = _salvaged_end(segment)
+            end = _read_salvaged_end(segment)
         else:
             found = read_segment_end(segment, policy, on_damage="keep")
             end = None if found is None else found.offset
@@ -90,8 +105,8 @@ def _end_of_chain(segments: Sequence[Segment], policy: Policy) -> int:
     return named
 
 
-def _salvaged_end(segment: Segment) -> int | None:
-    """Return the offset after the last record that salvage reads of a segment, None if it reads none."""
+def _read_salvaged_end(segment: Segment) -> int | None:
+    """Return the offset after the last record that ``salvage`` reads of a segment, None if it reads none."""
     from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
     from kafka_log.segment.columnar import Scanner  # numpy
 
@@ -115,7 +130,12 @@ def _salvaged_end(segment: Segment) -> int | None:
 def read_segment_end(
     segment: Segment, policy: Policy = Policy.KAFKA, on_damage: OnDamage = "raise"
 ) -> LogEnd | None:
-    """Where a segment ends, None when it has no batch. Raises CodecError, if damage is to be raised."""
+    """Return the end of a segment, None if it has no batch.
+
+    Raises:
+        CodecError: If a batch is damaged and ``on_damage`` is ``raise``, or if the last offset is the largest possible one.
+        OSError: If the file cannot be read.
+    """
     if not segment.size:
         return None
     from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
@@ -147,28 +167,39 @@ def read_segment_end(
 
 
 def select_newest_replicas(partitions: Iterable[T]) -> list[T]:
-    """One of each partition, by topic and number: of several replicas the one whose log goes furthest, which is what Kafka would make
-    the leader of those. The first of them where they are alike, or nothing is known of any. Raises OSError."""
+    """Return one replica of each partition: the one with the furthest end, which Kafka would make the leader.
+
+    Of replicas with equal or unknown ends the first is returned.
+
+    Raises:
+        OSError: If a file cannot be read.
+    """
     replicas: dict[tuple[str, int], list[T]] = {}
     for partition in partitions:
         replicas.setdefault((partition.topic, partition.partition), []).append(partition)
     return [
-        found[0] if len(found) == 1 else max(found, key=lambda p: _rank(p.segments))
+        found[0] if len(found) == 1 else max(found, key=lambda p: _get_rank(p.segments))
         for found in replicas.values()
     ]
 
 
 def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
-    """The partitions to read where several directories hold one. Those that are not live are each for themselves, as are files whose
-    directory is not named like a partition's. Raises DirectoryError where that is an error, OSError."""
+    """Return the partitions to read when several directories hold the same one, in the given order.
+
+    Only partitions in the same state in directories named like a partition compete. ``newest`` chooses among live ones only.
+
+    Raises:
+        DirectoryError: If two directories hold the same partition and ``replicas`` is ``error``.
+        OSError: If a file cannot be read to choose the newest replica.
+    """
     if replicas == "keep":
         return list(partitions)
     if replicas == "newest":
-        live = [p for p in _named(partitions) if p.state == "live"]
-        left_out = {id(p) for p in live} - {id(p) for p in select_newest_replicas(live)}
-        return [p for p in partitions if id(p) not in left_out]
-    if (both := find_duplicate(partitions)) is not None:
-        first, other = both
+        live = [p for p in _keep_named(partitions) if p.state == "live"]
+        dropped = {id(p) for p in live} - {id(p) for p in select_newest_replicas(live)}
+        return [p for p in partitions if id(p) not in dropped]
+    if (duplicate := find_duplicate(partitions)) is not None:
+        first, other = duplicate
         reason = (
             f"the same partition lies in {first.directory}: its records would come twice. Read one of the two, or choose by"
             " --replicas (replicas=): newest reads the one whose log goes furthest, keep reads both"
@@ -180,16 +211,18 @@ def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list
 def find_duplicate(partitions: Iterable[Partition]) -> tuple[Partition, Partition] | None:
     """Return the first two directories that hold the same partition in the same state, None if there are none."""
     seen: dict[tuple[str, int, State], Partition] = {}
-    for p in _named(partitions):
+    for p in _keep_named(partitions):
         first = seen.setdefault((p.topic, p.partition, p.state), p)
         if first is not p:
             return first, p
     return None
 
 
-def _named(partitions: Iterable[Partition]) -> list[Partition]:
+def _keep_named(partitions: Iterable[Partition]) -> list[Partition]:
+    """Return the partitions whose directory is named like a live partition."""
     return [p for p in partitions if parse_live_partition_name(p.directory.resolve()) is not None]
 
 
-def _rank(segments: Sequence[Segment]) -> tuple[int, int]:
+def _get_rank(segments: Sequence[Segment]) -> tuple[int, int]:
+    """Return the end of a log for comparison, below all known ends if it is unknown."""
     return read_log_end(segments) or (-2, -1)

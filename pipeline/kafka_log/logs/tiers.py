@@ -1,4 +1,4 @@
-"""Partitions whose older segments lie in tiered storage: what is there and what is local as one log, each record once."""
+"""Tiered storage: remote segments and local segments as one log in which each record occurs once."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ from kafka_log.logs.replicas import MAX_END, read_segment_end
 from kafka_log.segment.positioned_reads import UnreadableError
 
 Ends = MutableMapping[Segment, int]
-"""Where segments of tiers end that were looked at. They do not change."""
+"""Cached end offsets of remote segments, which never change."""
 
 
 def merge_tiered_segments(
     partitions: Iterable[Partition], known: Ends | None = None
 ) -> list[Partition]:
-    """Live partitions with the remote segments that have records before their first live segment; of these, and of copies of one
-    another, each offset is read once (:attr:`Segment.offsets`). Partitions that are remote alone stay so. Others are as they were.
+    """Return the partitions, with the remote segments before the first live segment of each live partition added to it.
 
-    Where copies have the same offsets, that one is read which begins first, and of those that begin alike the one that goes on longest:
-    the end of a segment is looked up by its index where another begins before it may end, unless it is ``known`` from earlier. Raises OSError."""
+    Each offset is read once: :attr:`Segment.offsets` limits overlapping remote segments. Of copies with the same base offset the longest is
+    read. Remote partitions without a live partition stay, other partitions are returned unchanged.
+
+    Args:
+        partitions: Live and remote partitions, and any others.
+        known: Cache of end offsets, which is extended. An end is read from a file only if another copy begins before it.
+
+    Raises:
+        OSError: If a file cannot be read.
+    """
     known = {} if known is None else known
     found = list(partitions)
     remote: dict[tuple[str, int], list[Segment]] = {}
@@ -40,18 +47,17 @@ def merge_tiered_segments(
         live = [] if partition.state == "remote" else list(partition.segments)
         bases = [s.base_offset for s in live if s.state == "live" and s.has_canonical_name]
         if segments or live:
-            before = _each_once(segments, min(bases, default=None), known)
+            before = _select_disjoint(segments, min(bases, default=None), known)
             if segments:
                 live = [replace(segment, tiered=True) for segment in live]
             error = partition.error or errors.get(partition.key)
             out.append(replace(partition, segments=(*before, *live), error=error))
-        remote[partition.key] = []  # they are read with the first
+        remote[partition.key] = []  # they are added to the first partition only
     return out
 
 
 def find_tiered_partitions(partitions: Iterable[Partition]) -> Iterator[tuple[Partition, int]]:
-    """Yield the live partitions whose live segments lie in tiered storage too, each with the first base offset of which that is known by the names of
-    files."""
+    """Yield the live partitions that have a segment in tiered storage too, each with its first live base offset, if file names have it."""
     found = list(partitions)
     last: dict[tuple[str, int], int] = {}
     for partition in found:
@@ -66,8 +72,10 @@ def find_tiered_partitions(partitions: Iterable[Partition]) -> Iterator[tuple[Pa
 
 
 def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
-    """The partitions without those first live segments that lie in a tier too: brokers delete these before long. What one that is read
-    by :func:`merge_tiered_segments` has is the same."""
+    """Return the partitions without the first live segments that are complete in tiered storage. Brokers delete them soon.
+
+    :func:`merge_tiered_segments` reads the same records from tiered storage.
+    """
     found = list(partitions)
     copied = {
         (*partition.key, segment.base_offset): segment.size
@@ -76,28 +84,35 @@ def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
         for segment in partition.segments
     }
     return [
-        replace(partition, segments=_not_copied(partition, copied))
+        replace(partition, segments=_drop_copied(partition, copied))
         if partition.state == "live"
         else partition
         for partition in found
     ]
 
 
-def _not_copied(
+def _drop_copied(
     partition: Partition, copied: Mapping[tuple[str, int, int], int]
 ) -> tuple[Segment, ...]:
+    """Return the segments of a partition after the first ones that are in ``copied`` (sizes by topic, partition and base offset)."""
     segments = partition.segments
     first = 0
     while (
-        first < len(segments) - 1  # the last one is written to
+        first < len(segments) - 1  # the broker writes to the last one
         and copied.get((*partition.key, segments[first].base_offset), -1) >= segments[first].size
     ):
         first += 1
     return segments[first:]
 
 
-def _each_once(segments: Sequence[Segment], end: int | None, known: Ends) -> list[Segment]:
-    """The segments that have offsets before ``end`` (None: all) which no other one has, and which of them are read of each."""
+def _select_disjoint(segments: Sequence[Segment], end: int | None, known: Ends) -> list[Segment]:
+    """Return remote segments in offset order, limited so that no offset occurs twice. A segment without an offset of its own is left out.
+
+    Args:
+        segments: Remote segments in any order.
+        end: First offset that is read elsewhere. None: no limit.
+        known: Cache of end offsets, which is extended.
+    """
     ordered = sorted(segments, key=lambda s: (s.base_offset, str(s.path)))
     copies: dict[int, list[Segment]] = {}
     for segment in ordered:
@@ -109,7 +124,7 @@ def _each_once(segments: Sequence[Segment], end: int | None, known: Ends) -> lis
     for i, base in enumerate(bases):
         following = bases[i + 1] if i + 1 < len(bases) else end
         for one in copies[base]:
-            if one not in known and (found := _end(one)) is not None:
+            if one not in known and (found := _read_end(one)) is not None:
                 known[one] = found
         unknown = MAX_END if following is None else following
         ends = {s: known.get(s, unknown) for s in copies[base]}
@@ -121,8 +136,8 @@ def _each_once(segments: Sequence[Segment], end: int | None, known: Ends) -> lis
     return out
 
 
-def _end(segment: Segment) -> int | None:
-    """The offset after the last one of a segment; None where it cannot be read: then it is that at which the next one begins."""
+def _read_end(segment: Segment) -> int | None:
+    """Return the offset after the last record of a segment, its base offset if it is empty, None if it is damaged."""
     try:
         found = read_segment_end(segment)
     except CodecError:

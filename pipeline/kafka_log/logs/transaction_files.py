@@ -1,8 +1,8 @@
-"""The transactions of a partition by what its broker has kept of them: transaction indexes and producer snapshots.
+"""Transactions of a partition from the files that its broker keeps: transaction indexes and producer snapshots.
 
-A walk over all batch headers says the same, and takes as long as there are headers. What is kept is believed where it is whole
-and agrees: with itself, with the segments' names, and with the batches that it names, of which some are looked at. Segments
-whose files say too little are walked; so is what follows the newest snapshot.
+Reading all batch headers gives the same transactions, but takes time in proportion to their number. A file is trusted if it is complete
+and agrees with itself, with the names of segments, and with samples of the batches that it refers to. Headers are read for segments
+whose files say too little, and after the newest snapshot.
 """
 
 from __future__ import annotations
@@ -41,42 +41,55 @@ if TYPE_CHECKING:
     from kafka_log.segment.kernels import Engine
 
 MAX_SCANNED_BYTES = BLOCK
-"""Maximum size of a segment in a store that is walked: one request gets all of it. To ask for what is kept of it, and for what
-bears that out, takes longer."""
+"""Maximum size of a segment in an object store whose headers are read: one request gets all of it. Its files and their verification
+would take more requests."""
 
 MAX_CHECKED_TRANSACTIONS = 8
-"""Maximum number of transactions of one partition whose batches are looked up, to know that its files are about them."""
+"""Maximum number of transactions per partition whose batches are looked up to verify the files."""
 
 REQUESTS_PER_LOOKUP = 4
-"""Requests to a store for the batches of one transaction: an index and a block of a segment for its first one and for its marker."""
+"""Requests for the batches of one transaction: an index and a block of a segment, for its first batch and for its marker."""
 
 _ENTRY = TRANSACTION_INDEX_ENTRY.least
-"""Bytes of an entry: all its fields have fixed sizes."""
+"""Size of an entry, whose fields all have fixed sizes."""
 
 
-class _Doubt(Exception):
-    """What is kept is not to be believed, or a walk is as fast."""
+class _UntrustedFiles(Exception):
+    """The files cannot be trusted, or reading headers is as fast."""
 
 
 def read_transactions_from_files(
     segments: Sequence[Segment], engine: Engine = "auto"
 ) -> Transactions | None:
-    """The transactions in the segments of one partition, in the order of offsets. None where what is kept says too little, or what
-    is not so, or where batches are damaged that are looked at: then a walk over all of them tells. None too where all segments are small and in a
-    store, and the transactions are known that are open where the log begins: a walk takes one request for each."""
+    """Return the transactions in the segments of one partition from the files of its broker.
+
+    Return None if headers have to be read instead: if the files say too little or contradict batches, if a sampled batch is damaged, or if
+    all segments are small files in an object store.
+
+    Args:
+        segments: Segments in offset order.
+        engine: Reader of batch headers.
+    """
     if not segments or any(not s.has_canonical_name or s.state != "live" for s in segments):
         return None
     bases = [segment.base_offset for segment in segments]
     if any(after <= before for before, after in pairwise(bases)):
         return None
     try:
-        return _Kept(segments, engine).found()
-    except (_Doubt, CodecError, OSError):
+        return _TransactionFiles(segments, engine).read()
+    except (_UntrustedFiles, CodecError, OSError):
         return None
 
 
 @dataclass
-class _Kept:
+class _TransactionFiles:
+    """Reads and verifies the transaction indexes and producer snapshots of one partition.
+
+    Args:
+        segments: Live segments in offset order, whose names have their base offsets.
+        engine: Reader of batch headers.
+    """
+
     segments: Sequence[Segment]
     engine: Engine
 
@@ -89,22 +102,25 @@ class _Kept:
         self.requests = 0
         self.ends = [*(s.base_offset for s in self.segments[1:]), None]
 
-    def found(self) -> Transactions:
+    def read(self) -> Transactions:
+        """Return the transactions of the partition. Raise _UntrustedFiles if headers have to be read instead."""
         walked = _small_at_end(self.segments)
         if len(walked) == len(self.segments):
-            if self._producers(walked[0].base_offset) is not None:
-                raise _Doubt
+            if self._read_producers(walked[0].base_offset) is not None:
+                raise _UntrustedFiles
             walked = []  # what is kept may know of transactions that began before the log
-        at, start = self._newest(walked)
+        at, start = self._find_newest_snapshot(walked)
         aborted: list[AbortedTransaction] = []
         for segment, end in zip(self.segments, self.ends, strict=True):
             if segment.base_offset >= at:
                 break
-            aborted += self._aborted(segment, at if end is None else end)
+            aborted += self._read_aborted(segment, at if end is None else end)
         self._check_earlier()
-        begun = {e.producer_id: e for e in self._producers(at) or ()}
+        begun = {e.producer_id: e for e in self._read_producers(at) or ()}
         opened = get_open_transactions(begun.values(), at)
-        self._check(aborted, {producer: one.first_offset for producer, one in opened.items()}, at)
+        self._check_samples(
+            aborted, {producer: one.first_offset for producer, one in opened.items()}, at
+        )
         rest = [s for s in self.segments if s.base_offset >= at]
         if start is not None:
             rest = [self.segments[-1]]
@@ -112,31 +128,33 @@ class _Kept:
             observe_transactions(rest, opened, engine=self.engine, start=start or 0)
         )
         if not self.newer <= set(after.aborted):
-            raise _Doubt
+            raise _UntrustedFiles
         return Transactions(
             (*aborted, *after.aborted), after.last_stable_offset, after.open_first_offsets
         )
 
-    def _newest(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
-        """The newest offset at which the producers are known, before any in segments that are walked; inside of the last segment also the
-        byte where it lies."""
+    def _find_newest_snapshot(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
+        """Return the newest offset at which the producers are known, and its position if it lies inside the last segment (None otherwise).
+
+        Snapshots inside the segments ``walked``, whose headers are read anyway, are ignored. Raise _UntrustedFiles without such an offset.
+        """
         bases = {segment.base_offset for segment in self.segments}
         last = self.segments[-1]
         for offset in sorted(list_snapshot_offsets(self.directory), reverse=True):
             if walked and offset > walked[0].base_offset:
                 continue
-            if offset > last.base_offset and self._producers(offset) is not None:
-                start = _position_of(last, offset, self.engine)
+            if offset > last.base_offset and self._read_producers(offset) is not None:
+                start = _find_position(last, offset, self.engine)
                 if start is not None:
                     return offset, start
-            elif offset in bases and self._producers(offset) is not None:
+            elif offset in bases and self._read_producers(offset) is not None:
                 return offset, None
         if self.segments[0].base_offset == 0:
             return 0, None
-        raise _Doubt
+        raise _UntrustedFiles
 
-    def _producers(self, offset: int) -> list[Any] | None:
-        """Those that are known at an offset. None where nobody knows."""
+    def _read_producers(self, offset: int) -> list[Any] | None:
+        """Return the producers that the snapshot at an offset has, ``[]`` at offset 0, None without a valid snapshot."""
         if offset == 0:
             return []
         if offset not in self.snapshots:
@@ -146,18 +164,18 @@ class _Kept:
             )
         return self.snapshots[offset]
 
-    def _aborted(self, segment: Segment, end: int) -> list[AbortedTransaction]:
-        """The transactions that were aborted by markers in a segment, which ends before an offset."""
+    def _read_aborted(self, segment: Segment, end: int) -> list[AbortedTransaction]:
+        """Return the transactions aborted by markers in a segment, which ends before offset ``end``. Without an index its headers are read."""
         base = segment.base_offset
-        # The last one may have grown since the newest snapshot.
+        # The last segment may have grown since the newest snapshot.
         is_last = segment is self.segments[-1]
-        found = _index(segment.path.with_suffix(".txnindex"), base, None if is_last else end)
+        found = _read_index(segment.path.with_suffix(".txnindex"), base, None if is_last else end)
         if found is None:
             if self._has_none(base, end):
                 return []
-            before = self._producers(base)
+            before = self._read_producers(base)
             if before is None:
-                raise _Doubt
+                raise _UntrustedFiles
             opened = get_open_transactions(before, base)
             stop = end if is_last else None
             walked = summarize_transactions(
@@ -171,41 +189,45 @@ class _Kept:
         return [one for one in found if one not in self.newer]
 
     def _has_requests(self, count: int) -> bool:
-        """Return whether so many more requests may be made: on a disk always, in a store as long as they are one for each segment
-        and one for the partition."""
+        """Return whether ``count`` more requests are acceptable.
+
+        On a disk they always are. In an object store the limit is one request per segment and one for the partition.
+        """
         return not self.in_store or self.requests + count <= len(self.segments) + 1
 
     def _check_earlier(self) -> None:
-        """Compare transactions that began before the segment in which they were aborted with those that are open where it begins."""
+        """Raise _UntrustedFiles if a transaction that began before the segment of its marker is not open where that segment begins."""
         for base, found in self.earlier.items():
             if base not in self.snapshots and not self._has_requests(1):
                 continue
-            before = self._producers(base)
+            before = self._read_producers(base)
             opened = {} if before is None else get_open_transactions(before, base)
             for one in () if before is None else found:
                 known = opened.get(one.producer_id)
                 if known is None or known.first_offset != one.first_offset:
-                    raise _Doubt
+                    raise _UntrustedFiles
 
     def _has_none(self, base: int, end: int) -> bool:
-        """Whether no producer that is known where a segment begins or ends has ever ended a transaction, or has one open. A missing
-        index says nothing by itself: brokers write none where nothing was aborted."""
+        """Return whether no producer known at offsets ``base`` and ``end`` has ever ended a transaction or has one open.
+
+        A missing index alone proves nothing: brokers write none if nothing was aborted.
+        """
         for offset in (base, end):
-            known = self._producers(offset)
+            known = self._read_producers(offset)
             if known is None or any(
                 e.coordinator_epoch >= 0 or e.current_txn_first_offset >= 0 for e in known
             ):
                 return False
         return True
 
-    def _check(
+    def _check_samples(
         self, aborted: list[AbortedTransaction], begun: dict[int, int | None], at: int
     ) -> None:
-        """Look up some of the batches that are named: those of one transaction at least."""
+        """Look up batches of some transactions, at least one. Raise _UntrustedFiles if one of them contradicts the files."""
         ended = {(one.producer_id, one.first_offset) for one in aborted}
         for producer, first in begun.items():
             if (producer, first) in ended:
-                raise _Doubt
+                raise _UntrustedFiles
         step = max(1, -(-len(aborted) // MAX_CHECKED_TRANSACTIONS))
         ended_ones = [(one.producer_id, one.first_offset, one.last_offset) for one in aborted]
         open_ones = [(producer, first, None) for producer, first in begun.items()]
@@ -220,11 +242,14 @@ class _Kept:
                 self._check_batch(first, producer, None)
 
     def _check_batch(self, offset: int, producer: int, marker: ControlRecordType | None) -> None:
-        """Doubt a batch of a transaction that is not what is said of it. It may be gone with its segment, or by compaction."""
+        """Raise _UntrustedFiles if the batch at an offset does not belong to a transaction of ``producer``, or is not the marker ``marker``.
+
+        The batch may have been deleted or compacted away; that proves nothing.
+        """
         segment = next((s for s in reversed(self.segments) if s.base_offset <= offset), None)
         if segment is None:
             return
-        header = _header_at(segment, offset, self.engine)
+        header = _find_header(segment, offset, self.engine)
         if header is None or (header.base_offset or 0) > offset:
             return
         begins = header.base_offset == offset
@@ -233,17 +258,17 @@ class _Kept:
             or header.is_control != (marker is not None)
             or not begins
         ):
-            raise _Doubt
+            raise _UntrustedFiles
         if marker is None:
             return
         with MarkerReader(segment, {}) as markers:
             place = header.position, header.size
             if markers.read_kind(*place, header.magic, header.codec, header.record_count) != marker:
-                raise _Doubt
+                raise _UntrustedFiles
 
 
 def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return the segments at the end of a log that are small and in a store."""
+    """Return the segments at the end of a log that are small files in an object store."""
     first = len(segments)
     while (
         first and segments[first - 1].size <= MAX_SCANNED_BYTES and is_url(segments[first - 1].path)
@@ -252,34 +277,42 @@ def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
     return segments[first:]
 
 
-def _index(path: Path, base: int, end: int | None) -> list[AbortedTransaction] | None:
-    """What a transaction index says of the segment from ``base`` up to ``end`` (None: nobody knows). None where it is missing, and raises _Doubt for one that
-    is not whole, or says what cannot be."""
+def _read_index(path: Path, base: int, end: int | None) -> list[AbortedTransaction] | None:
+    """Return the entries of a transaction index, None if the file does not exist.
+
+    Args:
+        path: The index.
+        base: Base offset of its segment.
+        end: First offset after the segment. None: unknown.
+
+    Raises:
+        _UntrustedFiles: If the file is incomplete or has impossible offsets.
+    """
     try:
         data = read_small_file(path)
     except FileNotFoundError:
         return None
     except TooLargeError:
-        raise _Doubt from None
+        raise _UntrustedFiles from None
     if not data or len(data) % _ENTRY:
-        raise _Doubt
+        raise _UntrustedFiles
     try:
         read = TRANSACTION_INDEX.parse(data, file=os.fspath(path)).entries
     except CodecError:
-        raise _Doubt from None
+        raise _UntrustedFiles from None
     found = [AbortedTransaction(e.producer_id, e.first_offset, e.last_offset) for e in read]
     if any(after.last_offset <= before.last_offset for before, after in pairwise(found)):
-        raise _Doubt
+        raise _UntrustedFiles
     for one in found:
         if not 0 <= one.first_offset < one.last_offset or one.last_offset < base:
-            raise _Doubt
+            raise _UntrustedFiles
         if end is not None and one.last_offset >= end:
-            raise _Doubt
+            raise _UntrustedFiles
     return found
 
 
-def _header_at(segment: Segment, offset: int, engine: Engine) -> TransactionalBatch | None:
-    """The header of the batch that has an offset, or the first one after it. Raises CodecError for damage on the way."""
+def _find_header(segment: Segment, offset: int, engine: Engine) -> TransactionalBatch | None:
+    """Return the header of the first batch that reaches an offset, None without one. Raise CodecError if a batch before it is damaged."""
     columns = Columns(TransactionalBatch._fields, os.fspath(segment.path))
     start = find_position_by_index(segment, offset, None, engine)
     for entry in entries(segment.path, start=start):
@@ -289,8 +322,8 @@ def _header_at(segment: Segment, offset: int, engine: Engine) -> TransactionalBa
     return None
 
 
-def _position_of(segment: Segment, offset: int, engine: Engine) -> int | None:
-    """The byte where batches from an offset on begin. None where the log ends before it, or a batch lies on both sides."""
+def _find_position(segment: Segment, offset: int, engine: Engine) -> int | None:
+    """Return the position at which the batches from an offset on begin. None if the log ends before it, or a batch contains offsets on both sides."""
     columns = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
     start = find_position_by_index(segment, offset - 1, None, engine)
     following = None

@@ -1,4 +1,4 @@
-"""Transactions of one partition, from its batches: when each began, and how it ended."""
+"""Transactions of a partition, reconstructed from its batch headers and transaction markers."""
 
 from __future__ import annotations
 
@@ -26,28 +26,34 @@ if TYPE_CHECKING:
 _KINDS = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
 
 MAX_CACHED_BODY_BYTES = 64
-"""The most bytes after the header of a batch that are remembered: markers have 17."""
+"""Maximum size of a cached control batch, without its header. Markers have 17 bytes."""
 
 MAX_CACHED_BODIES = 4096
-"""How many of them are remembered: markers of one kind differ in the epoch of the coordinator alone."""
+"""Maximum number of cached control batches. Markers of one kind differ only in the coordinator epoch."""
 
 
 class Marker(NamedTuple):
-    """What a control batch says about a transaction."""
+    """The kind of a transaction marker, and the epoch of the coordinator that wrote it."""
 
     kind: ControlRecordType
     coordinator_epoch: int
 
 
 MarkerCache = dict[tuple[int, int, int, bytes], Marker | None]
-"""What control batches say, by magic, codec, number of records and the bytes after the header."""
+"""Markers (None for other control records) by magic, codec, record count and the bytes after the batch header."""
 
 
 class MarkerReader:
-    """Reads the markers of one segment, which stays open meanwhile. Raises UnreadableError.
+    """Reads the transaction markers of one segment, whose file stays open until the context ends.
 
-    Control batches that have the same bytes after their headers say the same, so the reference codecs read one of each:
-    ``known`` has what they found, also of other segments.
+    Control batches with the same bytes after their headers have the same meaning, so that the reference codec decodes one of each.
+
+    Args:
+        segment: The segment.
+        known: Cache of decoded markers, also of other segments. It is extended.
+
+    Raises:
+        UnreadableError: If the file cannot be opened or read.
     """
 
     def __init__(self, segment: Segment, known: MarkerCache) -> None:
@@ -70,27 +76,28 @@ class MarkerReader:
     def read_kind(
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> ControlRecordType | None:
-        """Whether a control batch with these columns of the view batches commits or aborts; None when it does neither."""
+        """Return COMMIT or ABORT for the control batch with these columns of the view ``batches``, None for any other control batch."""
         found = self.read_marker(position, size, magic, codec, record_count)
         return None if found is None else found.kind
 
     def read_marker(
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> Marker | None:
-        """The same, with the epoch of the coordinator: -1 where the value cannot be read."""
+        """Return the marker in the control batch with these columns of the view ``batches``, None for any other control batch. A value that cannot be read has coordinator epoch -1."""
         head = framing.layout_of(magic).head_size
         if not 0 <= size - head <= MAX_CACHED_BODY_BYTES:
-            return self._read(position)
+            return self._decode(position)
         content = read_exactly(self._file, position + head, size - head)
         body = magic, codec, record_count, content
         if body not in self._known:
-            found = self._read(position)
+            found = self._decode(position)
             if len(self._known) >= MAX_CACHED_BODIES:
                 return found
             self._known[body] = found
         return self._known[body]
 
-    def _read(self, position: int) -> Marker | None:
+    def _decode(self, position: int) -> Marker | None:
+        """Decode the control batch at a position with the reference codec. Return None if it is no marker."""
         segment, end = self._segment, position + 1
         reader = SegmentReader(segment.path, start=position, stop=end, size=segment.size)
         for batch in reader:
@@ -108,12 +115,18 @@ class MarkerReader:
 
 
 _WHERE = "is_transactional"
-"""The column of the view batches that says which headers count."""
+"""The column of the view ``batches`` that selects headers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortedTransaction:
-    """A transaction that was aborted. ``last_offset`` is that of its marker."""
+    """An aborted transaction.
+
+    Attributes:
+        producer_id: Producer id.
+        first_offset: Offset of its first record.
+        last_offset: Offset of its marker.
+    """
 
     producer_id: int
     first_offset: int
@@ -122,10 +135,12 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """Aborted transactions, in the order of their markers, and the first offset of one that has not ended.
+    """What read_committed needs to know about the transactions of a partition.
 
-    From ``last_stable_offset`` on a consumer that reads committed records gets nothing; None when all have ended. ``begun`` has
-    the first offsets of those that have not, by their producers.
+    Attributes:
+        aborted: Aborted transactions in the order of their markers.
+        last_stable_offset: First offset of an open transaction; read_committed consumers get nothing from it on. None without one.
+        open_first_offsets: Producer id and first offset of each open transaction.
     """
 
     aborted: tuple[AbortedTransaction, ...]
@@ -134,7 +149,7 @@ class Transactions:
 
 
 class TransactionState(StrEnum):
-    """How far a transaction is in a partition: it is open until its marker is there."""
+    """State of a transaction in a partition. It is open until its marker is written."""
 
     OPEN = "open"
     COMMITTED = "committed"
@@ -145,9 +160,15 @@ class TransactionState(StrEnum):
 class ObservedTransaction:
     """A transaction as a partition shows it.
 
-    ``producer_epoch`` is that of its data, or of the marker where there is no data: markers may have the epoch after it.
-    ``first_offset`` is None for a marker whose data is gone, or never was. ``last_offset`` is that of the marker, or of the
-    last record. Timestamps are in milliseconds, None where the log has none. ``records`` are those that are still there.
+    Attributes:
+        state: Its state.
+        producer_id: Producer id.
+        producer_epoch: Producer epoch of its records, or of the marker if it has no records. A marker may have the next epoch.
+        first_offset: Offset of the first record. None for a marker without records.
+        last_offset: Offset of the marker, or of the last record of an open transaction.
+        first_timestamp: Timestamp of the first record in milliseconds, None if unknown.
+        last_timestamp: Timestamp of the marker or the last record in milliseconds, None if unknown.
+        records: Number of existing records.
     """
 
     state: TransactionState
@@ -161,7 +182,7 @@ class ObservedTransaction:
 
 
 class TransactionalBatch(NamedTuple):
-    """What counts of a transactional batch: columns of the view batches, timestamps in milliseconds."""
+    """The columns of a transactional batch that matter for transactions. Timestamps are in milliseconds."""
 
     position: int
     size: int
@@ -179,12 +200,12 @@ class TransactionalBatch(NamedTuple):
 
 
 Step = tuple[TransactionalBatch, ControlRecordType | None]
-"""A transactional batch, and what it says when it is a marker."""
+"""A transactional batch, and COMMIT or ABORT if it is a marker."""
 
 
 @dataclass(slots=True)
-class _Open:
-    """A transaction that has begun, so far."""
+class _OpenTransaction:
+    """A transaction that has not ended yet."""
 
     producer_epoch: int
     first_offset: int
@@ -197,32 +218,35 @@ class _Open:
 def track_transactions(
     steps: Iterable[Step], begun: Mapping[int, ObservedTransaction]
 ) -> Iterator[ObservedTransaction]:
-    """What a transaction is: from the first transactional batch of a producer id to its next marker, whatever the epochs.
+    """Yield each transaction when it ends, and after the last step the open ones by their first offsets.
 
-    Gives those that end when they do; after the last step those that are open, by their first offsets. ``begun`` are those that
-    are open before the first step, by their producers (see :func:`open_before`).
+    A transaction lasts from the first transactional batch of a producer id to the next marker of this id, whatever the epochs.
+
+    Args:
+        steps: Transactional batches in offset order.
+        begun: Transactions that are open before the first step, by producer id (:func:`read_open_transactions`).
     """
     started = {
-        producer: _Open(old.producer_epoch, old.first_offset, old.last_offset)
+        producer: _OpenTransaction(old.producer_epoch, old.first_offset, old.last_offset)
         for producer, old in begun.items()
         if old.first_offset is not None
     }
     for header, kind in steps:
         if header.producer_id < 0:
-            continue  # brokers keep no state of it
+            continue  # brokers keep no state of such a producer
         if not header.is_control:
             now = started.get(header.producer_id)
             if now is None:
-                now = _Open(header.producer_epoch, header.base_offset, None)
+                now = _OpenTransaction(header.producer_epoch, header.base_offset, None)
                 started[header.producer_id] = now
             if now.first_timestamp is None and now.first_offset == header.base_offset:
                 now.first_timestamp = _first_timestamp(header)
             now.producer_epoch = header.producer_epoch
             now.last_offset = header.last_offset
-            now.last_timestamp = _time(header.max_timestamp)
+            now.last_timestamp = _known_time(header.max_timestamp)
             now.records += max(header.record_count, 0)
         elif kind is not None:
-            yield _ended(header, kind, started.pop(header.producer_id, None))
+            yield _end_transaction(header, kind, started.pop(header.producer_id, None))
     for producer, one in sorted(started.items(), key=lambda item: (item[1].first_offset, item[0])):
         offsets = one.first_offset, one.last_offset
         times = one.first_timestamp, one.last_timestamp
@@ -231,13 +255,14 @@ def track_transactions(
         )
 
 
-def _ended(
-    header: TransactionalBatch, kind: ControlRecordType, one: _Open | None
+def _end_transaction(
+    header: TransactionalBatch, kind: ControlRecordType, one: _OpenTransaction | None
 ) -> ObservedTransaction:
+    """Return the transaction that a marker ends. Without an open transaction it has no first offset."""
     state = (
         TransactionState.ABORTED if kind is ControlRecordType.ABORT else TransactionState.COMMITTED
     )
-    last, time = header.base_offset, _time(header.max_timestamp)
+    last, time = header.base_offset, _known_time(header.max_timestamp)
     if one is None:
         epoch = header.producer_epoch
         return ObservedTransaction(
@@ -250,15 +275,16 @@ def _ended(
 
 
 def _first_timestamp(header: TransactionalBatch) -> int | None:
-    """That of the first record, as far as a header has it."""
+    """Return the timestamp of the first record of a batch as far as its header has it, None if unknown."""
     from_producer = (
         header.timestamp_type != TimestampType.LOG_APPEND_TIME and header.base_timestamp is not None
     )
     first = header.base_timestamp if from_producer else header.max_timestamp
-    return _time(header.max_timestamp if first is None or first < 0 else first)
+    return _known_time(header.max_timestamp if first is None or first < 0 else first)
 
 
-def _time(milliseconds: int) -> int | None:
+def _known_time(milliseconds: int) -> int | None:
+    """Return a timestamp, None if it is negative."""
     return milliseconds if milliseconds >= 0 else None
 
 
@@ -269,14 +295,21 @@ def read_transactions(
     damage_raises: bool = True,
     engine: Engine = "auto",
 ) -> Transactions:
-    """The transactions in the segments of one partition, which are given in the order of offsets.
+    """Return the transactions in the segments of one partition.
 
-    Only headers and markers are read, and the producer snapshot beside the first segment, which knows the transactions that
-    began before it. Bytes that are no batch are an error, or (``damage_raises`` False) passed over as ``salvage`` does it for
-    records; a transaction whose marker is lost with them counts as not ended. Then ``policy`` says what a batch is: under
-    ``salvage`` one with a wrong checksum is none, and all bytes are read to know it; otherwise no checksum is verified.
+    Only batch headers and markers are read, and the producer snapshot beside the first segment, which has transactions that began before it.
+    A transaction whose marker is lost by damage counts as open.
 
-    Raises UnreadableError for a segment that retention removes meanwhile.
+    Args:
+        segments: Segments in offset order.
+        policy: Under ``salvage`` and without ``damage_raises``, batches with a wrong checksum are skipped, which takes reading all bytes.
+            Otherwise no checksum is verified.
+        damage_raises: Raise for bytes that are not a batch. If False, skip them.
+        engine: Reader of batch headers.
+
+    Raises:
+        CodecError: If a batch is damaged and ``damage_raises``.
+        UnreadableError: If a segment cannot be read, or retention deletes it meanwhile.
     """
     segments = list(segments)
     lenient = DamageHandling.VERIFY if policy is Policy.SALVAGE else DamageHandling.RESYNCHRONIZE
@@ -294,7 +327,16 @@ def observe_transactions(
     start: int = 0,
     stop: int | None = None,
 ) -> Iterator[ObservedTransaction]:
-    """What :func:`walk` sees in segments, from the byte ``start`` of the first one on, where a batch begins, and up to the offset ``stop``."""
+    """Yield the transactions in segments, as :func:`track_transactions` does.
+
+    Args:
+        segments: Segments in offset order.
+        begun: Transactions that are open before the first batch, by producer id.
+        damage: What to do with bytes that are not a batch.
+        engine: Reader of batch headers.
+        start: Position of the first batch to read in the first segment.
+        stop: Ignore batches that reach this offset. None: no limit.
+    """
     steps = _steps(segments, damage, engine, start)
     if stop is not None:
         steps = (one for one in steps if one[0].last_offset < stop)
@@ -302,7 +344,7 @@ def observe_transactions(
 
 
 def summarize_transactions(seen: Iterable[ObservedTransaction]) -> Transactions:
-    """What counts for consumers of transactions."""
+    """Return aborted and open transactions of ``seen``, with the last stable offset. Transactions without records are ignored."""
     aborted: list[AbortedTransaction] = []
     begun: list[tuple[int, int]] = []
     for found in seen:
@@ -318,7 +360,7 @@ def summarize_transactions(seen: Iterable[ObservedTransaction]) -> Transactions:
 
 
 def read_open_transactions(segment: Segment) -> dict[int, ObservedTransaction]:
-    """The transactions that are open where a log begins, by their producers: what the producer snapshot there says."""
+    """Return the transactions that are open at the base offset of a log's first segment, by producer id, from its producer snapshot."""
     if not segment.has_canonical_name or segment.base_offset == 0:
         return {}
     entries = read_producer_snapshot(segment.path.with_suffix(".snapshot")) or ()
@@ -326,7 +368,7 @@ def read_open_transactions(segment: Segment) -> dict[int, ObservedTransaction]:
 
 
 def get_open_transactions(entries: Iterable[Any], offset: int) -> dict[int, ObservedTransaction]:
-    """The transactions that are open at an offset, by what a producer snapshot says there."""
+    """Return the transactions that the entries of a producer snapshot show as open at ``offset``, by producer id."""
     return {
         e.producer_id: ObservedTransaction(
             TransactionState.OPEN,
@@ -343,7 +385,7 @@ def get_open_transactions(entries: Iterable[Any], offset: int) -> dict[int, Obse
 def _steps(
     segments: Sequence[Segment], damage: DamageHandling, engine: Engine, start: int = 0
 ) -> Iterator[Step]:
-    """All batches that are part of a transaction."""
+    """Yield all transactional batches of segments in order, markers with their kind."""
     known: MarkerCache = {}
     columnar = should_use_kernels(sum(segment.size for segment in segments), engine)
     for segment in segments:
@@ -370,13 +412,13 @@ def _steps(
                 except UnreadableError:
                     if damage is DamageHandling.RAISE:
                         raise
-                    found = header, None  # nobody knows what it says
+                    found = header, None  # the kind of the marker is unknown
                 yield found
         start = 0
 
 
 def pair_with_marker_kind(header: TransactionalBatch, markers: MarkerReader) -> Step:
-    """A batch for :func:`walk`."""
+    """Return a batch with COMMIT or ABORT if it is a marker, None otherwise. Raise UnreadableError if the file cannot be read."""
     if not header.is_control:
         return header, None
     place = header.position, header.size

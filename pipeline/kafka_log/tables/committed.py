@@ -81,7 +81,7 @@ class PartitionRows:
 
     def start(self, partition: Log) -> int | None:
         """The log start offset of a partition, where records lie before it that are not wanted."""
-        return None if self._starts is None else self._starts.of(partition)
+        return None if self._starts is None else self._starts.get(partition)
 
     def _count(self, partition: Log) -> None:
         """Make plain offsets of those that count from the end of a partition."""

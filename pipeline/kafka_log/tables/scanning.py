@@ -238,7 +238,7 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
     left_out: list[Segment] = []
     if rest or not found:
         there = survey(rest, wanted.include, unreadable_raises=False)
-        found += there.found
+        found += there.partitions
         if beside := filter_by_topics(there.skipped_paths, wanted.topics):
             warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=3)
         left_out = [s for s in there.excluded_segments if s.topic in (wanted.topics or (s.topic,))]

@@ -18,7 +18,7 @@ def log_start(starts: LogStarts, partition: Partition) -> int | None:
     it does not count."""
     if any(segment.state != "live" for segment in partition.segments):
         return None
-    return starts.of(partition)
+    return starts.get(partition)
 
 
 def kept(start: int | None, directory: Path) -> int | None:

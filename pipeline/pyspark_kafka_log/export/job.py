@@ -143,7 +143,7 @@ def _starts(
         if at == EARLIEST or not log.segments[0].has_canonical_name:
             continue
         name = f"{log.topic}-{log.partition}"
-        first = max(log.segments[0].base_offset, of_logs.of(log) or 0)
+        first = max(log.segments[0].base_offset, of_logs.get(log) or 0)
         end = _end(ends, log)
         if at < first:
             missed.append(f"{name} begins at offset {first}: {at} to {first - 1} are gone")

@@ -284,7 +284,7 @@ class LogStream:
         lowest = log.segments[0]
         first = lowest.base_offset if lowest.has_canonical_name or lowest.state == "remote" else 0
         deleted = not self._reading.selection.deleted_records
-        return max(first, (self._starts.of(log) or 0) if deleted else 0)
+        return max(first, (self._starts.get(log) or 0) if deleted else 0)
 
     def _position(self, log: Log, offset: int) -> Position:
         end = self._ends.of(log.key, log)

@@ -188,7 +188,7 @@ def test_check_warns_if_it_judges_no_batch() -> None:
     with pytest.warns(UserWarning, match="no batch was checked: none matches producers"):
         assert log.check(producers=4242).num_rows == 0
     counts: list[int] = []
-    assert log.check(offsets=(60, None), judged=counts.append).num_rows == 0
+    assert log.check(offsets=(60, None), on_checked=counts.append).num_rows == 0
     assert 0 < sum(counts) < log.stat()["batches"][0].as_py()
 
 

@@ -71,7 +71,7 @@ def test_a_directory_above_log_directories_means_all_of_them(
     expected = discover(directories)
     assert sum(len(p.segments) for p in expected) == len(list(tmp_path.rglob("*.log")))
     found = survey(tmp_path)
-    assert (found.found, found.skipped_paths) == (expected, [])
+    assert (found.partitions, found.skipped_paths) == (expected, [])
     assert sorted(found.directories) == sorted(directories)
     for directory in directories:
         between = [p for p in directory.parents if p.is_relative_to(tmp_path) and p != tmp_path]
@@ -114,13 +114,13 @@ def test_a_log_directory_inside_of_another_is_named(tmp_path: Path) -> None:
     """No broker reads it there."""
     make(tmp_path, f"orders-0/{FIRST}", f"kafka-logs-1/orders-1/{FIRST}", f"x/orders-2/{FIRST}")
     found = survey(tmp_path)
-    assert [(p.topic, p.partition) for p in found.found] == [("orders", 0)]
+    assert [(p.topic, p.partition) for p in found.partitions] == [("orders", 0)]
     assert [(one.path.name, one.reason) for one in found.skipped_paths] == [
         ("kafka-logs-1", "it is a log directory inside of another one"),
         ("x", "its name is no partition's, and it has partitions"),
     ]
     whole = survey([tmp_path, tmp_path / "kafka-logs-1", tmp_path / "x"])
-    assert (len(whole.found), whole.skipped_paths) == (3, [])
+    assert (len(whole.partitions), whole.skipped_paths) == (3, [])
 
 
 @pytest.mark.parametrize("path", ["", "orders-0"], ids=["log directory", "partition"])
@@ -133,7 +133,7 @@ def test_a_copy_inside_of_a_partition_is_named(
     make(tmp_path, "orders-0/notes/readme")
     reason = "it has segments, and lies in the directory of a partition"
     found = survey(tmp_path / path)
-    assert [one.directory for one in found.found] == [copy.parent]
+    assert [one.directory for one in found.partitions] == [copy.parent]
     assert [(one.path, one.reason) for one in found.skipped_paths] == [(copy, reason)]
     assert main(["dump", str(tmp_path / path)]) == 0
     assert f"{copy} ({reason})" in capsys.readouterr().err
@@ -284,7 +284,7 @@ def test_no_segment_is_left_out_in_silence(names: list[str]) -> None:
         except DirectoryError as error:
             assert not every or "segments lie in" in error.reason, names
             return
-        read = {s.path for p in found.found for s in p.segments}
+        read = {s.path for p in found.partitions for s in p.segments}
         assert read or not every, names
         partitions = {path.parent for path in read} - {root}
         logs = {path.parent for path in partitions} | {root} & {path.parent for path in read}

@@ -78,7 +78,7 @@ def test_what_is_no_file_is_named(broker: Path, kind: str) -> None:
     KINDS[kind](path)
     assert kind_of(path) == kind
     found = survey(broker)
-    assert [(p.topic, len(p.segments)) for p in found.found if p.topic in ("good", "odd")] == [
+    assert [(p.topic, len(p.segments)) for p in found.partitions if p.topic in ("good", "odd")] == [
         ("good", 1),
         ("odd", 1),
     ]

@@ -89,7 +89,7 @@ def test_keys_say_so_in_the_row(broker: Path) -> None:
 
 def test_the_records_of_a_key(broker: Path) -> None:
     told: list[str] = []
-    table = LogDirectory(broker).records_of_key(b"k1", note=told.append)
+    table = LogDirectory(broker).records_of_key(b"k1", on_problem=told.append)
     rows = table.select(["partition", "offset", "latest"]).to_pylist()
     assert rows == [{"partition": n, "offset": 2, "latest": True} for n in (0, 2)]
     assert told == [reason(broker / "t-1")]
@@ -165,7 +165,7 @@ def test_a_file_that_cannot_be_a_segment(tmp_path: Path, of_tier: bool) -> None:
     assert (row["records"], row["keys"]) == (6, 3)
     assert str(wrong) in row["problem"]
     told: list[str] = []
-    assert found.records_of_key(b"k0", note=told.append)["offset"].to_pylist() == [0, 3]
+    assert found.records_of_key(b"k0", on_problem=told.append)["offset"].to_pylist() == [0, 3]
     assert found.producers(on_damage=told.append).num_rows == 0
     assert found.txn(on_damage=told.append).num_rows == 0
     assert len(told) == 3 and len(set(told)) == 1 and str(wrong) in told[0]

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from kafka_log import LogDirectory, Lost, Partition, discover, scan, scan_batches
+from kafka_log import LogDirectory, Lost, Partition, discover, log_directory, scan, scan_batches
 from kafka_log.cli import common, main
-from kafka_log.log_directory import opened
 from kafka_log.logs import discovery
 from kafka_log.segment.positioned_reads import UnreadableError
 from tests.support.batches import batch
@@ -103,7 +102,7 @@ def answers(log: LogDirectory) -> dict[str, Callable[[list[str]], Any]]:
         "txn": lambda said: log.txn(on_damage=said.append),
         "producers": lambda said: log.producers(on_damage=said.append),
         "keys": lambda said: said.extend(filter(None, log.keys()["problem"].to_pylist())),
-        "records_of_key": lambda said: log.records_of_key(b"k0", note=said.append),
+        "records_of_key": lambda said: log.records_of_key(b"k0", on_problem=said.append),
         "check": lambda said: said.extend(log.check()["meaning"].to_pylist()),
     }
 
@@ -112,7 +111,7 @@ def answers(log: LogDirectory) -> dict[str, Callable[[list[str]], Any]]:
 @pytest.mark.parametrize("name", answers(LogDirectory(".")))
 def test_methods_say_it(log: Path, name: str, case: str) -> None:
     logs = LogDirectory(log)
-    assert len(logs.found) == 1
+    assert len(logs.all_partitions) == 1
     shrink(log, SHRUNK[case])
     said: list[str] = []
     answers(logs)[name](said)
@@ -122,7 +121,7 @@ def test_methods_say_it(log: Path, name: str, case: str) -> None:
 @pytest.mark.parametrize("case", SHRUNK)
 def test_check_tells_it_once(log: Path, case: str) -> None:
     logs = LogDirectory(log)
-    assert len(logs.found) == 1
+    assert len(logs.all_partitions) == 1
     path, _, size = shrink(log, SHRUNK[case])
     (row,) = [row for row in logs.check().to_pylist() if row["severity"] != "note"]
     assert (row["severity"], row["code"]) == ("error", "segment_shrunk")
@@ -132,7 +131,7 @@ def test_check_tells_it_once(log: Path, case: str) -> None:
 
 def test_check_says_nothing_of_a_shorter_file_that_a_cleaner_wrote(log: Path) -> None:
     logs = LogDirectory(log)
-    assert len(logs.found) == 1
+    assert len(logs.all_partitions) == 1
     path = log / "t-0" / f"{9:020d}.log"
     data = path.read_bytes()
     path.rename(path.with_name(path.name + ".deleted"))
@@ -164,7 +163,7 @@ def test_verbs_say_it(
             sizes.extend(shrink(log, 1)[1:])
         return there
 
-    for module in (common, opened):
+    for module in (common, log_directory):
         monkeypatch.setattr(module, "survey", found)
     command, *words = verb.split()
     if command in ("export", "salvage", "cut", "reindex", "convert"):

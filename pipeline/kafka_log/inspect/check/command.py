@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
         skipped = any(segment.state != "snapshot" for segment in log.excluded_segments)
-        if skipped and not any(partition.segments for partition in log.found):
+        if skipped and not any(partition.segments for partition in log.all_partitions):
             raise NotFoundError("no segment was checked: none of those that are there is live")
         table = _with_progress(log, options, count)
         if not judged:
@@ -77,7 +77,7 @@ def _said_of_nothing(options: argparse.Namespace, log: LogDirectory, judged: int
     """Return what to say when there is no finding and so many batches were judged."""
     if judged:
         return "nothing is wrong"
-    count = sum(len(partition.segments) for partition in log.found)
+    count = sum(len(partition.segments) for partition in log.all_partitions)
     if not count:
         return "there is no segment yet: nothing was checked but files beside segments"
     segments = f"{count} segment{'s' if count > 1 else ''}"
@@ -104,5 +104,5 @@ def _with_progress(
             producers=options.producer,
             engine=options.engine,
             advance=advance,
-            judged=judged,
+            on_checked=judged,
         )

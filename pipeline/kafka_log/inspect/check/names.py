@@ -26,8 +26,8 @@ from kafka_log.logs.names import (
     META,
     State,
     parse_live_partition_name,
+    parse_partition_name,
     prevents_broker_start,
-    remote_partition,
 )
 from kafka_log.logs.partitions import SkippedPath
 from kafka_log.segment.ranges import MAX_OFFSET
@@ -237,7 +237,8 @@ def size_below(path: Path) -> int:
 
 def _is_copy(path: Path) -> bool:
     """Whether a directory is of tiered storage, by its name."""
-    return path.name == _TIERED or remote_partition(path.name) is not None
+    name = parse_partition_name(path)
+    return path.name == _TIERED or (name is not None and name.state == "remote")
 
 
 def _stops_brokers(path: Path) -> Finding:

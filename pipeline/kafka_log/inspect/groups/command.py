@@ -103,7 +103,7 @@ def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool)
             raise make_not_found_error("group", missing, there)
     if set(options.topic or ()) - _topics(found):
         said = everything.groups(salvage=salvage).column("topic").to_pylist()
-        topics = {*said, *(partition.topic for partition in everything.found)}
+        topics = {*said, *(partition.topic for partition in everything.all_partitions)}
         if missing := set(options.topic) - topics:
             raise make_not_found_error("topic", missing, topics)
 

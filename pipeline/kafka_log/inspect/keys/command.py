@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     selection = selection_of(options).but(include=(), replicas=Selection().replicas)
 
     def answer(log: LogDirectory) -> pa.Table:
-        say_deleted(log.found, selection)
+        say_deleted(log.all_partitions, selection)
         with progress_of("reading", size_of(log)) as advance:
             found = asked(log, advance)
         if selection.keys is None and not sum(found.column("records").to_pylist()):
@@ -52,7 +52,9 @@ def run(options: argparse.Namespace) -> int:
         keys = selection.keys
         if keys is None:
             return log.keys(advance=advance, selection=selection)
-        return log.records_of_key(keys, note=problems.append, advance=advance, selection=selection)
+        return log.records_of_key(
+            keys, on_problem=problems.append, advance=advance, selection=selection
+        )
 
     empty = "no partitions" if selection.keys is None else "no record has this key"
     code = show(options, answer, empty, has_bar=True)

@@ -96,9 +96,13 @@ def run(options: argparse.Namespace) -> int:
         with progress_of("reading", size) as advance:
             asked = _asked(options, told, advance)
             if options.largest is not None:
-                found = log.refuse_copies(log.found)
+                found = log.refuse_duplicates(log.all_partitions)
                 return largest_table(found, options.largest, of_whom, asked)
-            found = log.found if "partition" in by else log.refuse_copies(log.found)
+            found = (
+                log.all_partitions
+                if "partition" in by
+                else log.refuse_duplicates(log.all_partitions)
+            )
             stat = Stat(found, by, asked=asked)
         total = stat.total()
         if not sum(total.column("batches").to_pylist()):

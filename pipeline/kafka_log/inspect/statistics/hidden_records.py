@@ -38,7 +38,7 @@ def before_starts(partitions: Sequence[Partition], selection: Selection) -> str:
     return _listed(
         f"{utf8(p.topic)}-{p.partition} before {start}"
         for p in merge_tiered_segments(partitions)
-        if (start := starts.of(p)) is not None
+        if (start := starts.get(p)) is not None
         and ((low := selection.resolve_offsets(p.segments).offsets[0]) is None or low < start)
     )
 

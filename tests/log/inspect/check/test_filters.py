@@ -135,7 +135,7 @@ def test_a_header_that_contradicts_itself_hides_no_finding(
     every, found, *others = (
         [
             row["byte"]
-            for row in log.check(deep=True, judged=lambda _: None, **chosen).to_pylist()
+            for row in log.check(deep=True, on_checked=lambda _: None, **chosen).to_pylist()
             if row["code"] == "batch_rules"
         ]
         for chosen in ({}, filters, *outside)
@@ -164,7 +164,7 @@ def test_a_batch_whose_header_contradicts_itself_is_judged(
     path.parent.mkdir()
     path.write_bytes(data)
     counts: list[int] = []
-    LogDirectory(tmp_path).check(judged=counts.append, **filters)
+    LogDirectory(tmp_path).check(on_checked=counts.append, **filters)
     assert sum(counts) == 1
 
 

@@ -215,7 +215,7 @@ def test_changes_since_the_oldest_snapshot(sample: Path) -> None:
     start = next(b.position for b in SegmentReader(first) if b.base_offset == NEWEST.end_offset)
     (sample / f"{NEWEST.end_offset:020}.log").write_bytes(first.read_bytes()[start:])
     first.unlink()
-    found = LogDirectory(sample).metadata_changes(what="partitions")
+    found = LogDirectory(sample).metadata_changes(kind="partitions")
     assert found.num_rows
     assert found.equals(expected)
     assert LogDirectory(NEWEST.path).metadata_changes().num_rows == 0

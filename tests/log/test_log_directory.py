@@ -19,12 +19,12 @@ def test_it_says_what_there_is() -> None:
     size = sum(row["bytes"] for row in rows)
     topics = len({row["topic"] for row in rows})
     assert repr(LogDirectory(FOUR)) == (
-        f"LogDirectory({FOUR}; topics: {topics}; partitions: {len(rows)}; bytes: {size:,}; left out: 2 snapshot)"
+        f"LogDirectory({FOUR}; topics: {topics}; partitions: {len(rows)}; bytes: {size:,}; excluded: 2 snapshot)"
     )
     html = LogDirectory(FOUR, topics="codecs")._repr_html_()
     assert "<tr><th>topics</th><td>1</td></tr>" in html
     assert "<tr><th>partitions</th><td>5</td></tr>" in html
-    assert "left out" not in html
+    assert "excluded" not in html
 
 
 def test_no_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,1034 @@
+"""LogDirectory: a log directory that answers questions with Arrow tables."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import pyarrow as pa
+
+from kafka_log.logs.discovery import Survey, survey, warn_if_all_excluded
+from kafka_log.logs.names import CLUSTER_METADATA, Include
+from kafka_log.logs.partitions import (
+    DirectoryError,
+    Partition,
+    Segment,
+    SkippedPath,
+    filter_by_topics,
+    select_partitions,
+)
+from kafka_log.logs.replicas import Replicas, select_replicas
+from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.segment.model import Policy
+from kafka_log.segment.places import is_url, local_path, place_of
+from kafka_log.segment.times import Time, moment, present
+from kafka_log.tables.arguments import (
+    OFFSET_BITS,
+    flag,
+    number,
+    one_of,
+    optional_number,
+    places,
+    several,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from kafka_log.inspect.export import Exported, Format
+    from kafka_log.inspect.partition_headers import OnDamage
+    from kafka_log.inspect.statistics.columns import By
+    from kafka_log.inspect.statistics.options import StatOptions
+    from kafka_log.segment.kernels import Engine
+    from kafka_log.segment.ranges import Range
+    from kafka_log.tables.selection import OtherFilters, RowFilters, Selection
+
+PathLike = str | os.PathLike[str]
+
+MAX_INDEX_INTERVAL = (1 << 31) - 1
+
+
+class LogDirectory:
+    """The partitions below one or several paths. Each method answers one question with an Arrow table and reads the files anew.
+
+    A path is a segment, a partition directory, a broker's log directory, a directory above log directories, or a URL of one of these.
+    Times are milliseconds since 1970, datetimes, or texts as on the command line (``2026-11-22T10:15``, ``-2h``). A range is a pair:
+    the first value is included, the second is not, None is open.
+
+    If several directories hold the same partition and ``replicas`` is None, answers whose rows name a directory or file have rows of
+    each copy (:meth:`ls`, :meth:`stat` by partition, :meth:`check`, :meth:`keys`, :meth:`txn`, :meth:`producers`). All other methods
+    raise DirectoryError, because they would count records twice.
+
+    Args:
+        path: A path, or several paths.
+        topics: Topics to read. None: all.
+        partitions: Partition numbers to read. None: all.
+        include: States of segments to read besides live ones (:data:`~kafka_log.logs.names.State`): names, one text with commas
+            between names, or ``all``.
+        replicas: What to do when several directories hold the same partition: ``keep`` reads all copies, ``newest`` the copy with
+            the highest end offset, ``error`` raises DirectoryError.
+
+    Raises:
+        DirectoryError: On the first read, if a path does not exist or holds no log.
+        NotFoundError: On the first read, if a topic or partition does not exist. It is a ValueError.
+        ValueError: If an argument is not one of the documented values.
+
+    Example:
+        >>> log = LogDirectory("/var/lib/kafka/data", topics="orders")
+        >>> log.check(deep=True).num_rows
+        0
+    """
+
+    def __init__(
+        self,
+        path: PathLike | Iterable[PathLike],
+        *,
+        topics: str | Iterable[str] | None = None,
+        partitions: int | Iterable[int] | None = None,
+        include: Include = (),
+        replicas: Replicas | None = None,
+    ) -> None:
+        from kafka_log.tables.selection import Selection
+
+        self.path = places("path", path)
+        selection = Selection(
+            topics=topics, partitions=partitions, include=include, replicas=replicas or "error"
+        )
+        self.include = selection.include
+        self.replicas = None if replicas is None else selection.replicas
+        self._topics = selection.topics
+        self._numbers = selection.partitions
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The selected partitions, by topic and number.
+
+        Raises:
+            UnreadableError: If the directory of a partition cannot be read. It is an OSError.
+        """
+        _report_unreadable(self.all_partitions, None)
+        return self.all_partitions
+
+    @cached_property
+    def all_partitions(self) -> list[Partition]:
+        """The selected partitions, by topic and number. Partitions that cannot be read have an ``error`` and no segments."""
+        found = self._survey
+        selected = select_partitions(
+            found.partitions, self._topics, self._numbers, found.excluded_segments
+        )
+        warn_if_all_excluded(selected, self.excluded_segments, stacklevel=2)
+        return select_replicas(selected, self.replicas or "keep")
+
+    @cached_property
+    def excluded_segments(self) -> list[Segment]:
+        """Segments of the selected topics that are not read because of their state (deleted, stray ...). ``include`` adds them."""
+        segments = self._survey.excluded_segments
+        return [s for s in segments if self._topics is None or s.topic in self._topics]
+
+    @cached_property
+    def skipped_paths(self) -> list[SkippedPath]:
+        """Paths that are not read, each with the reason.
+
+        They have the name of a segment but are no regular file (a broken link, a FIFO), or have segments but not the name of a
+        partition. To read such a directory, pass its own path.
+        """
+        return filter_by_topics(self._survey.skipped_paths, _add_internal_topics(self._topics))
+
+    def refuse_duplicates(self, partitions: Sequence[Partition]) -> list[Partition]:
+        """Return ``partitions`` as a list.
+
+        Raises:
+            DirectoryError: If two directories hold the same partition and ``replicas`` is None.
+        """
+        return select_replicas(partitions, "error") if self.replicas is None else list(partitions)
+
+    def __repr__(self) -> str:
+        path, *rest = self._summarize().items()
+        return f"LogDirectory({'; '.join([path[1], *(f'{name}: {text}' for name, text in rest)])})"
+
+    def _repr_html_(self) -> str:
+        rows = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._summarize().items())  # fmt: skip
+        return f"<table>{''.join(rows)}</table>"
+
+    def ls(self, *, segments: bool = False) -> pa.Table:
+        """List partitions: one row per partition and segment state (:data:`kafka_log.report.listing.PARTITIONS`).
+
+        Args:
+            segments: Return one row per segment instead (:data:`kafka_log.report.listing.SEGMENTS`).
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data").ls(segments=True).to_pandas()
+        """
+        from kafka_log.report.listing import partition_table, segment_table
+
+        table = segment_table if flag("segments", segments) else partition_table
+        return table(self.all_partitions)
+
+    def stat(
+        self,
+        *,
+        by: By | Iterable[By] = "partition",
+        top: int | None = None,
+        now: Time | None = None,
+        **options: Unpack[StatOptions],
+    ) -> pa.Table:
+        """Count batches, records and bytes: one row per partition, or per value of ``by`` (:data:`kafka_log.inspect.statistics.columns.STAT`).
+
+        Columns that have no meaning for several partitions are left out unless rows are by partition.
+
+        Args:
+            by: ``topic``, ``partition``, ``producer``, ``codec``, ``hour``, or several of these.
+            top: Maximum number of rows, those with the most bytes first. None: all rows.
+            now: Time after which a timestamp counts as ``future``. None: the present.
+            **options: ``deep`` decodes every record: counts and timestamps are then those of existing records, and ``ratio`` says
+                how much compression saves. Otherwise only batch headers and checksums are read. ``offsets``, ``timestamps`` and ``producers``
+                select batches as in :class:`~kafka_log.tables.selection.Selection`. ``policy`` (default ``kafka``) says what damage
+                is. ``engine`` and ``limits`` are as in :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is called
+                with a line per problem, ``advance`` with the number of bytes read since the last call.
+
+        Raises:
+            ValueError: If an argument is not one of the documented values.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data").stat(by="topic", top=10).to_pandas()
+        """
+        from kafka_log.inspect.statistics.options import Asked
+        from kafka_log.inspect.statistics.table import checked_by, stat_table
+
+        max_rows = optional_number("top", top, 0)
+        asked = Asked.of(_time_or_present(now), **options)
+        grouping = checked_by(by)
+        partitions = self.all_partitions
+        if "partition" not in grouping:
+            partitions = self.refuse_duplicates(partitions)
+        return stat_table(partitions, grouping, top=max_rows, asked=asked)
+
+    def largest(
+        self,
+        count: int = 10,
+        *,
+        by: By | Iterable[By] | None = None,
+        **options: Unpack[StatOptions],
+    ) -> pa.Table:
+        """Return the largest batches (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), largest first.
+
+        With ``deep=True`` return the largest records instead, by the bytes of their keys, values and headers
+        (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`).
+
+        Args:
+            count: Maximum number of rows, in total or per value of ``by``.
+            by: As in :meth:`stat`. Rows are then ordered by these values first.
+            **options: As in :meth:`stat`.
+
+        Raises:
+            ValueError: If an argument is not one of the documented values.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data").largest(3, by="topic", deep=True)
+        """
+        from kafka_log.inspect.statistics.largest import largest_table
+        from kafka_log.inspect.statistics.options import Asked
+        from kafka_log.inspect.statistics.table import checked_by
+
+        grouping = () if by is None else checked_by(by)
+        max_rows = number(0, OFFSET_BITS, "numbers of rows")("count", count)
+        partitions = self.refuse_duplicates(self.all_partitions)
+        asked = Asked.of(_time_or_present(None), **options)
+        return largest_table(partitions, max_rows, grouping, asked)
+
+    def check(
+        self,
+        *,
+        deep: bool = False,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        producers: int | Iterable[int] | None = None,
+        engine: Engine = "auto",
+        advance: Callable[[int], None] = lambda _: None,
+        on_checked: Callable[[int], None] | None = None,
+    ) -> pa.Table:
+        """Check the log for damage and contradictions: one row per finding, the most severe first. No file is changed.
+
+        Batch headers, checksums and the files beside the segments are checked. Damage and unreadable files are findings.
+        Memory use is bounded by the batch headers of one segment. :data:`kafka_log.inspect.check.finding.FINDINGS` lists the columns:
+        ``severity`` (error, warning, note), ``code``, ``topic``, ``partition``, ``file``, ``byte`` (position in the file),
+        ``first_offset`` and ``last_offset`` affected, ``records`` (maximum number lost or at risk), ``meaning`` and ``remedy``.
+        Unknown numbers are null.
+
+        Args:
+            deep: Decode every record too.
+            offsets: Offset range. Findings outside it are dropped, except those without a batch.
+            timestamps: Timestamp range. As ``offsets``.
+            producers: Producer ids. As ``offsets``.
+            engine: Reader of batches and records.
+            advance: Called with the number of segment bytes read since the last call.
+            on_checked: Called with the number of batches that were checked and selected. None: warn if the filters select no batch.
+
+        Raises:
+            ValueError: If an argument is not one of the documented values. Damage and unreadable files do not raise.
+
+        Example:
+            >>> for finding in LogDirectory("/var/lib/kafka/data").check().to_pylist():
+            ...     print(finding["severity"], finding["file"], finding["meaning"])
+        """
+        from kafka_log.inspect.check.table import check_table
+        from kafka_log.segment.ranges import checked_plain_offsets
+        from kafka_log.tables.selection import Selection
+
+        selection = Selection(
+            offsets=checked_plain_offsets("offsets", offsets),
+            timestamps=timestamps,
+            producers=producers,
+        )
+        counts: list[int] = []
+        table = check_table(
+            self.all_partitions,
+            self._log_directories(),
+            deep=flag("deep", deep),
+            wanted=selection,
+            engine=engine,
+            advance=advance,
+            judged=counts.append if on_checked is None else on_checked,
+        )
+        filters = selection.plain()
+        if on_checked is None and filters and not any(counts):
+            names = ", ".join(filters)
+            warnings.warn(f"kafka-log: no batch was checked: none matches {names}", stacklevel=2)
+        return table
+
+    def diff(
+        self,
+        other: PathLike | LogDirectory,
+        *,
+        on_damage: OnDamage | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Compare the replicas of this log directory (A) with those of another one (B): one row per partition.
+
+        :data:`kafka_log.inspect.diff.table.DIFFERENCES` lists the columns. ``verdict`` is the worst of ``findings``. Differences are
+        ``parted`` (other records at the same offsets), ``missing`` (records that no cleaner removes) and ``damaged``. The other
+        verdicts are no difference of records: ``only_in``, ``behind``, ``trimmed``, ``cleaned``, ``batches``, ``segments``, ``same``.
+        ``first_offset`` is where the difference begins. Counts include markers. Excluded segments that ``include`` adds count before
+        the live ones. Memory use is a chunk per log, and a few hundred bytes per key of records that only one side has.
+
+        Partitions are paired by topic and number. If each side is a path of one partition, the names do not matter.
+
+        Args:
+            other: The other log directory. A path is opened with the ``include`` and ``replicas`` of this one.
+            on_damage: Called with a line per partition that cannot be read on one side. It gets no row. None: raise the error.
+            advance: Called with the number of bytes compared since the last call.
+
+        Raises:
+            DirectoryError: If several directories of a side hold the same partition and ``replicas`` is None.
+            OSError: If a partition cannot be read and ``on_damage`` is None.
+
+        Example:
+            >>> LogDirectory("/mnt/broker-1").diff("/mnt/broker-2").to_pandas()[["topic", "partition", "verdict"]]
+        """
+        from kafka_log.inspect.diff.side import logs_of
+        from kafka_log.inspect.diff.table import diff_table, pairs_of
+
+        opened = other
+        if not isinstance(opened, LogDirectory):
+            opened = LogDirectory(opened, include=self.include, replicas=self.replicas)
+        by_path = not self._log_directories() and not opened._log_directories()
+        others = [p for p in opened.all_partitions if self._selects(p)]
+        sides = (self.refuse_duplicates(self.all_partitions), opened.refuse_duplicates(others))
+        _report_unreadable((p for side in sides for p in side), on_damage)
+        closed = {p.key for side in sides for p in side if p.error and p.state == "live" and not p.segments}  # fmt: skip
+        a, b = (logs_of(p for p in side if p.key not in closed) for side in sides)
+        pairs = pairs_of(a, b, whatever_their_names=by_path)
+        return diff_table(pairs, advance)
+
+    def txn(
+        self,
+        *,
+        states: str | Iterable[str] = (),
+        producers: int | Iterable[int] | None = None,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        now: Time | None = None,
+        max_timeout_ms: int | None = None,
+        on_damage: OnDamage | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """List transactions: one row per transaction and partition, open ones first (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`).
+
+        ``state`` is open, committed or aborted. ``hanging`` is true for an open transaction that no producer or coordinator will end,
+        and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
+        ``__transaction_state`` if it lies below the path, also when it is not selected. ``last_offset`` is the offset of the marker,
+        or of the last record of an open transaction. ``records`` counts existing records. ``duration_ms`` ends at the marker, or at
+        ``now`` for open transactions. ``hides`` is the number of offsets at or after the last stable offset.
+
+        Args:
+            states: States to return, also ``hanging``. Empty: all.
+            producers: Producer ids. None: all.
+            offsets: Offset range. A transaction that overlaps it is returned.
+            timestamps: Timestamp range. A transaction that overlaps it is returned.
+            now: Time at which the log was copied. None: the present; then no transaction hangs because of its age alone.
+            max_timeout_ms: Timeout of transactions whose own timeout is unknown. None: 15 minutes.
+            on_damage: Called with a line per damaged range or unreadable partition, which is then skipped. None: raise the error.
+            advance: Called with the number of segment bytes read since the last call.
+
+        Raises:
+            CodecError: If a batch is damaged and ``on_damage`` is None.
+            OSError: If a file cannot be read.
+            ValueError: If a state does not exist.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data").txn(states="hanging")
+        """
+        from kafka_log.inspect.partition_headers import raise_damage
+        from kafka_log.inspect.transactions.coordinator_states import coordinators
+        from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
+        from kafka_log.inspect.transactions.table import transaction_table
+        from kafka_log.segment.ranges import checked_plain_offsets
+        from kafka_log.tables.own_topics import TRANSACTION_STATE
+        from kafka_log.tables.selection import Selection
+
+        report = on_damage or raise_damage
+        time = _time_or_present(now)
+        limit = optional_number("max_timeout_ms", max_timeout_ms)
+        selected_states = several(str, text_of("states"))("states", states) or ()
+        coordinator_logs = [p for p in self._survey.partitions if p.topic == TRANSACTION_STATE]
+        if on_damage is None:
+            _report_unreadable(coordinator_logs, None)
+        # coordinators() reports unreadable partitions of its topic itself.
+        others = (p for p in self.all_partitions if p.topic != TRANSACTION_STATE)
+        _report_unreadable(others, on_damage)
+        return transaction_table(
+            self._merged_partitions,
+            coordinators(coordinator_logs, report),
+            Clock(time, now is not None, MAX_TIMEOUT_MS if limit is None else limit),
+            report,
+            states=set(selected_states),
+            wanted=Selection(
+                producers=producers,
+                offsets=checked_plain_offsets("offsets", offsets),
+                timestamps=timestamps,
+            ),
+            advance=advance,
+        )
+
+    def producers(
+        self,
+        *,
+        producers: int | Iterable[int] | None = None,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        on_damage: OnDamage | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """List idempotent and transactional producers: one row per partition, producer id and producer epoch.
+
+        :data:`kafka_log.inspect.producers.table.PRODUCERS` lists the columns. Sequence numbers, offsets and timestamps are the first and
+        last ones of existing batches. ``gaps`` counts sequence numbers missing between batches, ``duplicates`` batches whose first
+        sequence number occurred before, ``markers`` transaction markers of this epoch. ``snapshot_last_sequence`` comes from the
+        newest producer snapshot; producers that only the snapshot knows have a row too.
+
+        Args:
+            producers: Producer ids. None: all.
+            offsets: Offset range. Only batches whose header says that they may have records in it count.
+            timestamps: Timestamp range. As ``offsets``.
+            on_damage: Called with a line per damaged range or unreadable partition, which is then skipped. None: raise the error.
+            advance: Called with the number of segment bytes read since the last call.
+
+        Raises:
+            CodecError: If a batch is damaged and ``on_damage`` is None.
+            OSError: If a file cannot be read.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data", topics="orders").producers(producers=[4001])
+        """
+        from kafka_log.inspect.partition_headers import raise_damage
+        from kafka_log.inspect.producers.table import producer_table
+        from kafka_log.tables.selection import Selection
+
+        report = on_damage or raise_damage
+        _report_unreadable(self.all_partitions, on_damage)
+        selection = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
+        return producer_table(self._merged_partitions, report, selection, advance)
+
+    def groups(
+        self,
+        *,
+        names: str | Iterable[str] | None = None,
+        at: Time | None = None,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        states: bool = False,
+        salvage: bool = False,
+        on_damage: OnDamage | None = None,
+    ) -> pa.Table:
+        """Return committed offsets from ``__consumer_offsets``: one row per group and partition (:data:`kafka_log.inspect.groups.table.COMMITS`).
+
+        Commits in transactions count if the transaction was committed. The ``topics`` and ``partitions`` of this object select the
+        partitions that were committed, not the partitions of ``__consumer_offsets``.
+
+        Args:
+            names: Groups. None: all.
+            at: Ignore what was written after this time.
+            offsets: Range of committed offsets.
+            timestamps: Range of commit times.
+            states: Return one row per group with its state instead (:data:`kafka_log.inspect.groups.table.GROUPS`).
+            salvage: Continue after damage in ``__consumer_offsets``.
+            on_damage: Called with a line per directory that cannot be read. Its commits are missing, and the lag of its partitions is
+                null. None: raise the error.
+
+        Raises:
+            CodecError: If ``__consumer_offsets`` is damaged and ``salvage`` is False.
+            NotFoundError: If ``__consumer_offsets`` does not lie below the path.
+            OSError: If a directory cannot be read and ``on_damage`` is None.
+            ValueError: If a range is not a range.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data").groups(names="billing", at="2026-11-22T10:15")
+        """
+        from kafka_log.inspect.groups.table import Groups, commit_table, group_table
+        from kafka_log.segment.ranges import checked_plain_offsets, checked_range
+        from kafka_log.tables.own_topics import CONSUMER_OFFSETS
+
+        table = group_table if flag("states", states) else commit_table
+        selection = Groups(
+            _as_set(several(str, text_of("names of groups"))("names", names)),
+            _as_set(self._topics),
+            _as_set(self._numbers),
+            moment("at", at),
+            checked_plain_offsets("offsets", offsets),
+            checked_range("timestamps", timestamps),
+            flag("salvage", salvage),
+        )
+        partitions = self._survey.partitions
+        if any(p.topic == CONSUMER_OFFSETS for p in partitions):
+            own = [p for p in partitions if p.topic == CONSUMER_OFFSETS or self._selects(p)]
+            partitions = _drop_unreadable(own, on_damage, CONSUMER_OFFSETS)
+        return table(partitions, selection)
+
+    def metadata(
+        self,
+        kind: str = "topics",
+        *,
+        as_of: int | None = None,
+        salvage: bool = False,
+        on_damage: OnDamage | None = None,
+        show_secrets: bool = False,
+    ) -> pa.Table:
+        """Return the cluster metadata from ``__cluster_metadata``: one row per topic, partition, broker or other thing of a kind.
+
+        Reading begins at the newest complete snapshot.
+
+        Args:
+            kind: One of :data:`kafka_log.inspect.metadata.table.KINDS`: ``topics``, ``partitions``, ``configs``, ``brokers`` ...
+            as_of: Offset of the last record that counts. None: the last record; -1: before the first one.
+            salvage: Skip records that are missing, damaged or unknown. Their changes are missing from the answer.
+            on_damage: Called with a line per incomplete snapshot, and with a line if records are missing, damaged or unknown: the
+                answer is then as of the last offset before them. None: raise the error.
+            show_secrets: Show values of sensitive configs instead of ``(redacted)``.
+
+        Raises:
+            CodecError: If a record is damaged or unknown, and neither ``salvage`` nor ``on_damage`` is given.
+            DirectoryError: If records are missing, and neither ``salvage`` nor ``on_damage`` is given.
+            ValueError: If the kind or the offset does not exist.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/metadata").metadata("configs")
+        """
+        from kafka_log.inspect.metadata.table import state_table
+
+        return state_table(
+            self._survey.partitions,
+            kind,
+            optional_number("as_of", as_of),
+            topics=_as_set(self._topics),
+            numbers=_as_set(self._numbers),
+            salvage=flag("salvage", salvage),
+            on_damage=on_damage,
+            show_secrets=flag("show_secrets", show_secrets),
+        )
+
+    def metadata_changes(
+        self,
+        first: int | None = None,
+        last: int | None = None,
+        kind: str = "topics",
+        *,
+        salvage: bool = False,
+        on_damage: OnDamage | None = None,
+        show_secrets: bool = False,
+    ) -> pa.Table:
+        """Compare the cluster metadata after two offsets: one row per thing that was added, removed or changed.
+
+        The columns identify the thing and continue with :data:`kafka_log.inspect.metadata.changes.DIFFERENCES`. If the metadata after
+        ``first`` or ``last`` cannot be known, other offsets are compared, and ``on_damage`` is called with them. Sensitive configs
+        are compared, and shown as ``(redacted)``.
+
+        Args:
+            first: Offset of the earlier state. None: the earliest known one (before the first record if the log begins at offset 0).
+            last: Offset of the later state. None: the end of the log.
+            kind: As in :meth:`metadata`.
+            salvage: As in :meth:`metadata`.
+            on_damage: As in :meth:`metadata`.
+            show_secrets: As in :meth:`metadata`.
+
+        Raises:
+            CodecError: As in :meth:`metadata`.
+            DirectoryError: As in :meth:`metadata`.
+            ValueError: As in :meth:`metadata`, and if no two states are left to compare.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/metadata").metadata_changes(1000, None, "configs")
+        """
+        from kafka_log.inspect.metadata.changes import change_table
+
+        return change_table(
+            self._survey.partitions,
+            kind,
+            optional_number("first", first),
+            optional_number("last", last),
+            topics=_as_set(self._topics),
+            numbers=_as_set(self._numbers),
+            salvage=flag("salvage", salvage),
+            on_damage=on_damage,
+            show_secrets=flag("show_secrets", show_secrets),
+        )
+
+    def coordinator(
+        self,
+        names: str | Iterable[str],
+        *,
+        partitions: int | None = None,
+        on_damage: OnDamage | None = None,
+    ) -> pa.Table:
+        """Return the partitions of internal topics that coordinate groups or transactional ids, with their directories.
+
+        :data:`kafka_log.inspect.groups.coordinators.COORDINATORS` lists the columns. Groups belong to ``__consumer_offsets``, transactional ids
+        to ``__transaction_state``, share groups to ``__share_group_state``; the name of a share group's partition is
+        ``group:topic id:partition``.
+
+        Args:
+            names: Groups and transactional ids.
+            partitions: Number of partitions of each internal topic. None: the number in ``__cluster_metadata``, or 50 without it.
+            on_damage: Called with a line if the metadata log cannot be read. None: raise the error.
+
+        Raises:
+            ValueError: If a name is not valid UTF-8, or ``partitions`` is below 1.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data").coordinator("billing", partitions=50)
+        """
+        from kafka_log.inspect.groups.coordinators import coordinator_table
+
+        selected = several(str, text_of("names"))("names", names) or ()
+        count = optional_number("partitions", partitions)
+        found = self._survey.partitions
+        if count is None:
+            _report_unreadable((p for p in found if p.topic == CLUSTER_METADATA), on_damage)
+        return coordinator_table(selected, found, count)
+
+    def keys(
+        self,
+        *,
+        advance: Callable[[int], None] = lambda _: None,
+        selection: Selection | None = None,
+        **filters: Unpack[RowFilters],
+    ) -> pa.Table:
+        """Count keys, tombstones, and records that compaction would remove: one row per partition (:data:`kafka_log.inspect.keys.table.KEYS`).
+
+        Bytes are those of uncompressed keys and values. ``problem`` is the first damage of a partition, whose other records are
+        counted, or the reason why its directory cannot be read. Memory use is about 150 bytes per key of a partition.
+
+        Args:
+            advance: Called with the number of bytes read since the last call.
+            selection: Which records to read, as in :func:`kafka_log.scan`.
+            **filters: Single filters of a selection, instead of ``selection``.
+
+        Raises:
+            OSError: If a file cannot be read.
+            ValueError: If the selection has ``include`` or ``replicas``, which belong to LogDirectory.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data", topics="users").keys().to_pandas()
+        """
+        from kafka_log.inspect.keys.table import key_table
+        from kafka_log.tables.selection import changed
+
+        wanted = changed(selection, None, filters)
+        partitions = self._select_partitions(self._merged_partitions, wanted)
+        return key_table(partitions, _only_row_filters(wanted), advance)
+
+    def records_of_key(
+        self,
+        keys: bytes | Iterable[bytes | None],
+        *,
+        on_problem: Callable[[str], None] | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+        selection: Selection | None = None,
+        **filters: Unpack[OtherFilters],
+    ) -> pa.Table:
+        """Return all records with a key: one row per record (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`).
+
+        A row has the offset, the timestamp (milliseconds), the bytes of the value, whether it is a tombstone, whether it is the latest
+        record of its key in its partition, and the segment.
+
+        Args:
+            keys: A key or several keys. None stands for records without a key.
+            on_problem: Called with the text of each error; records around the damage and the other partitions are read. None: raise it.
+            advance: Called with the number of bytes read since the last call.
+            selection: Which records to read, as in :func:`kafka_log.scan`.
+            **filters: Single filters of a selection, instead of ``selection``.
+
+        Raises:
+            CodecError: If a batch is damaged and ``on_problem`` is None.
+            OSError: If a file cannot be read.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data", topics="users").records_of_key(b"user-42")
+        """
+        from kafka_log.inspect.keys.table import records_of_keys
+        from kafka_log.tables.selection import changed
+
+        wanted = changed(selection, None, {**filters, "keys": keys})
+        partitions = self.refuse_duplicates(
+            self._select_partitions(self._merged_partitions, wanted)
+        )
+        return records_of_keys(partitions, _only_row_filters(wanted), on_problem, advance)
+
+    def export(
+        self,
+        out: PathLike,
+        format: Format = "parquet",
+        *,
+        columns: Sequence[str] | None = None,
+        view: str | None = None,
+        show_secrets: bool = False,
+        policy: Policy | str | None = None,
+        selection: Selection | None = None,
+        overwrite: bool = False,
+        **filters: Unpack[RowFilters],
+    ) -> Generator[Exported, None, None]:
+        """Write the records of each partition into a file of its own, one file per step of the iteration.
+
+        The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
+        :func:`kafka_log.inspect.export.export` describes the files.
+
+        Args:
+            out: Output directory. It must not lie inside the paths that are read.
+            format: ``parquet``, ``arrow``, ``jsonl`` or ``csv``.
+            columns: Columns to write. None: the default columns.
+            view: A view whose rows are written instead of records.
+            show_secrets: Write values of sensitive configs instead of ``(redacted)``.
+            policy: What counts as damage: ``strict``, ``kafka`` or ``salvage``.
+            selection: Which records to write, as in :func:`kafka_log.scan`.
+            overwrite: Replace files that other exports wrote.
+            **filters: Single filters of a selection, instead of ``selection``.
+
+        Yields:
+            The file of each partition, when it is complete.
+
+        Raises:
+            ExportError: If a file cannot be written.
+            DirectoryError: If several directories hold the same partition and ``replicas`` is None.
+            ValueError: If an argument is not one of the documented values.
+
+        Example:
+            >>> for file in LogDirectory("/var/lib/kafka/data", topics="orders").export("out", "parquet"):
+            ...     print(file.path)
+        """
+        from kafka_log.inspect.export import FORMATS, export
+        from kafka_log.tables.selection import changed
+        from kafka_log.write.beside import refuse_inside
+
+        output = local_path(out)
+        one_of(FORMATS)("format", format)
+        names = several(str, text_of("names of columns"))("columns", columns)
+        refuse_inside(output, [path for path in self._paths if isinstance(path, Path)])
+        wanted = changed(selection, policy, filters)
+        return export(
+            self.refuse_duplicates(self._select_partitions(self.all_partitions, wanted)),
+            output,
+            format,
+            columns=names,
+            view=None if view is None else text_of("the name of a view")("view", view),
+            selection=_only_row_filters(wanted),
+            overwrite=flag("overwrite", overwrite),
+            show_secrets=flag("show_secrets", show_secrets),
+        )
+
+    def salvage(
+        self,
+        out: PathLike,
+        *,
+        flatten: bool = False,
+        keep_damaged: bool = False,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write all readable records into partition directories below ``out`` that a broker loads: one row per loss or exclusion.
+
+        :data:`kafka_log.write.said.SAID` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
+        Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
+        ``log-start-offset-checkpoint``. Output that the same call wrote before is kept.
+
+        Args:
+            out: Output directory, empty or with output of the same call. It must not lie inside the paths that are read.
+            flatten: Write committed records only: no markers, no producer ids, no records of aborted or open transactions.
+            keep_damaged: Keep records of batches with a wrong checksum.
+            advance: Called with the number of segment bytes read since the last call.
+
+        Raises:
+            OutError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
+            OSError: If a file cannot be read or written.
+
+        Example:
+            >>> LogDirectory("/mnt/broken-disk").salvage("/mnt/recovered").to_pylist()
+        """
+        from kafka_log.write import jobs
+
+        options: dict[str, Any] = {
+            "flatten": flag("flatten", flatten),
+            "keep_damaged": flag("keep_damaged", keep_damaged),
+            "advance": advance,
+        }
+        partitions = self.refuse_duplicates(self.all_partitions)
+        return jobs.salvage(partitions, local_path(out), self._paths, **options)
+
+    def cut(
+        self,
+        out: PathLike,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        *,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write the batches of an offset range or timestamp range below ``out``, in partition directories that a broker loads.
+
+        A batch is written if one of its offsets and one of its timestamps are in the ranges. The table has a row per metadata
+        snapshot, which is not written.
+
+        Args:
+            out: As in :meth:`salvage`.
+            offsets: Offset range. None: all.
+            timestamps: Timestamp range. None: all.
+            advance: As in :meth:`salvage`.
+
+        Raises:
+            OutError: As in :meth:`salvage`.
+            OSError: If a file cannot be read or written.
+            ValueError: If a range is not a range.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data", topics="orders").cut("sample", offsets=(1000, 2000))
+        """
+        from kafka_log.segment.ranges import checked_plain_offsets, checked_range
+        from kafka_log.write import jobs
+        from kafka_log.write.choice import Wanted
+
+        wanted = Wanted(
+            checked_plain_offsets("offsets", offsets), checked_range("timestamps", timestamps)
+        )
+        partitions = self.refuse_duplicates(self.all_partitions)
+        return jobs.cut(partitions, local_path(out), self._paths, wanted, advance)
+
+    def convert(
+        self,
+        out: PathLike,
+        *,
+        codec: str | None = None,
+        level: int | None = None,
+        magic: int | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write the partitions below ``out`` as current record batches, compressed with another codec: one row per segment.
+
+        :data:`kafka_log.write.conversion.CONVERTED` lists the columns, among them the bytes before and after. Messages of the legacy
+        formats become record batches. Records and batch headers keep their values except for compression; batches that do not change
+        keep their bytes. The output is read again and compared. A partition that is damaged, cannot be read, or has batches newer
+        than ``magic`` is not written; a row gives the reason. Metadata snapshots are not written either. Output that the same call
+        wrote before is kept.
+
+        Args:
+            out: As in :meth:`salvage`.
+            codec: ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``. None: keep the codec of each batch.
+            level: Compression level. Batches that have the codec already are compressed again. None: the default level of the codec.
+            magic: Version of the message format. Batches of older versions are written in it. None: keep the version.
+            advance: As in :meth:`salvage`.
+
+        Raises:
+            OutError: As in :meth:`salvage`.
+            OSError: If a file cannot be read or written.
+            ValueError: If the codec, level or version does not exist.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data", topics="logs").convert("out", codec="zstd", level=9)
+        """
+        from kafka_log.write import jobs
+        from kafka_log.write.recompression import target
+
+        partitions = self.refuse_duplicates(self.all_partitions)
+        wanted = target(codec, level, magic)
+        return jobs.convert(partitions, local_path(out), self._paths, wanted, advance)
+
+    def reindex(
+        self,
+        out: PathLike,
+        *,
+        interval_bytes: int = 4096,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Rebuild the files that a broker keeps beside segments, below ``out``: offset, time and transaction indexes, producer snapshots.
+
+        The table (:data:`kafka_log.write.said.SAID`) has a row per segment, per range that could not be read and has no entry, and per
+        metadata snapshot, which is not written.
+
+        Args:
+            out: As in :meth:`salvage`.
+            interval_bytes: The topics' ``index.interval.bytes``.
+            advance: As in :meth:`salvage`.
+
+        Raises:
+            OutError: As in :meth:`salvage`.
+            OSError: If a file cannot be read or written.
+            ValueError: If ``interval_bytes`` is negative or above 2^31 - 1.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data", topics="orders").reindex("indexes")
+        """
+        from kafka_log.write import jobs
+
+        interval = number(0, MAX_INDEX_INTERVAL, "numbers of bytes")(
+            "interval_bytes", interval_bytes
+        )
+        options: dict[str, Any] = {"interval_bytes": interval, "advance": advance}
+        partitions = self.refuse_duplicates(self.all_partitions)
+        return jobs.reindex(partitions, local_path(out), self._paths, **options)
+
+    @cached_property
+    def _survey(self) -> Survey:
+        """Everything that lies below the paths. Directories are listed on first access."""
+        return survey(self.path, self.include, unreadable_raises=False)
+
+    @property
+    def _merged_partitions(self) -> list[Partition]:
+        """The selected partitions with their segments in tiered storage, so that each record occurs once. Also unreadable ones."""
+        return merge_tiered_segments(self.all_partitions)
+
+    @property
+    def _paths(self) -> list[Path]:
+        return list(map(place_of, self.path))
+
+    def _selects(self, partition: Partition) -> bool:
+        """Return whether a partition has a selected topic and number."""
+        topics, numbers = _as_set(self._topics), _as_set(self._numbers)
+        return (topics is None or partition.topic in topics) and (
+            numbers is None or partition.partition in numbers
+        )
+
+    def _log_directories(self) -> list[Path]:
+        """Return the log directories among and below the paths, or none if topics or partition numbers were selected."""
+        if self._topics is not None or self._numbers is not None:
+            return []
+        return self._survey.directories
+
+    def _summarize(self) -> dict[str, str]:
+        """Return counts of topics, partitions and bytes for display, or the problem that prevents counting.
+
+        Only directories are listed; no file is opened. URLs are not listed, because listing them takes requests.
+        """
+        summary = {"path": ", ".join(map(str, self.path))}
+        known: Survey | None = vars(self).get("_survey")
+        if known is None and any(map(is_url, self.path)):
+            return summary
+        try:
+            found = known or survey(self.path, self.include, unreadable_raises=False)
+            partitions = select_partitions(found.partitions, self._topics, self._numbers)
+        except (DirectoryError, OSError, ValueError) as error:
+            return summary | {"problem": str(error)}
+        excluded = [
+            s for s in found.excluded_segments if self._topics is None or s.topic in self._topics
+        ]
+        summary["topics"] = f"{len({p.topic for p in partitions}):,}"
+        summary["partitions"] = f"{len({p.key for p in partitions}):,}"
+        summary["bytes"] = f"{sum(p.size for p in partitions):,}"
+        if excluded:
+            states = Counter(segment.state for segment in excluded)
+            summary["excluded"] = ", ".join(f"{count} {state}" for state, count in states.items())
+        return summary
+
+    def _select_partitions(
+        self, partitions: Sequence[Partition], selection: Selection
+    ) -> list[Partition]:
+        """Return the partitions with the topics and numbers of a selection.
+
+        Raises:
+            NotFoundError: If a topic or number does not exist.
+            ValueError: If the selection has ``include`` or ``replicas``, which belong to LogDirectory.
+        """
+        from kafka_log.tables.selection import Selection
+
+        for name in ("include", "replicas"):
+            if getattr(selection, name) != getattr(Selection(), name):
+                raise ValueError(
+                    f"{name} selects what LogDirectory opens: pass it to LogDirectory(path, {name}=...)"
+                )
+        return select_partitions(
+            partitions, selection.topics, selection.partitions, self.excluded_segments
+        )
+
+
+def _only_row_filters(selection: Selection) -> Selection:
+    """Return a selection without its topics and partition numbers."""
+    return selection.but(topics=None, partitions=None)
+
+
+def _drop_unreadable(
+    partitions: Sequence[Partition], on_damage: OnDamage | None, topic: str
+) -> list[Partition]:
+    """Report unreadable partitions, and return those without the unreadable ones of ``topic``, from which the answer comes.
+
+    Raises:
+        UnreadableError: If a partition is unreadable and ``on_damage`` is None, or if all partitions of ``topic`` are unreadable.
+    """
+    closed = [p for p in partitions if p.error is not None and not p.segments]
+    of_topic = [p for p in partitions if p.topic == topic]
+    if of_topic and all(p in closed for p in of_topic):
+        _report_unreadable(of_topic, None)
+    _report_unreadable(partitions, on_damage)
+    return [replace(p, error=None) for p in partitions if p.topic != topic or p not in closed]
+
+
+def _report_unreadable(partitions: Iterable[Partition], on_damage: OnDamage | None) -> None:
+    """Call ``on_damage`` with the error of each unreadable partition, as a line.
+
+    Raises:
+        UnreadableError: The first error, if ``on_damage`` is None.
+    """
+    for partition in partitions:
+        if partition.error is None:
+            continue
+        if on_damage is None:
+            raise partition.error
+        on_damage(str(partition.error))
+
+
+def _add_internal_topics(topics: Iterable[str] | None) -> list[str] | None:
+    """Return topics with the internal topics from which answers about any topic come. None (all topics) stays None."""
+    from kafka_log.tables.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+
+    internal = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)
+    return None if topics is None else [*topics, *internal]
+
+
+def _time_or_present(time: Time | None) -> int:
+    """Return a time in milliseconds since 1970, the present for None. Raise ValueError if it is not a time."""
+    given = moment("now", time)
+    return present() if given is None else given
+
+
+def _as_set(values: Iterable[Any] | None) -> frozenset[Any] | None:
+    """Return selected values as a set, None for None (all)."""
+    return None if values is None else frozenset(values)
