@@ -379,7 +379,9 @@ def test_json_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_diagnostic_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "c012"]) == 0
-    assert capsys.readouterr().out.startswith("C012: Undeclared layout, choice, enum or enum value\n")
+    assert capsys.readouterr().out.startswith(
+        "C012: Undeclared layout, choice, enum or enum value\n"
+    )
 
 
 @pytest.mark.slow

@@ -16,12 +16,12 @@ import pyarrow as pa
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Partition
 from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.read.scanning import scan
+from kafka_log.read.selection import RowFilters, Selection, changed
 from kafka_log.report.lines import line_blocks
 from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
-from kafka_log.tables.scanning import scan
-from kafka_log.tables.selection import RowFilters, Selection, changed
 from kafka_log.write.beside import (
     difference,
     is_same,
@@ -214,7 +214,7 @@ Written = Generator[pa.RecordBatch, None, None]
 
 
 def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
-    from kafka_log.tables.parquet import GroupedWriter
+    from kafka_log.read.parquet import GroupedWriter
 
     writer = GroupedWriter(file, batches.schema)
     try:

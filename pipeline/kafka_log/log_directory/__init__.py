@@ -55,9 +55,9 @@ class LogDirectory(Writing, BrokerState, Contents):
         is a finding; nothing is raised for damage. See :data:`kafka_log.inspect.check.finding.FINDINGS`.
         """
         from kafka_log.inspect.check.table import check_table
+        from kafka_log.read.arguments import flag
+        from kafka_log.read.selection import Selection
         from kafka_log.segment.ranges import checked_plain_offsets
-        from kafka_log.tables.arguments import flag
-        from kafka_log.tables.selection import Selection
 
         wanted = Selection(
             offsets=checked_plain_offsets("offsets", offsets),

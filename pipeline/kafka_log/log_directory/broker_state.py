@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kafka_log.log_directory.opened import Opened, as_set, readable, tell, time_of
-from kafka_log.segment.times import Time, moment
-from kafka_log.tables.arguments import (
+from kafka_log.read.arguments import (
     flag,
     optional_number,
     several,
     text_of,
 )
+from kafka_log.segment.times import Time, moment
 
 if TYPE_CHECKING:
     from kafka_log.inspect.partition_headers import OnDamage
@@ -56,9 +56,9 @@ class BrokerState(Opened):
         from kafka_log.inspect.transactions.coordinator_states import coordinators
         from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
         from kafka_log.inspect.transactions.table import transaction_table
+        from kafka_log.read.internal_topics import TRANSACTION_STATE
+        from kafka_log.read.selection import Selection
         from kafka_log.segment.ranges import checked_plain_offsets
-        from kafka_log.tables.own_topics import TRANSACTION_STATE
-        from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage
         present = time_of(now)
@@ -104,7 +104,7 @@ class BrokerState(Opened):
         """
         from kafka_log.inspect.partition_headers import raise_damage
         from kafka_log.inspect.producers.table import producer_table
-        from kafka_log.tables.selection import Selection
+        from kafka_log.read.selection import Selection
 
         told = on_damage or raise_damage
         tell(self.found, on_damage)
@@ -132,8 +132,8 @@ class BrokerState(Opened):
         have of commits is missing, and the lag of their partitions null; None: the error is raised.
         """
         from kafka_log.inspect.groups.table import Groups, commit_table, group_table
+        from kafka_log.read.internal_topics import CONSUMER_OFFSETS
         from kafka_log.segment.ranges import checked_plain_offsets, checked_range
-        from kafka_log.tables.own_topics import CONSUMER_OFFSETS
 
         of_groups = flag("states", states)
         wanted = Groups(

@@ -10,10 +10,7 @@ import pyarrow as pa
 
 from kafka_log.log_directory.opened import Opened, Place, time_of
 from kafka_log.logs.partitions import Partition, Segment, select_partitions
-from kafka_log.segment.model import Policy
-from kafka_log.segment.places import local_path
-from kafka_log.segment.times import Time
-from kafka_log.tables.arguments import (
+from kafka_log.read.arguments import (
     OFFSET_BITS,
     flag,
     number,
@@ -22,12 +19,15 @@ from kafka_log.tables.arguments import (
     several,
     text_of,
 )
+from kafka_log.segment.model import Policy
+from kafka_log.segment.places import local_path
+from kafka_log.segment.times import Time
 
 if TYPE_CHECKING:
     from kafka_log.inspect.export import Exported, Format
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
-    from kafka_log.tables.selection import OtherFilters, RowFilters, Selection
+    from kafka_log.read.selection import OtherFilters, RowFilters, Selection
 
 
 class Contents(Opened):
@@ -58,7 +58,7 @@ class Contents(Opened):
         Headers and checksums are read, with ``deep`` every record: then counts and timestamps are those of the records that are
         there, and ``ratio`` says how much compression saves. ``top``: the rows with the most bytes only, the largest first.
         ``now`` (a time; None: the present) is what ``future`` counts from. ``offsets``, ``timestamps`` and
-        ``producers`` choose batches, as in :class:`~kafka_log.tables.selection.Selection`, and ``policy`` says what damage is (default
+        ``producers`` choose batches, as in :class:`~kafka_log.read.selection.Selection`, and ``policy`` says what damage is (default
         ``kafka``); ``engine`` and ``limits`` are as of :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is told of
         each problem in a line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
         """
@@ -107,7 +107,7 @@ class Contents(Opened):
         """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
         ``csv``. The directory is locked until this is exhausted or closed. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.inspect.export.export`."""
         from kafka_log.inspect.export import FORMATS, export
-        from kafka_log.tables.selection import changed
+        from kafka_log.read.selection import changed
         from kafka_log.write.beside import refuse_inside
 
         place = local_path(out)
@@ -138,7 +138,7 @@ class Contents(Opened):
         records are counted, or says why its directory cannot be read. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`; ``advance`` is told of bytes of partitions that
         are done. Memory: some 150 bytes for each key of a partition. The columns are those of :data:`kafka_log.inspect.keys.table.KEYS`. Raises OSError."""
         from kafka_log.inspect.keys.table import key_table
-        from kafka_log.tables.selection import changed
+        from kafka_log.read.selection import changed
 
         wanted = changed(selection, None, filters)
         return key_table(
@@ -159,7 +159,7 @@ class Contents(Opened):
         ``advance`` are as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
         damage is read, and the other partitions where a directory cannot be read."""
         from kafka_log.inspect.keys.table import records_of_keys
-        from kafka_log.tables.selection import changed
+        from kafka_log.read.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})
         logs = self.refuse_copies(_chosen(self._logs, wanted, self.excluded_segments))
@@ -175,7 +175,7 @@ def _chosen(
         NotFoundError: If a topic or a number is not there.
         ValueError: If the selection says something that LogDirectory has to be given: include or replicas.
     """
-    from kafka_log.tables.selection import Selection
+    from kafka_log.read.selection import Selection
 
     for name in ("include", "replicas"):
         if getattr(selection, name) != getattr(Selection(), name):

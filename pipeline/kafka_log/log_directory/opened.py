@@ -23,11 +23,11 @@ from kafka_log.logs.partitions import (
 )
 from kafka_log.logs.replicas import Replicas, select_replicas
 from kafka_log.logs.tiers import merge_tiered_segments
-from kafka_log.segment.places import is_url, place_of
-from kafka_log.segment.times import Time, moment, present
-from kafka_log.tables.arguments import (
+from kafka_log.read.arguments import (
     places,
 )
+from kafka_log.segment.places import is_url, place_of
+from kafka_log.segment.times import Time, moment, present
 
 if TYPE_CHECKING:
     from kafka_log.inspect.partition_headers import OnDamage
@@ -47,7 +47,7 @@ class Opened:
         include: Include = (),
         replicas: Replicas | None = None,
     ) -> None:
-        from kafka_log.tables.selection import Selection
+        from kafka_log.read.selection import Selection
 
         self.path = places("path", path)
         wanted = Selection(
@@ -172,7 +172,7 @@ def tell(found: Iterable[Partition], on_damage: OnDamage | None) -> None:
 def _with_own_topics(topics: Iterable[str] | None) -> list[str] | None:
     """Topics, and those of Kafka's own from which answers about any topic come; None: all."""
     from kafka_log.logs.names import CLUSTER_METADATA
-    from kafka_log.tables.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+    from kafka_log.read.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 
     own = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)
     return None if topics is None else [*topics, *own]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kafka_log.log_directory.opened import Opened, Place
-from kafka_log.segment.places import local_path
-from kafka_log.tables.arguments import (
+from kafka_log.read.arguments import (
     flag,
     number,
 )
+from kafka_log.segment.places import local_path
 
 if TYPE_CHECKING:
     from kafka_log.segment.ranges import Range

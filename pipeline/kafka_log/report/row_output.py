@@ -52,7 +52,7 @@ class ParquetRows:
     """A file of Parquet, one row group after the other."""
 
     def __init__(self, out: BinaryIO, schema: pa.Schema) -> None:
-        from kafka_log.tables.parquet import GroupedWriter
+        from kafka_log.read.parquet import GroupedWriter
 
         self.out = out
         self.writer = GroupedWriter(out, schema)

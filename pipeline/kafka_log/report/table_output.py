@@ -36,7 +36,7 @@ def write(table: pa.Table, output: Output, out: BinaryIO, width: int | None = No
     elif output == "csv":
         _write_csv(table, out)
     elif output == "parquet":
-        from kafka_log.tables.parquet import parquet_writer
+        from kafka_log.read.parquet import parquet_writer
 
         # A pipe cannot tell its position: the file is made in memory.
         made = pa.BufferOutputStream()

@@ -183,7 +183,11 @@ def check_recovery(
     directory: Path, broker: BrokerFiles, partitions: Sequence[Partition]
 ) -> Iterable[Finding]:
     """Say what a broker reads again when it starts, if it was not stopped in order, and does not run."""
-    if broker.was_clean_shutdown or not (directory / META).is_file() or is_broker_running(directory):
+    if (
+        broker.was_clean_shutdown
+        or not (directory / META).is_file()
+        or is_broker_running(directory)
+    ):
         return
     of_directory = [p for p in partitions if p.directory.parent == directory]
     recovered = [segments for p in of_directory if (segments := recovered_segments(p, broker))]

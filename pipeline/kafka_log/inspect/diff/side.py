@@ -290,7 +290,9 @@ def _joined(those: list[Partition]) -> Partition:
     segments: tuple[Segment, ...] = ()
     for group in _groups(those):
         start = segments[0].base_offset if segments else None
-        before = (s for s in group if start is None or (s.has_offset_in_name and s.base_offset < start))
+        before = (
+            s for s in group if start is None or (s.has_offset_in_name and s.base_offset < start)
+        )
         segments = (*before, *segments)
     return replace(those[0], segments=segments)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.sensitive import REDACTED
+from kafka_log.read.internal_topics import OWN_TOPICS, OwnTopic, own_topic
 from kafka_log.report.table_output import json_bytes, json_text
 from kafka_log.segment.control import read_control
-from kafka_log.tables.own_topics import OWN_TOPICS, OwnTopic, own_topic
 
 AUTO, NONE = "auto", "none"
 _LENGTHS = (1, 2, 4, 8)

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_log.report.row_output import ParquetRows
-from kafka_log.tables import parquet
-from kafka_log.tables.parquet import (
+from kafka_log.read import parquet
+from kafka_log.read.parquet import (
     HELD_BYTES,
     ROW_GROUP,
     SAMPLE_ROWS,
     Compression,
     GroupedWriter,
 )
+from kafka_log.report.row_output import ParquetRows
 
 SCHEMA = pa.schema([("key", pa.binary()), ("offset", pa.int64())])
 ROWS = 3000
