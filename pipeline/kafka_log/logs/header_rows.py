@@ -91,9 +91,9 @@ def _by_kernels(
     start: int,
 ) -> Iterator[tuple[Any, ...]]:
     if damage is not DamageHandling.VERIFY:  # no other damage is walked from the middle
-        from kafka_log.segment.columnar import BatchScanner
+        from kafka_log.segment.scanner import header_scanner
 
-        scanner = BatchScanner(
+        scanner = header_scanner(
             segment.path,
             (*columns, where),
             Policy.KAFKA if damage is DamageHandling.RAISE else Policy.SALVAGE,
