@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from kafka_log.segment.row_selection import RowSelection
-from kafka_log.tables.splits import Scan, read_splits
 from pyspark_kafka_log.aggregates import Aggregates
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.task_reader import Scan, read_splits
 
 from .logs import batch, build, numbered, write
 

@@ -13,7 +13,7 @@ from kafka_log.logs.names import State, parse_include
 from kafka_log.segment.globs import PatternError, compiled
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password
-from kafka_log.tables.columns import COLUMNS
+from pyspark_kafka_log.columns import COLUMNS
 
 S = TypeVar("S", bound=str)
 

@@ -118,7 +118,6 @@ def _meaningless(options: argparse.Namespace) -> str | None:
 
 def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
     """Refuse topics that are not there as of the offset. Raises NotFoundError."""
-    from kafka_log.log_directory import LogDirectory
 
     if missing := set(options.topic) - found:
         everything = LogDirectory(options.paths)

@@ -1,0 +1,110 @@
+"""Checks of what callers give: each returns the value, or raises ValueError, which says the name of the argument."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
+from difflib import get_close_matches
+from operator import index
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+OFFSET_BITS = (1 << 63) - 1
+
+
+def several(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
+    """A check of one value of a kind, or of several."""
+
+    def checked(name: str, value: Any) -> tuple[T, ...] | None:
+        if value is None:
+            return None
+        if isinstance(value, (kind, bytes)):  # bytes are not several numbers
+            return (check(name, value),)
+        try:
+            values = list(value)
+        except TypeError:
+            return (check(name, value),)  # which says what is wrong
+        return tuple(dict.fromkeys(check(name, one) for one in values))
+
+    return checked
+
+
+def text_of(what: str) -> Callable[[str, Any], str]:
+    """A check of a text."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValueError(f"{name} is {value!r}: {what} are expected")
+        return value
+
+    return check
+
+
+def number(least: int, most: int, what: str) -> Callable[[str, Any], int]:
+    """A check of a number, which may be that of another library."""
+
+    def check(name: str, value: Any) -> int:
+        try:
+            number = index(value)
+        except TypeError:
+            raise ValueError(f"{name} is {value!r}: {what} are expected") from None
+        if isinstance(value, bool) or not least <= number <= most:
+            raise ValueError(f"{name} is {value!r}: {what} are expected")
+        return number
+
+    return check
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return True or False; None is False. Raises ValueError for anything else: a text such as "no" would count as True."""
+    if not isinstance(value, bool | None):
+        raise ValueError(f"{name} is {value!r}: True or False is expected")
+    return bool(value)
+
+
+def one_of(known: Collection[str]) -> Callable[[str, Any], Any]:
+    """A check of a word, or None."""
+
+    def check(name: str, value: Any) -> Any:
+        if value is not None and not (isinstance(value, str) and value in known):
+            raise ValueError(f"{name} is {value!r}; known: {', '.join(known)}")
+        return value
+
+    return check
+
+
+def optional_number(
+    name: str, value: Any, least: int = -1 - OFFSET_BITS, most: int = OFFSET_BITS
+) -> int | None:
+    """A number, or None."""
+    return (
+        None
+        if value is None
+        else number(least, most, f"numbers from {least} to {most}")(name, value)
+    )
+
+
+def places(name: str, value: Any) -> list[str | os.PathLike[str]]:
+    """A path, or several."""
+    given = [value] if isinstance(value, str | os.PathLike) else value
+    if isinstance(given, Iterable) and not isinstance(given, bytes):
+        found = list(given)
+        if all(isinstance(path, str | os.PathLike) for path in found):
+            return found
+    raise ValueError(f"{name} is {value!r}: a path is expected, or several")
+
+
+def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
+    """Raise ValueError if ``columns`` is no list, is empty, or has unknown or repeated names."""
+    if isinstance(columns, str):
+        raise ValueError(f"columns is a string: write [{columns!r}]")
+    if not columns:
+        raise ValueError("no column is asked for")
+    if len(set(columns)) != len(columns):
+        raise ValueError("a column is asked for twice")
+    for name in columns:
+        if name not in known:
+            close = get_close_matches(str(name), known, 1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise ValueError(f"no column is called {name!r}{hint}; known: {', '.join(known)}")

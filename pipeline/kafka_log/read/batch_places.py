@@ -1,0 +1,198 @@
+"""Where batches lie in a segment, by their headers, from where the index says; and what they tell of a log's history."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.logs.broker_files import read_producer_snapshot
+from kafka_log.logs.index_files import find_position_by_index
+from kafka_log.logs.partitions import Segment
+from kafka_log.read.changing_files import steady
+from kafka_log.read.selection import Selection
+from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.reader import SegmentReader, batch_damage, last_offset_at
+from kafka_log.segment.row_values import bounds_of
+from kafka_log.segment.versions import absent
+
+SMALL = 1 << 18
+"""Bytes of a segment up to which its headers are read without its index."""
+
+NO_EPOCH = absent("leader_epoch")
+
+_COLUMNS = ("base_offset", "last_offset", "offset_bound", "leader_epoch")
+
+
+class Placed(NamedTuple):
+    """A whole batch: its bytes, its offsets, and its leader epoch (-1: none). ``first`` is None where the header does not say it."""
+
+    position: int
+    end: int
+    first: int | None
+    last: int
+    leader_epoch: int
+
+
+def placed(segment: Segment, start: int, wanted: Selection) -> Iterator[Placed]:
+    """The whole batches of a segment from a byte on, where one begins.
+
+    Where damage is an error it is raised (CodecError), and checksums are left to whoever reads the records. Where it is none, batches
+    that are not good are passed over: any number in them may be wrong.
+    """
+    if wanted.raises:
+        columns = Columns(_COLUMNS, os.fspath(segment.path))
+        for entry in entries(segment.path, segment.tail, start):
+            first, last, bound, epoch = columns.of(entry)
+            if bound is None:
+                last = last_offset_at(segment.path, entry.position, last)
+            yield Placed(entry.position, entry.position + entry.frame.size, first, last, epoch)
+        return
+    reader = SegmentReader(
+        segment.path,
+        policy=wanted.policy,
+        start=start,
+        tail=segment.tail,
+        records=False,
+        rescue=False,
+        size=segment.size,
+    )
+    for batch in reader:
+        if not batch_damage(batch) and batch.last_offset < MAX_OFFSET:
+            first = batch.base_offset if batch.says_base_offset else None
+            end = batch.position + batch.size
+            last = batch.last_offset
+            if bounds_of(batch)[0] is None:
+                last = last_offset_at(segment.path, batch.position, last)
+            yield Placed(batch.position, end, first, last, batch.leader_epoch)
+
+
+def start_before(segment: Segment, offset: int) -> int:
+    """A byte where a batch begins, before which there is nothing from the offset on; there is a batch before the offset there, if the
+    segment has one."""
+    if segment.size <= SMALL or offset <= segment.base_offset:
+        return 0
+    return find_position_by_index(segment, offset - 1, None)
+
+
+def place(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
+    """Where reading of a segment from an offset on begins, and where reading of what lies before the offset ends.
+
+    What lies between two batches belongs to the later one. The two places are the same, but for an offset in the middle of a batch. They
+    are the same tomorrow, when more was written. Damage on the way, where it is an error, is left to whoever reads there.
+    """
+    found = [start_before(segment, offset)]
+    try:
+        return steady(segment.path, lambda: _place(segment, offset, wanted, found))
+    except CodecError:
+        return found[-1], segment.size
+
+
+def _place(segment: Segment, offset: int, wanted: Selection, seen: list[int]) -> tuple[int, int]:
+    """The same. ``seen`` begins with where to begin, and gets the end of the last batch before the offset. Raises CodecError."""
+    at, before = seen[0], None
+    both: tuple[int, int] | None = None
+    for batch in placed(segment, at, wanted):
+        if both is not None:
+            # A batch that reaches into those after it has a header that contradicts itself.
+            if batch.first is None or batch.first >= offset:
+                return both
+            both = both[0], batch.end
+        elif batch.last < offset:
+            at, before = batch.end, batch.last
+            seen[1:] = [at]
+        elif batch.first is not None:
+            if batch.first >= offset:
+                return at, at
+            both = batch.position, batch.end
+        else:
+            # A compressed message of the older formats: its first record comes anywhere after the batch before it.
+            return (at, at) if before == offset - 1 else (batch.position, batch.end)
+    return both or (at, at)
+
+
+def last_before(segments: Sequence[Segment], offset: int, wanted: Selection) -> Placed | None:
+    """The last batch that begins before an offset. Raises CodecError for damage on the way, where that is an error."""
+    for segment in reversed(segments):
+        if segment.has_offset_in_name and segment.base_offset >= offset:
+            continue
+        found = None
+        for batch in placed(segment, start_before(segment, offset), wanted):
+            if (batch.last if batch.first is None else batch.first) >= offset:
+                break
+            found = batch
+        if found is not None:
+            return found
+    return None
+
+
+def first_of_later_epoch(
+    segments: Sequence[Segment], leader_epoch: int, wanted: Selection
+) -> int | None:
+    """The first offset that was written under a later leader epoch, None where there is none. Raises CodecError as
+    :func:`last_before`."""
+    start = 0
+    for i, segment in enumerate(segments):
+        first = next(placed(segment, 0, wanted), None)
+        if first is not None and first.leader_epoch <= leader_epoch:
+            start = i
+    for segment in segments[start:]:
+        for batch in placed(segment, 0, wanted):
+            if batch.leader_epoch > leader_epoch:
+                return batch.last if batch.first is None else batch.first
+    return None
+
+
+def around(
+    segments: Sequence[Segment], start: int, end: int, *, transactions: bool
+) -> tuple[Segment, ...]:
+    """The segments that a reader of the offsets from ``start`` up to ``end`` needs; the one before them too, if something may lie at
+    its end. With ``transactions`` from where a producer snapshot says which were open, up to where one says that none of these is."""
+    low = 0
+    for i, segment in enumerate(segments):
+        if segment.has_offset_in_name and _begins(segment) < start:
+            low = i
+    high = len(segments)
+    for i in range(len(segments) - 1, low, -1):
+        if segments[i].has_offset_in_name and _begins(segments[i]) >= end:
+            high = i
+    if transactions:
+        while low and _open_since(segments[low]) is None:
+            low -= 1
+        while high < len(segments) and not _settled(segments[high], end):
+            high += 1
+    return tuple(segments[low:high])
+
+
+def _begins(segment: Segment) -> int:
+    """The first offset that is read of a segment. What lies before it in a remote copy is read of another one."""
+    first = segment.offsets[0]
+    return segment.base_offset if first is None else first
+
+
+def _settled(segment: Segment, end: int) -> bool:
+    """Whether no transaction of an offset before ``end`` is open where a segment begins."""
+    since = _open_since(segment)
+    return since is not None and all(first >= end for first in since)
+
+
+def _open_since(segment: Segment) -> list[int] | None:
+    """The first offsets of the transactions that are open where a segment begins; None where nothing says it."""
+    if not segment.has_canonical_name:
+        return None
+    if segment.base_offset == 0:
+        return []
+    found = read_producer_snapshot(segment.path.with_suffix(".snapshot"))
+    if found is None:
+        return None
+    return [e.current_txn_first_offset for e in found if e.current_txn_first_offset >= 0]
+
+
+def after_snapshot(segments: Sequence[Segment]) -> tuple[Segment, ...]:
+    """The last segments, from one on where a producer snapshot says which transactions were open."""
+    low = max(len(segments) - 1, 0)
+    while low and _open_since(segments[low]) is None:
+        low -= 1
+    return tuple(segments[low:])

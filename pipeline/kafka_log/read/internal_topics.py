@@ -1,0 +1,278 @@
+"""The records of Kafka's own topics: what their keys and values mean, by the name of the topic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.errors import CodecError, ValueRefused, Where
+from codecgen.runtime.located_bytes import Session, Source
+from kafka_codecs.columns import PAYLOAD_VIEWS
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.read.json_values import plain
+
+Json = dict[str, Any]
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+SHARE_GROUP_STATE = "__share_group_state"
+REMOTE_LOG_METADATA = "__remote_log_metadata"
+
+COORDINATOR_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
+"""Topics that coordinators write inside a broker. They are always compacted, and their batches have no sequence of a producer: a coordinator
+writes the base sequence 0 into each batch of a transaction, and the broker does not check it."""
+
+_VALUES: Mapping[str, str] = {
+    "consumer_offsets_value": CONSUMER_OFFSETS,
+    "transaction_state_value": TRANSACTION_STATE,
+    "share_group_state_value": SHARE_GROUP_STATE,
+    "metadata_record": CLUSTER_METADATA,
+    "remote_log_metadata_record": REMOTE_LOG_METADATA,
+}
+"""What the values of the topics are, in the schemas."""
+
+VIEWS: Mapping[str, str] = {
+    view: _VALUES[parts["value"]]
+    for view, parts in PAYLOAD_VIEWS.items()
+    if parts.get("value") in _VALUES
+}
+"""The views of what the topics say (:mod:`kafka_log.read.topic_views`), each with its topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a record says. ``key`` and ``value`` are as Kafka's tools print them, each with the type or the version beside its
+    ``data``; None where there is none. ``error`` says what of it cannot be read."""
+
+    key: Json | None = None
+    value: Json | None = None
+    error: CodecError | None = None
+
+
+class OwnTopic:
+    """How the records of one topic are read. Get one from :func:`own_topic`."""
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[bytes | None, bytes | None, _Bytes], Decoded],
+        *,
+        has_secrets: bool = False,
+    ) -> None:
+        self.name = name
+        self.has_secrets = has_secrets
+        """Whether records of the topic may hold secrets."""
+        self._read = read
+
+    def decode(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        strict: bool = False,
+        file: str = "",
+        position: int = 0,
+        show_secrets: bool = False,
+    ) -> Decoded:
+        """Return what a record says, without secrets unless ``show_secrets``. Never raises: the error is in the result, beside what could be read."""
+        return self._read(key, value, _Bytes(strict, file, position, show_secrets))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """How bytes are parsed and shown, and where they lie."""
+
+    strict: bool
+    file: str
+    position: int
+    show_secrets: bool
+
+    def parse(self, codec: Layout | Choice, data: bytes, part: str) -> tuple[Layout, Any]:
+        """The fields, and the layout that they are of. Raises CodecError."""
+        session = Session(strict=self.strict, file=self.file)
+        source = Source(data, session, inner=True, origin=self.position)
+        try:
+            layout: Any = codec
+            while isinstance(layout, Choice):
+                layout = layout.cases[self._number(layout, source)]
+            fields = layout.read(source, None)
+            if source.left and (self.strict or not layout.trailing):
+                raise ValueRefused(f"{source.left} bytes follow the {part}", source.where())
+        except CodecError as error:
+            path = f"{part}.{error.where.path}" if error.where.path else part
+            at = error.where
+            error.where = Where(path, self.position, at.stream_position, self.file, at.schema)
+            raise
+        return layout, fields
+
+    def _number(self, choice: Choice, source: Source) -> int:
+        number = choice.peek(source)
+        if number not in choice.cases:
+            known = ", ".join(map(str, choice.cases))
+            raise ValueRefused(f"{number} is not known; there are: {known}", source.where())
+        return number
+
+    def plain(self, layout: Layout, fields: Any, without: Container[str] = ()) -> Json:
+        return plain(layout, fields, without, show_secrets=self.show_secrets)
+
+    def refused(self, part: str, reason: str) -> CodecError:
+        return ValueRefused(reason, Where(path=part, position=self.position, file=self.file))
+
+
+def own_topic(name: str) -> OwnTopic | None:
+    """How the records of a topic are read, None for topics that are not Kafka's own."""
+    make = _TOPICS.get(name)
+    return None if make is None else make()
+
+
+def one_line(part: Json) -> str:
+    """A key or a value as JSON in one line."""
+    return json.dumps(part, ensure_ascii=False, separators=(",", ":"))
+
+
+# ---------------------------------------------------------------- coordinators
+
+
+def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) -> OwnTopic:
+    """A topic whose keys say which record it is, and whose values say in which version."""
+
+    def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
+        if key_bytes is None:
+            return Decoded(error=how.refused("key", "a record of this topic has a key"))
+        try:
+            layout, fields = how.parse(key, key_bytes, "key")
+        except CodecError as error:
+            return Decoded(error=error.without_frames())
+        said = {"type": str(int(fields["type"])), "data": how.plain(layout, fields, ("type",))}
+        if value_bytes is None:
+            return Decoded(said)
+        try:
+            layout, fields = how.parse(values[int(fields["type"])], value_bytes, "value")
+        except CodecError as error:
+            return Decoded(said, error=error.without_frames())
+        data = how.plain(layout, fields, ("version",))
+        _name_status(data, fields)
+        _open_members(data, fields)
+        return Decoded(said, {"version": str(int(fields["version"])), "data": data})
+
+    return OwnTopic(name, read)
+
+
+def _name_status(data: Json, fields: Any) -> None:
+    """Kafka's tools print the name of a transaction's status."""
+    status = fields.get("transaction_status")
+    if status is not None:
+        data["transactionStatus"] = str(getattr(status, "label", int(status)))
+
+
+def _open_members(data: Json, fields: Any) -> None:
+    """What the members of a classic group subscribe to and are assigned, where they are consumers. What cannot be read
+    stays bytes, as in Kafka's tools."""
+    if data.get("protocolType") != "consumer":
+        return
+    from kafka_codecs import CONSUMER_PROTOCOL_ASSIGNMENT, CONSUMER_PROTOCOL_SUBSCRIPTION
+
+    for shown, member in zip(data["members"], fields["members"], strict=True):
+        for name, codec in (
+            ("subscription", CONSUMER_PROTOCOL_SUBSCRIPTION),
+            ("assignment", CONSUMER_PROTOCOL_ASSIGNMENT),
+        ):
+            found = _in_newest(codec, member[name])
+            if found is not None:
+                shown[name] = found
+
+
+def _in_newest(codec: Choice, content: bytes) -> Json | None:
+    """What consumers agreed on. Versions that are not known are read as the newest one that is, as consumers do."""
+    if len(content) < 2:
+        return None
+    version = int.from_bytes(content[:2], "big", signed=True)
+    newest = max(codec.cases)
+    number = newest if version > newest else version
+    try:
+        layout, fields = _Bytes(False, "", 0, False).parse(
+            codec, number.to_bytes(2, "big", signed=True) + content[2:], ""
+        )
+    except CodecError:
+        return None
+    return plain(layout, fields, ("version",))
+
+
+# ---------------------------------------------------------------- frames
+
+
+def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> OwnTopic:
+    """A topic whose values are records behind a frame that says which they are, and whose keys are null."""
+
+    def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
+        if value_bytes is None:
+            return Decoded(error=how.refused("value", "a record of this topic has a value"))
+        try:
+            _, fields = how.parse(layout, value_bytes, "value")
+        except CodecError as error:
+            return Decoded(error=error.without_frames())
+        kind, version, body = fields["api_key"], int(fields["version"]), fields["body"]
+        said: Json = {"type": getattr(kind, "label", str(int(kind))), "version": version}
+        found = bodies.get(kind)
+        case = found.get(version) if isinstance(found, Mapping) else found
+        if isinstance(body, bytes) or case is None:
+            return Decoded(
+                None, said, how.refused("value.body", "no such record, or version, is known")
+            )
+        return Decoded(None, said | {"data": how.plain(case, body)})
+
+    return OwnTopic(name, read, has_secrets=any(map(_has_secrets, bodies.values())))
+
+
+def _has_secrets(case: Any) -> bool:
+    """Return whether a field of a layout, or of one of the layouts by version, is a secret."""
+    layouts = case.values() if isinstance(case, Mapping) else (case,)
+    return any(f.sensitive is not None for layout in layouts for f in layout.fields)
+
+
+# ---------------------------------------------------------------- topics
+
+
+def _consumer_offsets() -> OwnTopic:
+    from kafka_codecs import CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE
+
+    return _coordinator(CONSUMER_OFFSETS, CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE)
+
+
+def _transaction_state() -> OwnTopic:
+    from kafka_codecs import TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE
+
+    return _coordinator(TRANSACTION_STATE, TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE)
+
+
+def _share_group_state() -> OwnTopic:
+    from kafka_codecs import SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE
+
+    return _coordinator(SHARE_GROUP_STATE, SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE)
+
+
+def _cluster_metadata() -> OwnTopic:
+    from kafka_codecs import METADATA_BODY, METADATA_RECORD
+
+    return _framed(CLUSTER_METADATA, METADATA_RECORD, METADATA_BODY)
+
+
+def _remote_log_metadata() -> OwnTopic:
+    from kafka_codecs import REMOTE_LOG_METADATA_BODY, REMOTE_LOG_METADATA_RECORD
+
+    return _framed(REMOTE_LOG_METADATA, REMOTE_LOG_METADATA_RECORD, REMOTE_LOG_METADATA_BODY)
+
+
+_TOPICS: Mapping[str, Callable[[], OwnTopic]] = {
+    CONSUMER_OFFSETS: _consumer_offsets,
+    TRANSACTION_STATE: _transaction_state,
+    SHARE_GROUP_STATE: _share_group_state,
+    CLUSTER_METADATA: _cluster_metadata,
+    REMOTE_LOG_METADATA: _remote_log_metadata,
+}
+
+OWN_TOPICS = tuple(_TOPICS)
+"""The names of the topics."""

@@ -1,0 +1,162 @@
+"""What a consumer gets of a partition: what its isolation and its log start offset make of a selection."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from kafka_log.logs.log_start import LOG_STATES, Log, LogStarts
+from kafka_log.logs.names import State
+from kafka_log.logs.partitions import Segment
+from kafka_log.read.selection import Selection, within_offsets
+from kafka_log.segment.model import Policy
+from kafka_log.segment.places import is_url
+from kafka_log.segment.ranges import MAX_OFFSET, Range, counts_from_end
+from kafka_log.segment.row_selection import Aborted, RowSelection
+
+if TYPE_CHECKING:
+    from kafka_log.logs.transactions import Transactions
+    from kafka_log.segment.kernels import Engine
+
+
+Known = MutableMapping[tuple[Log, Policy, bool], "Transactions"]
+"""Transactions that were found, by partitions and by what is damage and an error."""
+
+
+class PartitionRows:
+    """The rows that a selection wants of partitions, of one at a time: with ``read_committed`` their transactions are looked for,
+    from batch headers and markers. Records before the log start offset are wanted only with ``deleted_records``; of segments that are
+    not part of the log, and were asked for by their state, as any others.
+
+    ``of_view``: where isolation is not said, of Kafka's own topics comes what brokers take of them: nothing of transactions that
+    have not ended, but all that others wrote after they began. ``known`` are transactions that are not looked for again; what is found is added.
+    ``lists_again``: if retention removes a segment while transactions are looked for, rows of it and of those before it are not wanted; else that
+    raises UnreadableError.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        engine: Engine = "auto",
+        *,
+        of_view: bool = False,
+        starts: LogStarts | None = None,
+        known: Known | None = None,
+        lists_again: bool = False,
+    ) -> None:
+        self._asked = self._selection = selection
+        self._whole = of_view and selection.isolation is None
+        self._committed = self._whole or selection.isolation == "read_committed"
+        self._engine = engine
+        self._starts = None if selection.deleted_records else starts or LogStarts()
+        self._known: Known = {} if known is None else known
+        self._lists_again = lists_again
+        self._firsts: dict[Log, int] = {}
+        self._partition: Log | None = None
+        self._counted: Log | None = None
+        self._rows = self._in_log = RowSelection()
+
+    def of(self, partition: Log, state: State = "live") -> RowSelection:
+        """What is wanted of its segments that are in a state. Raises CodecError for damage, where that is an error."""
+        if partition is not self._partition:
+            self._count(partition)
+            rows = self._find(partition) if self._committed else self._selection.rows()
+            self._partition, self._rows, self._in_log = partition, rows, rows
+            for start in (self.start(partition), self._firsts.get(partition)):
+                if start is not None:
+                    self._in_log = replace(self._in_log, offsets=_from(start, self._in_log.offsets))
+        return self._in_log if state in LOG_STATES else self._rows
+
+    def segments(self, partition: Log) -> list[Segment]:
+        """Its segments that may have rows which are wanted, by their names. Transactions are looked for only if offsets count from
+        the last stable offset."""
+        self._count(partition)
+        offsets = self._selection.offsets
+        start = self.start(partition)
+        if start is not None and all(s.state in LOG_STATES for s in partition.segments):
+            offsets = _from(start, offsets)
+        return within_offsets(partition.segments, offsets)
+
+    def start(self, partition: Log) -> int | None:
+        """The log start offset of a partition, where records lie before it that are not wanted."""
+        return None if self._starts is None else self._starts.get(partition)
+
+    def _count(self, partition: Log) -> None:
+        """Make plain offsets of those that count from the end of a partition."""
+        if partition is not self._counted:
+            stable = None
+            if counts_from_end(self._asked.offsets) and self._committed and not self._whole:
+                stable = self._transactions_of(partition).last_stable_offset
+            self._counted, self._selection = (
+                partition,
+                self._asked.resolve_offsets(partition.segments, stable),
+            )
+
+    def _find(self, partition: Log) -> RowSelection:
+        found = self._transactions_of(partition)
+        aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
+        if self._whole:
+            aborted += [
+                (producer, first, MAX_OFFSET) for producer, first in found.open_first_offsets
+            ]
+        stable = None if self._whole else found.last_stable_offset
+        return self._selection.rows(stable, Aborted(aborted))
+
+    def _transactions_of(self, partition: Log) -> Transactions:
+        asked = partition, self._asked.policy, self._asked.raises
+        found = self._known.get(asked)
+        if found is None:
+            found = self._known[asked] = self._transactions(partition)
+        return found
+
+    def _transactions(self, partition: Log) -> Transactions:
+        if not self._lists_again:
+            return self._transactions_in(partition.segments)
+        from kafka_log.logs.removed_segments import read_history  # not for other scans
+
+        def read(segments: Sequence[Segment]) -> Transactions:
+            if len(segments) < len(partition.segments):
+                first = segments[0].base_offset if segments else MAX_OFFSET
+                self._firsts[partition] = first
+            return self._transactions_in(segments)
+
+        return read_history(partition.segments, read)
+
+    def _transactions_in(self, segments: Sequence[Segment]) -> Transactions:
+        from kafka_log.logs.transaction_files import read_transactions_from_files  # the codecs
+        from kafka_log.logs.transactions import read_transactions  # not for other scans
+
+        segments = _held(segments)
+        # Where damage is passed over, no file beside the log knows what of it will be read.
+        if self._selection.raises:
+            kept = read_transactions_from_files(segments, self._engine)
+            if kept is not None:
+                return kept
+        return read_transactions(
+            segments,
+            self._selection.policy,
+            damage_raises=self._selection.raises,
+            engine=self._engine,
+        )
+
+
+def _held(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Return the segments of a partition with paths that keep what is read of files in a store: each request takes its time."""
+    if not any(is_url(segment.path) for segment in segments):
+        return segments
+    from kafka_log.segment.held_files import HeldBlocks, HeldPath  # fsspec
+
+    blocks = HeldBlocks()
+    return [
+        replace(s, path=cast(Path, HeldPath(cast(Any, s.path), blocks))) if is_url(s.path) else s
+        for s in segments
+    ]
+
+
+def _from(start: int, offsets: Range) -> Range:
+    """A range of offsets, as far as it does not lie before a start."""
+    low, high = offsets
+    low = start if low is None else max(low, start)
+    return (low if high is None else min(low, high)), high

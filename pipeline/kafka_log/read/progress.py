@@ -1,0 +1,249 @@
+"""How far logs go that brokers are writing: asked again and again, of many partitions."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from codecgen.runtime.errors import CodecError, ValueRefused, Where
+from kafka_log.logs.index_files import find_position_by_index
+from kafka_log.logs.log_start import Log
+from kafka_log.logs.partitions import Segment
+from kafka_log.read.batch_places import (
+    NO_EPOCH,
+    SMALL,
+    Placed,
+    after_snapshot,
+    first_of_later_epoch,
+    last_before,
+    placed,
+)
+from kafka_log.read.changing_files import is_gone, steady
+from kafka_log.read.selection import Selection
+from kafka_log.segment import tails
+from kafka_log.segment.kernels import Engine
+from kafka_log.segment.model import Tail
+from kafka_log.segment.positioned_reads import (
+    UnreadableError,
+    open_segment,
+    read_what_there_is,
+    size_of,
+)
+from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.reader import SegmentReader
+
+FINGERPRINT = 61
+"""Bytes of a batch by which it is known again: those of a header, with its checksum."""
+
+KEPT = 8
+"""Positions of a partition that are kept in mind."""
+
+Key = tuple[str, int]
+"""Topic and partition."""
+
+
+class Position(NamedTuple):
+    """An offset that is read next, and the leader epoch of the last batch before it; -1 where that is not known."""
+
+    offset: int
+    leader_epoch: int = NO_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was found of a partition, as long as its last file is what it was."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    last: Placed | None
+    fingerprint: bytes
+    end: Position
+    kept: tuple[Position, ...] = ()
+    """Positions before which the log is known to be what it was."""
+    stable: int | None = None
+
+
+class Ends:
+    """The ends of logs, poll by poll: what did not change since is not read again.
+
+    ``wanted`` says what damage is and what becomes of it, and whether transactions hold back what is undecided.
+    """
+
+    def __init__(self, wanted: Selection, engine: Engine = "auto") -> None:
+        self._wanted = wanted
+        self._engine = engine
+        self._known: dict[Key, _Known] = {}
+
+    def of(self, key: Key, log: Log) -> Position | None:
+        """Where a log ends now: after its last whole batch. None when its directory is gone by now.
+
+        What a broker leaves at the end of the segment that it writes to waits. Raises CodecError for damage after the last entry of the
+        index, where that is an error; that, or FileNotFoundError, for files that are gone since they were listed.
+        """
+        try:
+            return steady(log.segments[-1].path, lambda: self._refreshed(key, log)).end
+        except (FileNotFoundError, UnreadableError) as error:
+            if is_gone(error) and not log.segments[-1].path.parent.exists():
+                return None
+            raise
+
+    def readable(self, key: Key, log: Log, end: Position) -> Position:
+        """How far a log that ends at ``end``, as :meth:`of` says, can be read: with ``read_committed`` to where its oldest open
+        transaction begins."""
+        if self._wanted.isolation != "read_committed":
+            return end
+        known = self._known[key]
+        if known.stable is None:
+            stable = steady(
+                log.segments[-1].path, lambda: self._stable(log, self._known[key].end.offset)
+            )
+            known = replace(known, stable=stable)
+            self._known[key] = known
+        assert known.stable is not None
+        return end if known.stable >= end.offset else self.at(key, log, known.stable)
+
+    def at(self, key: Key, log: Log, offset: int) -> Position:
+        """An offset with its leader epoch."""
+        known = self._known.get(key)
+        for position in () if known is None else (*known.kept, known.end):
+            if position.offset == offset:
+                return position
+        try:
+            found = steady(
+                log.segments[-1].path, lambda: last_before(log.segments, offset, self._wanted)
+            )
+        except CodecError:
+            found = None
+        made = Position(offset, NO_EPOCH if found is None else found.leader_epoch)
+        self._keep(key, made)
+        return made
+
+    def diverged(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
+        """Where a log that was read up to a position, and ends at ``end``, became another one before it: a leader without all of its
+        records truncated it. None when it did not, as far as batches say."""
+        now = self.at(key, log, position.offset).leader_epoch
+        known = position.leader_epoch
+        if end.offset >= position.offset and not NO_EPOCH < known < now:
+            return None
+        later = None
+        if known > NO_EPOCH:
+            try:
+                later = first_of_later_epoch(log.segments, known, self._wanted)
+            except CodecError:
+                later = None
+        return min(end.offset, position.offset, position.offset if later is None else later)
+
+    def _keep(self, key: Key, position: Position) -> None:
+        known = self._known.get(key)
+        if known is not None:
+            self._known[key] = replace(known, kept=(*known.kept[1 - KEPT :], position))
+
+    # ------------------------------------------------------------ one partition
+
+    def _refreshed(self, key: Key, log: Log) -> _Known:
+        last = log.segments[-1]
+        said = last.path.stat()
+        known = self._known.get(key)
+        name = os.fspath(last.path)
+        if known is not None and (known.path, known.size, known.mtime_ns) == (
+            name,
+            said.st_size,
+            said.st_mtime_ns,
+        ):
+            return known
+        goes_on = known is not None and _is_there_still(log, known)
+        start = None
+        if known is not None and known.last is not None and goes_on and known.path == name:
+            start = known.last.position
+        found = self._last_batch(replace(last, size=said.st_size), start)
+        before = found
+        for segment in reversed(log.segments[:-1]) if found is None else ():
+            before = self._last_batch(segment, None)
+            if before is not None:
+                break
+        offset = last.base_offset if last.has_canonical_name else 0
+        epoch = NO_EPOCH
+        if before is not None:
+            if before.last >= MAX_OFFSET:
+                where = Where(path="last_offset", file=name, position=before.position)
+                raise ValueRefused(f"{before.last} has none after it", where)
+            offset, epoch = max(offset, before.last + 1), before.leader_epoch
+        made = _Known(
+            name,
+            said.st_size,
+            said.st_mtime_ns,
+            found,
+            b"" if found is None else _fingerprint(last, found),
+            Position(offset, epoch),
+            (*known.kept[1 - KEPT :], known.end) if known is not None and goes_on else (),
+        )
+        self._known[key] = made
+        return made
+
+    def _last_batch(self, segment: Segment, start: int | None) -> Placed | None:
+        """The last whole batch of a segment, from a batch on, or else from where the index ends."""
+        if start is None:
+            start = find_position_by_index(segment, MAX_OFFSET, None) if segment.size > SMALL else 0
+        found = self._walk(segment, start)
+        return self._walk(segment, 0) if found is None and start else found
+
+    def _walk(self, segment: Segment, start: int) -> Placed | None:
+        before: Placed | None = None
+        found: Placed | None = None
+        for batch in placed(segment, start, self._wanted):
+            before, found = found, batch
+        if found is not None and not _is_whole(segment, found):
+            return before
+        return found
+
+    def _stable(self, log: Log, end: int) -> int:
+        from kafka_log.logs.transactions import (
+            read_transactions,  # the codecs: not for other isolations
+        )
+
+        found = read_transactions(
+            after_snapshot(log.segments),
+            self._wanted.policy,
+            damage_raises=self._wanted.raises,
+            engine=self._engine,
+        )
+        return end if found.last_stable_offset is None else min(found.last_stable_offset, end)
+
+
+def _is_there_still(log: Log, known: _Known) -> bool:
+    """Whether the batch that was the last one lies where it lay: then all before it is what it was."""
+    last = known.last
+    for segment in reversed(log.segments):
+        if os.fspath(segment.path) == known.path:
+            return (
+                last is not None
+                and last.end <= segment.path.stat().st_size
+                and _fingerprint(segment, last) == known.fingerprint
+            )
+    return False
+
+
+def _fingerprint(segment: Segment, batch: Placed) -> bytes:
+    with open_segment(segment.path) as file:
+        length = min(FINGERPRINT, batch.end - batch.position)
+        return read_what_there_is(file, batch.position, length, 0)
+
+
+def _is_whole(segment: Segment, batch: Placed) -> bool:
+    """Whether the last batch of a file was written to its end: a file that was made longer in advance has zeros where it will be."""
+    if segment.tail is not Tail.ACTIVE:
+        return True
+    with open_segment(segment.path) as file:
+        size = size_of(file)
+
+        def read(position: int, n: int) -> bytes:
+            return read_what_there_is(file, position, min(n, size - position), 0xFF)
+
+        if not tails.is_unwritten(read, batch.position, size):
+            return True
+    reader = SegmentReader(
+        segment.path, start=batch.position, tail=segment.tail, records=False, rescue=False
+    )
+    return next(iter(reader), None) is not None

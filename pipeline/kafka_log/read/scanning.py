@@ -1,0 +1,297 @@
+"""Logs as streams of Arrow record batches, and as tables: a segment, a partition, a broker's directory, or several."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, Unpack
+
+import pyarrow as pa
+
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.located_bytes import Limits
+from kafka_codecs.columns.batches import BATCHES
+from kafka_codecs.columns.records import RECORDS
+from kafka_log.logs.discovery import survey, warn_if_all_excluded
+from kafka_log.logs.partitions import (
+    Partition,
+    Segment,
+    describe_skipped,
+    filter_by_topics,
+    pair_with_next_base_offset,
+    select_partitions,
+)
+from kafka_log.logs.replicas import select_replicas
+from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.read.arguments import flag
+from kafka_log.read.isolation import PartitionRows
+from kafka_log.read.output import Output
+from kafka_log.read.plan import ReadPlan, RowFormat, Split
+from kafka_log.read.reader import LostRange, PlanReader
+from kafka_log.read.selection import Filters, Selection, changed, within, within_offsets
+from kafka_log.segment.kernels import Engine
+from kafka_log.segment.model import Batch, End, Lost, Policy
+from kafka_log.segment.scanner import Flagged
+
+Place = str | os.PathLike[str]
+Paths = Place | Iterable[Place | Partition]
+OnLost = Callable[[Path, Lost], None]
+"""Called with the path of a file or directory, and with what of it is lost."""
+
+
+class Watch(Protocol):
+    """Is told of what a scan meets, in its place between the rows."""
+
+    def unreadable(self, error: CodecError) -> None:
+        """A partition's directory cannot be read."""
+
+    def batch(self, batch: Batch) -> None:
+        """There is something to say of a batch; its rows follow."""
+
+    def end(self, segment: Segment, end: End | None) -> None:
+        """A segment was read. None: not to its end."""
+
+
+class ScanOptions(Filters, total=False):
+    """The keywords of :func:`scan`: the filters of a :class:`~kafka_log.Selection`, and how files are read."""
+
+    view: str | None
+    on_lost: OnLost | None
+    binary_view: bool
+    chunk_bytes: int
+    limits: Limits | None
+    engine: Engine
+    indexes: bool
+    watch: Watch | None
+    show_secrets: bool
+
+
+class BatchOptions(Filters, total=False):
+    """The keywords of :func:`scan_batches`."""
+
+    on_lost: OnLost | None
+    limits: Limits | None
+    engine: Engine
+    mmap: bool
+
+
+def scan(
+    path: Paths,
+    columns: Sequence[str] | None = None,
+    policy: Policy | str | None = None,
+    *,
+    selection: Selection | None = None,
+    **options: Unpack[ScanOptions],
+) -> pa.RecordBatchReader:
+    """The records of logs as a stream of Arrow record batches, in bounded memory, partition by partition.
+
+    A path is a segment file, a partition's directory, a broker's log directory, or a directory above log directories; or a partition
+    that :func:`kafka_log.discover` has found.
+
+    ``columns`` are those of the view records, ``topic``, ``partition``, ``segment`` and ``state``, and what is wrong with a row:
+    ``crc_ok`` (None: the checksum is over bytes that are not there) and ``damage`` (text, None: nothing). None stands for all that need
+    not be asked for, with topic and partition when more than one partition is read.
+
+    Which records come, and what becomes of damage, a ``selection`` says, or the keywords of one
+    (:class:`~kafka_log.Selection` has them all): ``topics``, ``partitions``, ``offsets``, ``timestamps``, ``keys``,
+    ``headers``, ``producers``, ``isolation``, ``control_records``, ``deleted_records``, ``include``, ``replicas``, ``policy``, ``on_damage``. Those that are given beside a
+    selection take the place of its own. Of segments that ``include`` takes in, records may be there twice, and the column ``state`` says
+    which they are; of ``remote`` ones come the records that are not in live ones, each once.
+
+    Under the policy ``kafka`` segments that lie outside of the ranges are not read, and reading begins at the first batch that may have
+    rows of them by its header (``indexes=False``: at the first byte), so damage outside may stay unseen. Of files in a store index
+    files say where. Whole batches that no record is wanted of are not decompressed where their headers say so, but under ``strict``. A header
+    that contradicts itself rules nothing out.
+
+    ``view`` gives the rows of one of Kafka's own topics (``offsets``, ``groups``, ...; see :mod:`kafka_log.read.topic_views`) in the
+    place of its records, without what transactions wrote that were aborted or are open, unless ``isolation`` says otherwise. Passwords and
+    other secrets are ``(redacted)`` there unless ``show_secrets``; in the bytes of records they are as they are.
+    ``on_lost`` is called with a path and a :class:`~kafka_log.Lost` for each run of bytes that is passed over, and each directory, where damage
+    is no error. With a ``watch``, which needs ``on_damage="keep"``, errors of a file or a directory are told to it and not raised, and
+    the next one is read. ``binary_view`` gives keys, values and headers as views. ``chunk_bytes``, ``limits`` and ``engine`` are as in
+    :class:`~kafka_log.segment.scanner.Scanner`.
+
+    Raises :class:`DirectoryError` when there is no log, ValueError for what cannot be asked for, and from the stream
+    :class:`CodecError` for damage, with file, byte and field.
+    """
+    view, on_lost = options.pop("view", None), options.pop("on_lost", None)
+    binary_view = flag("binary_view", options.pop("binary_view", False))
+    indexes = flag("indexes", options.pop("indexes", True))
+    engine, watch = options.get("engine", "auto"), options.pop("watch", None)
+    show_secrets = flag("show_secrets", options.pop("show_secrets", False))
+    reading = _taken(options, "chunk_bytes", "limits", "engine")
+    wanted = changed(selection, policy, options)
+    found = _find(path, wanted)
+    begin = wanted.timestamps[0]
+    seeks = indexes and wanted.policy is Policy.KAFKA
+    rows = PartitionRows(wanted, engine, of_view=view is not None, lists_again=True)
+    following: dict[Segment, int | None] = {}
+    if wanted.policy is Policy.SALVAGE:
+        following = dict(
+            pair for partition in found for pair in pair_with_next_base_offset(partition.segments)
+        )
+
+    if view is None:
+        output: RowFormat = Output(RECORDS, found, columns, binary_view)
+    else:
+        from kafka_log.read.topic_views import (
+            ViewRows,
+            topic_view,
+        )  # codecs of all that a view has: not for other scans
+
+        of_topic = topic_view(view, columns, show_secrets=show_secrets)
+        found = of_topic.partitions(found)
+        size = sum(segment.size for partition in found for segment in partition.segments)
+        output = ViewRows(
+            of_topic,
+            of_topic.schema,
+            is_strict=wanted.policy is Policy.STRICT,
+            keeps_damage=not wanted.raises,
+            limits=reading.get("limits") or Limits(),
+            engine=engine,
+            size=size,
+        )
+    segments = [(partition, rows.segments(partition)) for partition in found]
+
+    def splits() -> Iterator[Split]:
+        for partition, selected in segments:
+            report_partition(partition)
+            for segment in selected:
+                start = 0
+                of_segment = within(rows.of(partition, segment.state), segment)
+                low = of_segment.offsets[0]
+                if seeks and (low is not None or begin is not None):
+                    from kafka_log.logs.index_files import (
+                        find_start_position,
+                    )  # layouts of indexes: not for other scans
+
+                    start = find_start_position(segment, low, begin, engine)
+                yield Split(segment, start, None, of_segment, following.get(segment))
+
+    def report_partition(partition: Partition) -> None:
+        if watch is not None and partition.error is not None:
+            watch.unreadable(partition.error)
+        else:
+            _check_partition(partition, wanted, on_lost)
+
+    plan = ReadPlan(
+        splits(),
+        output,
+        wanted.policy,
+        wanted.on_damage,
+        "raise" if watch is None else "next_file",
+        expects_removal=True,
+        **reading,
+    )
+    return _stream(output.schema, plan, on_lost, watch)
+
+
+def read_table(
+    path: Paths,
+    columns: Sequence[str] | None = None,
+    policy: Policy | str | None = None,
+    *,
+    selection: Selection | None = None,
+    **options: Unpack[ScanOptions],
+) -> pa.Table:
+    """Like :func:`scan`, all of it as a table. Memory holds it as a whole. Raises as :func:`scan` does."""
+    return scan(path, columns, policy, selection=selection, **options).read_all()
+
+
+def scan_batches(
+    path: Paths,
+    columns: Sequence[str] | None = None,
+    policy: Policy | str | None = None,
+    *,
+    selection: Selection | None = None,
+    **options: Unpack[BatchOptions],
+) -> pa.RecordBatchReader:
+    """The record batches and messages of logs, one row each, from their headers alone.
+
+    ``columns`` are those of the view batches, and those of :func:`scan` that say where. A ``selection``, or its keywords, are as of
+    :func:`scan`, but for what only records have: ``keys``, ``headers`` and ``isolation`` are refused, and markers are always there. Those
+    batches come that may hold a record in the ranges, as far as their headers say. ``on_lost`` is as there. See :class:`header_scanner`, also for
+    ``mmap``: it is faster, and must not be used on files that others truncate. Raises as :func:`scan` does.
+    """
+    on_lost = options.pop("on_lost", None)
+    reading = _taken(options, "limits", "engine", "mmap")
+    wanted = changed(selection, policy, options)
+    wanted.but(offsets=None).batches()  # refuses what headers do not say
+    found = _find(path, wanted)
+    resolved = [(partition, wanted.resolve_offsets(partition.segments)) for partition in found]
+    output = Output(BATCHES, found, columns, False)
+
+    def splits() -> Iterator[Split]:
+        for partition, selection in resolved:
+            _check_partition(partition, wanted, on_lost)
+            for segment in within_offsets(partition.segments, selection.offsets):
+                yield Split(segment, rows=within(selection.batches(), segment))
+
+    plan = ReadPlan(
+        splits(),
+        output,
+        wanted.policy,
+        wanted.on_damage,
+        of_batches=True,
+        expects_removal=True,
+        **reading,
+    )
+    return _stream(output.schema, plan, on_lost)
+
+
+# ---------------------------------------------------------------- what is read
+
+
+def _taken(options: Any, *names: str) -> Any:
+    """Those of the options, which are taken away."""
+    return {name: options.pop(name) for name in names if name in options}
+
+
+def _find(path: Paths, wanted: Selection) -> list[Partition]:
+    places = [path] if isinstance(path, str | os.PathLike) else list(path)
+    found = [place for place in places if isinstance(place, Partition)]
+    rest = [place for place in places if not isinstance(place, Partition)]
+    left_out: list[Segment] = []
+    if rest or not found:
+        there = survey(rest, wanted.include, unreadable_raises=False)
+        found += there.partitions
+        if beside := filter_by_topics(there.skipped_paths, wanted.topics):
+            warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=3)
+        left_out = [s for s in there.excluded_segments if s.topic in (wanted.topics or (s.topic,))]
+    found = select_partitions(found, wanted.topics, wanted.partitions, left_out)
+    warn_if_all_excluded(found, left_out, stacklevel=3)
+    return merge_tiered_segments(select_replicas(found, wanted.replicas))
+
+
+def _check_partition(partition: Partition, wanted: Selection, on_lost: OnLost | None) -> None:
+    """Raise the error of a directory that cannot be read, or report the directory as lost if damage is no error."""
+    if partition.error is None:
+        return
+    if wanted.raises:
+        raise partition.error
+    if on_lost is not None:
+        on_lost(partition.directory, Lost(0, 0, str(partition.error)))
+
+
+def _stream(
+    schema: pa.Schema, plan: ReadPlan, on_lost: OnLost | None, watch: Watch | None = None
+) -> pa.RecordBatchReader:
+    """Return the rows of a plan as a stream, which reports what it meets to ``on_lost`` and ``watch``."""
+    reader = PlanReader(plan)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for event in reader:
+            if isinstance(event, pa.RecordBatch):
+                yield event
+            elif isinstance(event, LostRange):
+                if on_lost is not None:
+                    on_lost(event.split.segment.path, event.lost)
+            elif watch is not None:
+                if isinstance(event, Flagged):
+                    watch.batch(event.batch)
+                else:
+                    watch.end(event.split.segment, event.end)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())

@@ -1,0 +1,302 @@
+"""What is wanted of logs: one set of filters, for Python, the command line and Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
+
+from kafka_log.logs.names import Include, State, parse_include
+from kafka_log.logs.partitions import Segment
+from kafka_log.logs.replicas import Replicas
+from kafka_log.read.arguments import flag, number, one_of, several, text_of
+from kafka_log.segment.model import OnDamage, Policy
+from kafka_log.segment.ranges import (
+    EVERYTHING,
+    Range,
+    checked_offsets,
+    checked_plain_offsets,
+    checked_range,
+    counts_from_end,
+    offsets_before,
+)
+from kafka_log.segment.row_selection import Aborted, Header, RowSelection
+
+T = TypeVar("T")
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
+
+MAX_PARTITION = (1 << 31) - 1
+OF_RECORDS = ("keys", "headers", "isolation")
+"""What only records have, and batches have not."""
+
+
+class OtherFilters(TypedDict, total=False):
+    """The keywords of a :class:`Selection` that choose rows, but for keys. None is what it is without."""
+
+    offsets: Range | None
+    timestamps: Range | None
+    headers: Header | Iterable[Header] | None
+    producers: int | Iterable[int] | None
+    isolation: Isolation | None
+    control_records: bool
+    deleted_records: bool
+    on_damage: OnDamage | None
+
+
+class RowFilters(OtherFilters, total=False):
+    """The keywords that choose rows."""
+
+    keys: bytes | Iterable[bytes | None] | None
+
+
+class Filters(RowFilters, total=False):
+    """The same with those that choose places: all but the policy, which often has a place of its own."""
+
+    topics: str | Iterable[str] | None
+    partitions: int | Iterable[int] | None
+    include: Include
+    replicas: Replicas
+
+
+class FiltersAndPolicy(Filters, total=False):
+    """All keywords of a :class:`Selection`."""
+
+    policy: Policy | str
+
+
+@dataclass(frozen=True, init=False)
+class Selection:
+    """What is wanted of logs. All filters must agree with a record; of several values of one it is any, but for ``headers``.
+
+    ``topics`` and ``partitions`` choose among what is there. ``offsets`` and ``timestamps`` (milliseconds since 1970) are ranges:
+    the first is in, the end is not, None is open. Negative offsets count from the end of what is read of each partition, as in Python slices: (-5, None) are
+    its last 5 offsets, of which compaction and markers may leave less records. That is the end of the segments that ``include`` adds if it is later, and
+    with ``read_committed`` the last stable offset. ``keys`` are bytes, None for records without a key. ``headers`` are names, or names
+    with a value (None: null); a record has all of them. ``producers`` are producer ids, -1 for records without one.
+
+    ``isolation`` is as consumers have it, and as with them ``read_uncommitted`` when it is None: with ``read_committed`` the
+    records of aborted transactions are left out, and all from the last stable offset on. ``control_records`` adds what brokers write
+    for themselves: transaction markers and the like; ``deleted_records`` those before the log start offset of their partition, which DeleteRecords has cut off. ``include`` adds segments in these states, which are not live: names, one text with commas between, or ``all`` (see
+    :data:`kafka_log.logs.names.State`). ``replicas`` says what becomes of a partition that lies in several directories: ``error``,
+    ``newest`` (that is read whose log goes furthest), ``keep`` (all are). ``policy`` says what damage is, ``on_damage`` what becomes of it: None is ``keep`` under
+    ``salvage``, else ``raise`` (see :class:`kafka_log.segment.scanner.Scanner`).
+
+    Raises ValueError for what cannot be.
+    """
+
+    topics: tuple[str, ...] | None
+    partitions: tuple[int, ...] | None
+    offsets: Range
+    timestamps: Range
+    keys: tuple[bytes | None, ...] | None
+    headers: tuple[Header, ...]
+    producers: tuple[int, ...] | None
+    isolation: Isolation | None
+    control_records: bool
+    deleted_records: bool
+    include: tuple[State, ...]
+    replicas: Replicas
+    policy: Policy
+    on_damage: OnDamage | None
+
+    def __init__(self, **filters: Unpack[FiltersAndPolicy]) -> None:
+        given: dict[str, Any] = dict(filters)
+        unknown = sorted(given.keys() - _CHECKS.keys())
+        if unknown:
+            raise TypeError(f"there is no filter {unknown[0]!r}; known: {', '.join(_CHECKS)}")
+        for name, check in _CHECKS.items():
+            object.__setattr__(self, name, check(name, given.get(name)))
+
+    def but(self, **filters: Unpack[FiltersAndPolicy]) -> Selection:
+        """The same, with other values for some filters."""
+        return Selection(**{f.name: getattr(self, f.name) for f in fields(self)} | dict(filters))
+
+    @property
+    def damage(self) -> OnDamage:
+        """What becomes of damage."""
+        return self.on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")
+
+    @property
+    def raises(self) -> bool:
+        """Whether damage is an error."""
+        return self.damage == "raise"
+
+    def resolve_offsets(self, segments: Sequence[Segment], stable: int | None = None) -> Selection:
+        """Return the selection for one partition: negative offsets, which count from its end, become absolute.
+
+        The end follows the last record that is read of any of the segments; it is looked up by the index and by headers. A consumer of committed
+        records reads up to the last stable offset: it is the end if it is given as ``stable``, and lower. Raises OSError.
+        """
+        if not counts_from_end(self.offsets):
+            return self
+        from kafka_log.logs.replicas import (
+            read_end_offset,  # headers are read: not for other selections
+        )
+
+        end = read_end_offset(segments, self.policy)
+        end = end if stable is None else min(end, stable)
+        return self.but(offsets=offsets_before(self.offsets, end))
+
+    def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
+        """What it wants of one file. ``end`` is an offset from which on nothing is read, ``aborted`` are the transactions to leave
+        out: what ``isolation`` makes of a partition (:mod:`kafka_log.read.isolation`). Raises ValueError for offsets that count from the end
+        of a partition: :meth:`of` makes plain ones of them."""
+        low, high = checked_plain_offsets("offsets", self.offsets)
+        if end is not None:
+            high = end if high is None else min(end, high)
+            low = None if low is None else min(low, high)
+        return RowSelection(
+            (low, high),
+            self.timestamps,
+            self.control_records,
+            aborted or Aborted(),
+            self.keys,
+            self.headers,
+            self.producers,
+        )
+
+    def batches(self) -> RowSelection:
+        """What it wants of the batches of a file by their headers alone, markers and deleted ones too. Raises ValueError for what these do not say."""
+        for name in OF_RECORDS:
+            if getattr(self, name):
+                raise ValueError(f"{name} is of records: batch headers do not say it")
+        return self.but(control_records=True).rows()
+
+    def plain(self) -> dict[str, Any]:
+        """The filters that say something, as keywords."""
+        every = Selection()
+        return {
+            f.name: value
+            for f in fields(self)
+            if (value := getattr(self, f.name)) != getattr(every, f.name)
+        }
+
+
+def changed(selection: Selection | None, policy: Policy | str | None, filters: Any) -> Selection:
+    """A selection with other values for some filters; None is all there is. Raises ValueError for what is no selection."""
+    if not isinstance(selection, Selection | None):
+        raise ValueError(f"selection is {selection!r}: a Selection is expected")
+    given = filters if policy is None else {**filters, "policy": policy}
+    return Selection(**given) if selection is None else selection.but(**given)
+
+
+def within(rows: RowSelection, segment: Segment) -> RowSelection:
+    """What is wanted of a segment: no offsets that are read of another one."""
+    if segment.offsets == EVERYTHING:
+        return rows
+    (low, high), (first, end) = rows.offsets, segment.offsets
+    lows, highs = (
+        [x for x in (low, first) if x is not None],
+        [x for x in (high, end) if x is not None],
+    )
+    high = min(highs, default=None)
+    low = max(lows, default=None)
+    return replace(rows, offsets=(low if low is None or high is None else min(low, high), high))
+
+
+def of_segment(rows: RowSelection, segment: Segment, following: Segment | None) -> RowSelection:
+    """What is wanted of a segment before another one, with no more transactions than those that may have records in it. A remote copy may
+    go on behind where the next one begins: then it has the offsets of both."""
+    after = segment.offsets[1]
+    if after is None:
+        after = 1 << 63 if following is None else following.base_offset
+    narrowed = within(rows, segment)
+    return replace(narrowed, aborted=rows.aborted.between(segment.base_offset, after))
+
+
+def within_offsets(
+    segments: Sequence[Segment], offsets: Range, only: frozenset[int] | None = None
+) -> list[Segment]:
+    """Return the segments of a partition that may have some of the offsets, by their names. ``only`` are those of the range that are
+    wanted, None for all."""
+    low, high = offsets
+    found = []
+    for i, segment in enumerate(segments):
+        if segment.has_canonical_name:
+            if high is not None and segment.base_offset >= high:
+                continue
+            following = segments[i + 1 : i + 2]
+            end = next((other.base_offset for other in following if other.has_canonical_name), None)
+            if low is not None and end is not None and end <= low:
+                continue
+            if only is not None and not any(
+                segment.base_offset <= offset and (end is None or offset < end) for offset in only
+            ):
+                continue
+        found.append(segment)
+    return found
+
+
+# ---------------------------------------------------------------- what can be
+
+
+def _key(name: str, value: Any) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    raise ValueError(f"{name} is {value!r}: bytes are expected, or None for records without a key")
+
+
+def _header(name: str, value: Any) -> Header:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str):
+        header, content = value
+        if content is None or isinstance(content, bytes):
+            return header, content
+    raise ValueError(
+        f"{name} is {value!r}: the name of a header is expected, or (name, value) with bytes or None for a value"
+    )
+
+
+def _headers(name: str, value: Any) -> tuple[Header, ...]:
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], bytes | None):
+        return (_header(name, value),)
+    return several(str, _header)(name, value) or ()
+
+
+def _states(name: str, value: Any) -> tuple[State, ...]:
+    try:
+        return parse_include(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    except TypeError:
+        raise ValueError(f"{name} is {value!r}: names of states are expected") from None
+
+
+def _policy(name: str, value: Any) -> Policy:
+    one_of(tuple(Policy))(name, value)
+    return Policy.KAFKA if value is None else Policy(value)
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "topics": several(str, text_of("names of topics")),
+    "partitions": several(int, number(0, MAX_PARTITION, "numbers of partitions")),
+    "offsets": checked_offsets,
+    "timestamps": checked_range,
+    "keys": several((bytes, bytearray, memoryview), _key),
+    "headers": _headers,
+    "producers": several(int, number(-1 << 63, (1 << 63) - 1, "producer ids")),
+    "isolation": one_of(ISOLATIONS),
+    "control_records": flag,
+    "deleted_records": flag,
+    "include": _states,
+    "replicas": lambda name, value: one_of(get_args(Replicas))(name, value or "error"),
+    "policy": _policy,
+    "on_damage": one_of(get_args(OnDamage)),
+}
+
+__all__ = [
+    "EVERYTHING",
+    "ISOLATIONS",
+    "Filters",
+    "Header",
+    "Isolation",
+    "Selection",
+    "changed",
+    "within",
+    "within_offsets",
+]

@@ -1,0 +1,259 @@
+"""Kafka's own topics as tables: what their records say, in the columns of the views of the schemas."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.arrow.output_buffers import choose, schema_of
+from codecgen.runtime.arrow.payloads import Rejected, decode, load_kernels
+from codecgen.runtime.arrow.view import PayloadView
+from codecgen.runtime.errors import Where
+from codecgen.runtime.located_bytes import Limits
+from codecgen.runtime.sensitive import REDACTED, Sensitive
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.read.arguments import check_columns
+from kafka_log.read.internal_topics import VIEWS
+from kafka_log.read.unknown_records import RecordRefused, refuse_unknown
+from kafka_log.segment.kernels import Engine
+from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
+from kafka_log.segment.row_masks import numbers_of
+from kafka_log.segment.scanner import Unread
+from kafka_log.segment.times import MS_MAX
+
+MIN_PAYLOADS_TO_LOAD_KERNELS = 10_000
+"""Min number of payloads for compiled kernels that are kept on disk. Loading them takes 0.1 s of CPU, and numba 0.3 s more. The
+reference codecs take 30 us a payload, the kernels 0.1 us."""
+
+MIN_PAYLOADS_TO_COMPILE_KERNELS = 150_000
+"""Min number of payloads for kernels that have to be compiled first, which takes 4.6 s of CPU, once."""
+
+_OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
+    "record_offset": (pa.int64(), None, "offset"),
+    "record_timestamp": (pa.timestamp("ms", "UTC"), None, "timestamp"),
+    "record_partition": (pa.int32(), lambda s: s.partition, ""),
+    "record_segment": (pa.string(), lambda s: os.fspath(s.path), ""),
+}
+"""Columns that say which record a row is from, on request: what each is, and where it comes from."""
+
+RECORD_COLUMNS = tuple(_OF_RECORD)
+
+_TOLD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
+    name: (told.field.type, None, name) for name, told in ROW_DAMAGE.items()
+}
+"""Columns that say what is wrong with the record, on request."""
+
+_MORE = {**_OF_RECORD, **_TOLD}
+
+
+@dataclass(frozen=True)
+class TopicView:
+    """A view of one of Kafka's own topics, and the columns of it that are wanted. Secrets are :data:`~codecgen.runtime.sensitive.REDACTED` unless
+    ``show_secrets``. Raises ValueError for columns that there are not."""
+
+    name: str
+    columns: tuple[str, ...]
+    view: PayloadView
+    show_secrets: bool = False
+
+    @property
+    def topic(self) -> str:
+        return VIEWS[self.name]
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The columns that come from what records say."""
+        return tuple(name for name in self.columns if name not in _MORE)
+
+    @property
+    def secrets(self) -> Mapping[str, Sensitive]:
+        """The wanted columns in which values are hidden."""
+        if self.show_secrets:
+            return {}
+        found = ((c.name, c.sensitive) for c in self.view.columns if c.name in self.columns)
+        return {name: sensitive for name, sensitive in found if sensitive is not None}
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns of the view records that this takes."""
+        of_record = (_MORE[name][2] for name in self.columns if name in _MORE)
+        return tuple(dict.fromkeys(("offset", *self.view.parts, *filter(None, of_record))))
+
+    @property
+    def schema(self) -> pa.Schema:
+        own = {f.name: f for f in schema_of(choose(self.view, self.own))} if self.own else {}
+        fields = [
+            own[n] if n in own else pa.field(n, _MORE[n][0], n in _TOLD) for n in self.columns
+        ]
+        return pa.schema(fields)
+
+    def partitions(self, found: Sequence[Partition]) -> list[Partition]:
+        """The partitions of the topic. Raises ValueError when there is none."""
+        there = [partition for partition in found if partition.topic == self.topic]
+        if not there:
+            names = ", ".join(sorted({partition.topic for partition in found})[:20])
+            raise ValueError(f"the view {self.name} is of {self.topic}; there are: {names}")
+        return there
+
+
+class ViewRows:
+    """Row format of a view: the rows of records of a topic, in the types of ``schema``.
+
+    Records that do not parse are an error with the offset of the record, or left out if ``keeps_damage``; so are
+    records of the metadata with an unknown type or version. A timestamp that its column cannot hold becomes null. Compiled kernels
+    read if ``engine`` is ``arrow``, or if it is ``auto`` and they are faster for ``size`` bytes of segments
+    (:func:`use_payload_kernels`). The rows are the same.
+    """
+
+    def __init__(
+        self,
+        view: TopicView,
+        schema: pa.Schema,
+        *,
+        is_strict: bool,
+        keeps_damage: bool,
+        limits: Limits,
+        engine: Engine,
+        size: int,
+    ) -> None:
+        self.schema = schema
+        self.columns = view.needed
+        self._of = view
+        self._secrets = view.secrets
+        self._is_strict = is_strict
+        self._keeps_damage = keeps_damage
+        self._limits = limits
+        self._size = size
+        self._compiled = None if engine == "auto" else engine == "arrow"
+
+    def convert(self, item: pa.RecordBatch | Unread, segment: Segment) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of records of a segment. Places without a readable record have no row.
+
+        Raises:
+            RecordRefused: For a record that does not parse or is not known, unless damage is kept.
+        """
+        if not isinstance(item, pa.RecordBatch):
+            return
+        view, secrets = self._of, self._secrets
+        if not self._keeps_damage:
+            refuse_unknown(view.topic, item, segment)
+        parts = {name: item.column(name) for name in view.view.parts}
+        if self._compiled is None:
+            self._compiled = use_payload_kernels(view.view, parts, self._size)
+        # A view without a column of its own still says how many rows there are.
+        naming = (s.named_by for s in secrets.values() if s.named_by is not None)
+        wanted = tuple(dict.fromkeys((*view.own, *naming))) or (view.view.columns[0].name,)
+        for found in decode(
+            view.view,
+            parts,
+            wanted,
+            strict=self._is_strict,
+            limits=self._limits,
+            compiled=self._compiled,
+        ):
+            if found.rejected and not self._keeps_damage:
+                raise _error(found.rejected[0], item, segment)
+            if found.batch.num_rows:
+                own = _without_secrets(found.batch, secrets)
+                yield _rows(own, item.take(found.rows), segment, self.schema)
+
+
+def use_payload_kernels(view: PayloadView, parts: Mapping[str, pa.Array], size: int) -> bool:
+    """Return whether compiled kernels read payloads faster than the reference codecs, with the time to load or compile them.
+
+    Args:
+        view: The view. False if it has no kernels, or numba is missing.
+        parts: Some of the payloads. Their mean size tells how many there are.
+        size: Bytes of all segments that are read.
+    """
+    if view.kernels is None:
+        return False
+    rows = max(len(array) for array in parts.values())
+    payloads = size * rows // max(1, sum(array.nbytes for array in parts.values()))
+    if payloads < MIN_PAYLOADS_TO_LOAD_KERNELS:
+        return False
+    kernels = load_kernels(view)
+    if kernels is None or not kernels.JIT:
+        return False
+    from codecgen.runtime.arrow.primitives.compiling import is_compiled  # imports numba
+
+    return payloads >= MIN_PAYLOADS_TO_COMPILE_KERNELS or is_compiled(kernels.KERNELS)
+
+
+def _without_secrets(rows: pa.RecordBatch, secrets: Mapping[str, Sensitive]) -> pa.RecordBatch:
+    """Return ``rows`` with :data:`REDACTED` in the place of each secret. Null stays null."""
+    for name, sensitive in secrets.items():
+        at = rows.schema.get_field_index(name)
+        values = rows.column(at)
+        hidden = values.is_valid()
+        if sensitive.named_by is not None:
+            endings = "|".join(map(re.escape, sensitive.endings))
+            names = pc.utf8_lower(rows.column(sensitive.named_by))
+            is_named = pc.match_substring_regex(names, f"(?:{endings})$").fill_null(True)
+            hidden = pc.and_(hidden, is_named)
+        redacted = pa.scalar(REDACTED).cast(values.type)
+        rows = rows.set_column(at, rows.schema.field(at), pc.if_else(hidden, redacted, values))
+    return rows
+
+
+def _rows(
+    own: pa.RecordBatch, of: pa.RecordBatch, segment: Segment, schema: pa.Schema
+) -> pa.RecordBatch:
+    arrays = []
+    for field in schema:
+        if field.name not in _MORE:
+            arrays.append(_cast(own.column(field.name), field.type))
+            continue
+        _, of_segment, column = _MORE[field.name]
+        if of_segment is None:
+            arrays.append(_cast(of.column(column), field.type))
+        else:
+            value = pa.scalar(of_segment(segment), field.type)
+            arrays.append(pa.repeat(value, own.num_rows))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if values.type == kind:
+        return values
+    if pa.types.is_timestamp(kind) and kind.unit == "us":
+        times = numbers_of(values.fill_null(0) if values.null_count else values)
+        fits = (times >= -MS_MAX) & (times <= MS_MAX)
+        if not fits.all():
+            values = pc.if_else(pa.array(fits), values, None)
+    return values.cast(kind)
+
+
+def topic_view(
+    name: str, columns: Sequence[str] | None, *, show_secrets: bool = False
+) -> TopicView:
+    """A view by its name, with the columns that are asked for; without any all that need not be asked for. Secrets are hidden unless ``show_secrets``."""
+    if name not in VIEWS:
+        close = get_close_matches(name, VIEWS, 1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(f"no view is called {name!r}{hint}; known: {', '.join(VIEWS)}")
+    module = importlib.import_module(f"kafka_codecs.columns.{name}")
+    view: PayloadView = getattr(module, name.upper())
+    if columns is None:
+        columns = [column.name for column in view.columns if not column.on_request]
+    check_columns(columns, (*(column.name for column in view.columns), *_MORE))
+    return TopicView(name, tuple(columns), view, show_secrets)
+
+
+def _error(rejected: Rejected, batch: pa.RecordBatch, segment: Segment) -> RecordRefused:
+    offset = batch.column("offset")[rejected.row].as_py()
+    path = ".".join(word for word in (rejected.part, rejected.field) if word)
+    reason = f"the record at offset {offset}: {rejected.message}"
+    where = Where(path=path, file=os.fspath(segment.path), schema=rejected.place)
+    return RecordRefused(reason, where, offset)
+
+
+__all__ = ["RECORD_COLUMNS", "TopicView", "ViewRows", "topic_view"]

@@ -1,0 +1,90 @@
+"""Records of ``__cluster_metadata`` and ``__remote_log_metadata`` whose type or version nobody knows: no view has a row of them, so
+what they say would be missing. Kafka refuses them too; in the topics of coordinators it passes over types that it does not know."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.errors import CodecError, ValueRefused, Where
+from codecgen.runtime.layout import Layout
+from codecgen.runtime.located_bytes import Session, Source
+from kafka_codecs import (
+    METADATA_BODY,
+    METADATA_RECORD,
+    REMOTE_LOG_METADATA_BODY,
+    REMOTE_LOG_METADATA_RECORD,
+)
+from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.partitions import Segment
+from kafka_log.read.internal_topics import REMOTE_LOG_METADATA
+
+_FRAMED: Mapping[str, Mapping[Any, Mapping[int, object]]] = {
+    CLUSTER_METADATA: METADATA_BODY,
+    REMOTE_LOG_METADATA: REMOTE_LOG_METADATA_BODY,
+}
+_KNOWN: Mapping[str, Mapping[int, Mapping[int, object]]] = {
+    topic: {int(kind): versions for kind, versions in bodies.items()}
+    for topic, bodies in _FRAMED.items()
+}
+
+_FRAMES: Mapping[str, Layout[Any, Any]] = {
+    CLUSTER_METADATA: METADATA_RECORD,
+    REMOTE_LOG_METADATA: REMOTE_LOG_METADATA_RECORD,
+}
+_NUMBERS = 3
+"""Numbers of a frame: its version, the type of the record and its version."""
+
+
+class RecordRefused(ValueRefused):
+    """A record of one of Kafka's own topics that cannot be read, by its ``offset``."""
+
+    def __init__(self, reason: str, where: Where | None = None, offset: int = -1) -> None:
+        super().__init__(reason, where)
+        self.offset = offset
+
+
+def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
+    """Refuse records of a topic of types and versions that are not known; those of other topics are all let through. ``batch`` has
+    the columns ``offset`` and ``value``. Raises RecordRefused."""
+    if topic not in _KNOWN:
+        return
+    values = batch.column("value")
+    # Of thousands of records few begin differently, and most numbers are one byte.
+    heads = pc.binary_slice(values, 0, _NUMBERS)
+    if all(_is_known(topic, head) for head in heads.unique().to_pylist()):
+        return
+    for offset, value in zip(batch.column("offset").to_pylist(), values.to_pylist(), strict=True):
+        reason = unknown(topic, value)
+        if reason is not None:
+            where = Where(path="value", file=os.fspath(segment.path))
+            raise RecordRefused(f"the record at offset {offset}: {reason}", where, offset)
+
+
+def _is_known(topic: str, head: bytes | None) -> bool:
+    return head is not None and max(head, default=0) < 0x80 and unknown(topic, head) is None
+
+
+def unknown(topic: str, value: bytes | None) -> str | None:
+    """Why a record cannot be known, None where its type and version are. What is no frame is left to its codec."""
+    if value is None:
+        return "it has no value"
+    frame = _FRAMES[topic]
+    source = Source(value, Session(strict=False))
+    said: dict[str, int] = {}
+    try:
+        for field in frame.fields[:_NUMBERS]:
+            said[field.name] = int(field.codec.read(source, said))
+    except CodecError:
+        return None
+    kind, version = said["api_key"], said["version"]
+    versions = _KNOWN[topic].get(kind)
+    if versions is None:
+        return f"no record has the type {kind}, as far as is known"
+    if version not in versions:
+        return f"version {version} of the type {kind} is not known"
+    return None

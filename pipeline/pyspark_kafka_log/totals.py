@@ -1,0 +1,224 @@
+"""How many rows there are, and the least and largest of their offsets and timestamps: from batch headers, as far as these say it.
+
+A header says how many records a batch has. It says the first and last offsets where none is missing between, and a timestamp where the broker
+has set it. Checksums are verified, and what is compressed stays so. Every other batch is read as for its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_codecs import Compression, TimestampType
+from kafka_log.read.plan import Split
+from kafka_log.segment.model import Policy
+from kafka_log.segment.reader import damage
+from kafka_log.segment.row_masks import numbers, numbers_of
+from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.times import MS_MAX
+from pyspark_kafka_log.task_reader import OnRead, Scan, choose_engine, read_split
+
+if TYPE_CHECKING:
+    from kafka_log.segment.block_reader import BlockScanner
+
+OFFSET, TIMESTAMP = "offset", "timestamp"
+EXTREMES = (OFFSET, TIMESTAMP)
+"""Columns of which the least and largest values are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A number of rows; the least and largest of their offsets, and of their timestamps in microseconds, None where there are none, or
+    nobody has asked for them."""
+
+    rows: int = 0
+    offsets: tuple[int, int] | None = None
+    timestamps: tuple[int, int] | None = None
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.rows + other.rows,
+            _both(self.offsets, other.offsets),
+            _both(self.timestamps, other.timestamps),
+        )
+
+    def extremes(self, column: str) -> tuple[int, int] | None:
+        """The least and the largest value of a column."""
+        return self.offsets if column == OFFSET else self.timestamps
+
+
+def _both(a: tuple[int, int] | None, b: tuple[int, int] | None) -> tuple[int, int] | None:
+    if a is None or b is None:
+        return a or b
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def can_total(scan: Scan) -> bool:
+    """Whether rows are counted so: damage must be an error, and what the formats allow is not to be looked at more closely."""
+    fails = scan.on_damage == "raise" and not scan.ends_corrupt_files
+    return scan.view is None and fails and scan.policy is Policy.KAFKA
+
+
+def totals_of(
+    parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
+) -> dict[tuple[str, int], Totals]:
+    """The totals of splits by topics and partitions, with the least and largest values of ``columns`` (of :data:`EXTREMES`). The ``scan`` has the
+    columns that decide which rows there are. ``on_read`` is as of :func:`~pyspark_kafka_log.task_reader.read_splits`. Raises CodecError as reading all rows does; but what a producer wrote wrongly under a right checksum is
+    seen only where a batch has to be read."""
+    parts = tuple(parts)
+    wanted = frozenset(columns)
+    names = tuple(dict.fromkeys((*sorted(wanted), *(n for n in scan.columns if n in EXTREMES))))
+    settled = replace(scan, columns=names or (OFFSET,), engine=choose_engine(parts, scan))
+    found: dict[tuple[str, int], Totals] = {}
+    for part in parts:
+        key = part.segment.topic, part.segment.partition
+        by = _by_headers if settled.engine == "arrow" else _by_rows
+        read = by(part, settled, wanted, on_read)
+        for one in read:
+            found[key] = found.get(key, Totals()) + one
+    return found
+
+
+def _by_rows(
+    part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
+) -> Iterator[Totals]:
+    for batch in read_split(part, scan, on_read=on_read):
+        if batch.num_rows:
+            yield Totals(
+                batch.num_rows,
+                _extremes(batch.column(OFFSET)) if OFFSET in wanted else None,
+                _extremes(batch.column(TIMESTAMP).view(pa.int64()))
+                if TIMESTAMP in wanted
+                else None,
+            )
+
+
+def _extremes(values: Any) -> tuple[int, int] | None:
+    found = pc.min_max(values).as_py()
+    return None if found["min"] is None else (found["min"], found["max"])
+
+
+def _by_headers(
+    part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
+) -> Iterator[Totals]:
+    from kafka_log.segment.block_reader import BlockScanner
+    from kafka_log.segment.blocks import COUNTED, Block
+
+    scanner = BlockScanner(
+        part.segment.path,
+        COUNTED,
+        scan.policy,
+        records=False,
+        limits=scan.limits,
+        engine=scan.engine,
+        start=part.start,
+        stop=part.stop,
+        tail=part.segment.tail,
+        size=part.segment.size,
+    )
+    end = part.start
+    high = part.rows.offsets[1]
+    with _reported(scanner, on_read), closing(scanner.items()) as items:
+        for item in items:
+            if isinstance(item, Block):
+                yield from _of_block(item, part, scan, wanted, on_read)
+                end = item.end
+            else:
+                first = item.base_offset
+                if high is not None and first is not None and first >= high and damage(item):
+                    return  # nor is what follows it read for rows
+                end = item.position + item.size
+                of_item = replace(part, start=item.position, stop=end)
+                yield from _by_rows(of_item, scan, wanted, on_read)
+    if end < (part.segment.size if part.stop is None else part.stop):
+        # Whoever reads the rows says what is wrong with the rest.
+        yield from _by_rows(replace(part, start=end), scan, wanted, on_read)
+
+
+@contextmanager
+def _reported(scanner: BlockScanner, on_read: OnRead | None) -> Iterator[None]:
+    """Call ``on_read`` with what a scanner has read when the block ends, also by an error."""
+    try:
+        yield
+    finally:
+        if on_read is not None:
+            on_read(scanner.bytes_read, 0)
+
+
+def _of_block(
+    block: Any, part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
+) -> Iterator[Totals]:
+    """The totals of a run of batches whose checksums are right."""
+    headers = block.batch_headers
+    said = _said(headers, part.rows, scan, wanted)
+    counted = said & _counted(headers, part.rows)
+    if counted.any():
+        count = numbers_of(headers.column("record_count").fill_null(0))[counted]
+        first = numbers_of(headers.column("base_offset").fill_null(0))[counted]
+        last = numbers(headers, "last_offset")[counted]
+        times = _milliseconds(headers, "max_timestamp")[counted]
+        yield Totals(
+            int(count.sum(dtype=np.int64)),
+            (int(first.min()), int(last.max())) if OFFSET in wanted else None,
+            (int(times.min()) * 1000, int(times.max()) * 1000) if TIMESTAMP in wanted else None,
+        )
+    starts = numbers(headers, "position")
+    edges = np.append(starts, block.end)
+    for low, high in _runs(~said):
+        stop = int(edges[high])
+        of_run = replace(part, start=int(edges[low]), stop=stop)
+        yield from _by_rows(of_run, scan, wanted, on_read)
+
+
+def _said(headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: frozenset[str]) -> Any:
+    """Which headers say all that is wanted of their batches."""
+    count = numbers_of(headers.column("record_count").fill_null(-1))
+    first = numbers_of(headers.column("base_offset").fill_null(-1))
+    last = numbers(headers, "last_offset")
+    span = last - first + 1
+    said = np.isin(numbers(headers, "codec"), list(Compression))
+    said &= (count >= 0) & (count <= span) & (first >= 0)
+    low, high = rows.offsets
+    if low is not None:
+        said &= first >= low
+    if high is not None:
+        said &= last < high
+    if rows.aborted:
+        said &= ~numbers(headers, "is_transactional").astype(bool) | numbers(
+            headers, "is_control"
+        ).astype(bool)
+    if OFFSET in wanted:
+        said &= (count == span) | (count == 0)
+    largest = _milliseconds(headers, "max_timestamp")
+    if TIMESTAMP in scan.columns:  # where microseconds cannot hold one, that is an error
+        base = _milliseconds(headers, "base_timestamp")
+        for times in (base, largest):
+            said &= (times >= -MS_MAX) & (times <= MS_MAX)
+    if TIMESTAMP in wanted:
+        said &= numbers(headers, "timestamp_type") == TimestampType.LOG_APPEND_TIME
+    return said
+
+
+def _counted(headers: pa.RecordBatch, rows: RowSelection) -> Any:
+    """Which batches have rows."""
+    counted = numbers_of(headers.column("record_count").fill_null(0)) > 0
+    if not rows.control_records:
+        counted &= ~numbers(headers, "is_control").astype(bool)
+    return counted
+
+
+def _milliseconds(headers: pa.RecordBatch, name: str) -> Any:
+    column = headers.column(name).view(pa.int64())
+    return numbers_of(column.fill_null(0) if column.null_count else column)
+
+
+def _runs(mask: Any) -> list[tuple[int, int]]:
+    """Where runs of true values begin and end."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
