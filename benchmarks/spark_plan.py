@@ -27,7 +27,7 @@ from kafka_codecs import (
     TRANSACTION_INDEX,
 )
 from pyspark_kafka_log.options import Options, parse
-from pyspark_kafka_log.plan import PLANS, plan
+from pyspark_kafka_log.splits.plan import PLAN_CACHE, plan
 
 TIME = 1_700_000_000_000
 STEP = 128 << 20
@@ -130,7 +130,7 @@ def cell(found: list[tuple[float, float]]) -> str:
 def planned(options: Options, *, fresh: bool = False) -> int:
     """How many tasks there are."""
     if fresh:
-        PLANS.clear()
+        PLAN_CACHE.clear()
     return len(plan(options, parallelism=2))
 
 

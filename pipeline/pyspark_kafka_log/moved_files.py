@@ -12,12 +12,12 @@ from kafka_log.logs.names import parse_include
 from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.read.plan import Split
 from kafka_log.segment.places import is_url
-from pyspark_kafka_log.logs import find_logs
 from pyspark_kafka_log.options import OptionError, Options
+from pyspark_kafka_log.splits.logs import find_logs
 from pyspark_kafka_log.task_reader import Located
 
 
-def there_still(splits: Iterable[Split], options: Options, *, fails: bool) -> tuple[Split, ...]:
+def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> tuple[Split, ...]:
     """The splits of a task where its files are by now: brokers rename what they delete, and delete it a minute later; and what tiered storage
     has they delete at once. What is gone is left out with a warning, unless that ``fails`` a query: then whoever reads it meets it."""
     out = []
@@ -36,7 +36,7 @@ def there_still(splits: Iterable[Split], options: Options, *, fails: bool) -> tu
         deleted = path.with_name(path.name + ".deleted")
         if not _is_gone(deleted):
             part = replace(part, segment=replace(part.segment, path=deleted))
-        elif (copy := _copy(part.segment, options)) is not None:
+        elif (copy := _find_remote_copy(part.segment, options)) is not None:
             part = replace(part, segment=replace(part.segment, path=copy))
         elif not fails:
             _warn_of_gone(path)
@@ -45,12 +45,12 @@ def there_still(splits: Iterable[Split], options: Options, *, fails: bool) -> tu
     return tuple(out)
 
 
-def located(options: Options) -> Located:
+def make_locator(options: Options) -> Located:
     """Says where a split lies when its turn comes. What is gone is left out if that is asked for."""
 
     def where(part: Split) -> Split | None:
         return next(
-            iter(there_still((part,), options, fails=not options.files.ignore_missing)), None
+            iter(locate_splits((part,), options, fails=not options.files.ignore_missing)), None
         )
 
     return where
@@ -67,7 +67,7 @@ def _is_gone(path: Path) -> bool:
     return False
 
 
-def _copy(segment: Segment, options: Options) -> Path | None:
+def _find_remote_copy(segment: Segment, options: Options) -> Path | None:
     """The copy in tiered storage of a segment that was live; it has the same bytes. None where there is none, or none is asked for."""
     if segment.state != "live" or "remote" not in parse_include(options.selection.include):
         return None

@@ -19,23 +19,23 @@ from kafka_log.logs.discovery import Survey
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.internal_topics import TRANSACTION_STATE
 from kafka_log.segment.ranges import EVERYTHING, Range
-from pyspark_kafka_log.bounds import offsets_of
-from pyspark_kafka_log.filters import EVERY_ROW, Pushed
-from pyspark_kafka_log.logs import chosen, find_survey
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options
-from pyspark_kafka_log.plan import packed, task_bytes
-from pyspark_kafka_log.report_tables import Asked, rows_of, schema_of
+from pyspark_kafka_log.reader import Task
+from pyspark_kafka_log.report_rows import ReportRequest, read_report, report_schema
 from pyspark_kafka_log.schema import Types
-from pyspark_kafka_log.source import Task
-from pyspark_kafka_log.worker_memory import memory_told
+from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
+from pyspark_kafka_log.splits.logs import find_survey, select_logs
+from pyspark_kafka_log.splits.offset_ranges import resolve_offsets
+from pyspark_kafka_log.splits.plan import pack, target_task_bytes
+from pyspark_kafka_log.worker_memory import explain_memory_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 @dataclass(frozen=True)
-class Piece:
+class ReportInput:
     """A partition with the offsets that are wanted of it, or (None) log directories of brokers. ``beside`` are partitions that say more of it."""
 
     partition: Partition | None
@@ -51,7 +51,7 @@ class Piece:
 
 def report_types(report: str) -> Types:
     """The columns of an answer with their types in Spark."""
-    return {field.name: field.dataType for field in from_arrow_schema(schema_of(report))}
+    return {field.name: field.dataType for field in from_arrow_schema(report_schema(report))}
 
 
 class ReportReader(DataSourceReader):
@@ -61,7 +61,7 @@ class ReportReader(DataSourceReader):
         self,
         options: Options,
         columns: tuple[str, ...],
-        query: Pushed = EVERY_ROW,
+        query: RowRanges = EVERY_ROW,
         parallelism: int | None = None,
     ) -> None:
         self.options = options
@@ -73,22 +73,22 @@ class ReportReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         there = find_survey(self.options)
         found = there.partitions
-        wanted = [p for p in chosen(found, self.options) if self.query.takes(*p.key)]
+        wanted = [p for p in select_logs(found, self.options) if self.query.may_contain(*p.key)]
         for partition in wanted:
-            self._check(partition)
+            self._check_readable(partition)
         beside: tuple[Partition, ...] = ()
         if self.report == "log_transactions":
             beside = tuple(p for p in found if p.topic == TRANSACTION_STATE)
         starts = LogStarts()
-        pieces = [Piece(p, self._offsets(p, starts), beside) for p in wanted]
+        pieces = [ReportInput(p, self._offset_range(p, starts), beside) for p in wanted]
         total = sum(piece.size for piece in pieces)
-        tasks = list(packed(pieces, task_bytes(total, self.options, self.parallelism)))
-        directories = self._directories(there) if self.report == "findings" else ()
+        tasks = list(pack(pieces, target_task_bytes(total, self.options, self.parallelism)))
+        directories = self._log_directories(there) if self.report == "findings" else ()
         if directories:
-            tasks.insert(0, (Piece(None, directories=directories),))
+            tasks.insert(0, (ReportInput(None, directories=directories),))
         return [Task(task) for task in tasks]
 
-    def _check(self, partition: Partition) -> None:
+    def _check_readable(self, partition: Partition) -> None:
         """Of a partition that cannot be read the rows say so, or the task that reads it, but for these."""
         if partition.error is None:
             return
@@ -97,10 +97,12 @@ class ReportReader(DataSourceReader):
         if self.report in ("segments", "log_transactions", "producers"):
             _warn(str(partition.error))
 
-    def _offsets(self, partition: Partition, starts: LogStarts) -> Range:
-        return offsets_of(partition, self.options, starts) if partition.segments else EVERYTHING
+    def _offset_range(self, partition: Partition, starts: LogStarts) -> Range:
+        return (
+            resolve_offsets(partition, self.options, starts) if partition.segments else EVERYTHING
+        )
 
-    def _directories(self, found: Survey) -> tuple[Path, ...]:
+    def _log_directories(self, found: Survey) -> tuple[Path, ...]:
         """Return the log directories among and below the paths; none if topics are chosen."""
         options = self.options
         if (options.subscribe, options.subscribe_pattern, options.assign) != (None, None, None):
@@ -109,13 +111,13 @@ class ReportReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         losses = Losses()
-        yield from self.rows(partition, losses)
+        yield from self.read_rows(partition, losses)
         losses.warn()
 
-    def rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
+    def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
         """The rows of a task; what is passed over is counted."""
         pieces = partition.splits if isinstance(partition, Task) else ()
-        asked = Asked(
+        asked = ReportRequest(
             (),
             self.options.selection,
             losses.add,
@@ -134,15 +136,15 @@ class ReportReader(DataSourceReader):
                 beside=beside,
                 directories=directories,
             )
-            with memory_told():
-                yield from rows_of(self.report, of, self.columns, self.options.batch_rows)
+            with explain_memory_errors():
+                yield from read_report(self.report, of, self.columns, self.options.batch_rows)
 
     @cached_property
     def schema(self) -> pa.Schema:
         """What the rows have."""
         import pyarrow as pa
 
-        every = schema_of(self.report)
+        every = report_schema(self.report)
         return pa.schema([every.field(name) for name in self.columns])
 
 

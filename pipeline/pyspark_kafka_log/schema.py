@@ -50,7 +50,7 @@ Types = Mapping[str, DataType]
 """The columns that there are, with their types."""
 
 
-def types_of(view: str | None, corrupt_record: str | None = None) -> Types:
+def column_types(view: str | None, corrupt_record: str | None = None) -> Types:
     """The columns of records, or those of a view of one of Kafka's own topics. ``corrupt_record`` is another name of ``problem``."""
     if view is None:
         return TYPES if corrupt_record is None else {**TYPES, corrupt_record: StringType()}
@@ -68,25 +68,25 @@ def spark_schema(columns: Iterable[str], types: Types = TYPES) -> StructType:
     fields = []
     for name in columns:
         if name not in types:
-            raise OptionError("columns", _unknown(name, types))
+            raise OptionError("columns", _describe_unknown(name, types))
         fields.append(StructField(name, types[name]))
     return StructType(fields)
 
 
-def projection(schema: StructType, types: Types = TYPES) -> tuple[str, ...]:
+def projected_columns(schema: StructType, types: Types = TYPES) -> tuple[str, ...]:
     """The columns that a schema asks for. Raises :class:`SchemaError` when it asks for others, or for other types."""
     names = schema.fieldNames()
     if not names:
         raise SchemaError("kafka-log: the schema has no columns")
     for field in schema.fields:
         if field.name not in types:
-            raise SchemaError(f"kafka-log: {_unknown(field.name, types)}")
+            raise SchemaError(f"kafka-log: {_describe_unknown(field.name, types)}")
         wanted, there = field.dataType, types[field.name]
         if wanted != there:
             raise SchemaError(
                 f"kafka-log: column {field.name} is {there.simpleString()},"
                 f" the schema asks for {wanted.simpleString()}: read it as it is, then cast"
-                + (" (all of it is nullable)" if _looks_like(wanted, there) else "")
+                + (" (all of it is nullable)" if _has_same_text(wanted, there) else "")
             )
         if not field.nullable:
             raise SchemaError(
@@ -98,11 +98,11 @@ def projection(schema: StructType, types: Types = TYPES) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _looks_like(wanted: DataType, there: DataType) -> bool:
+def _has_same_text(wanted: DataType, there: DataType) -> bool:
     return wanted.simpleString() == there.simpleString()
 
 
-def _unknown(name: str, types: Types) -> str:
+def _describe_unknown(name: str, types: Types) -> str:
     near = [n for n in types if n.lower() == name.lower()]
     near = near or difflib.get_close_matches(name, types, n=1)
     hint = f"did you mean {near[0]}? " if near else ""

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_kafka_log.stream.options import ADDED
+from pyspark_kafka_log.stream.options import ADDED_NAMES
 from tests.brokers.brokers import Broker
 from tests.brokers.maven import SPARK_SOURCE, classpath
 
@@ -62,7 +62,7 @@ class Streamed:
 
 
 def _plain_offsets(offsets: Any) -> Any:
-    return {name: inner for name, inner in offsets.items() if not name.startswith(ADDED)}
+    return {name: inner for name, inner in offsets.items() if not name.startswith(ADDED_NAMES)}
 
 
 def rows(frame: DataFrame) -> pa.Table:

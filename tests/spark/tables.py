@@ -18,20 +18,19 @@ from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
 from kafka_log.write.output_lock import OutputLockedError
 from pyspark_kafka_log.export import Exported, ExportError, target_of
-from pyspark_kafka_log.export.job import run
-from pyspark_kafka_log.export.places import Place, options_of_delta
-from pyspark_kafka_log.export.targets import Target
-from pyspark_kafka_log.export.writing import Job, Told, write_task
+from pyspark_kafka_log.export.job import Target, run_export
+from pyspark_kafka_log.export.places import Location, options_of_delta
+from pyspark_kafka_log.export.writing import Job, TaskResult, write_task
 from pyspark_kafka_log.options import parse
 
 KINDS = ("parquet", "delta", "iceberg")
 COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value"]
 
 
-def here(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[Told]:
+def here(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[TaskResult]:
     """Runs tasks in this process, as Spark runs them in its own."""
     told = [write_task(number, task, job) for number, task in enumerate(tasks)]
-    return [Told.of_plain(one.plain()) for one in told]
+    return [TaskResult.from_dict(one.to_dict()) for one in told]
 
 
 @dataclass
@@ -81,7 +80,7 @@ class Table:
         **options: str,
     ) -> Exported:
         """Add what the logs have gained."""
-        return run(
+        return run_export(
             runner,
             parse({"path": str(logs)} | options),
             self.target(),
@@ -93,7 +92,7 @@ class Table:
     def overtaken(self, logs: Path, rows: int) -> None:
         """Begin an export, and be done with another one, of so many rows, before its tasks have told what they did: it adds nothing."""
 
-        def interrupted(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[Told]:
+        def interrupted(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[TaskResult]:
             told = here(tasks, job)
             assert self.export(logs).rows == rows
             return told
@@ -104,7 +103,7 @@ class Table:
     def refused(self, logs: Path) -> None:
         """Begin an export of which no task comes to an end. Another one meanwhile is refused, with Spark or without, and says who writes."""
 
-        def interrupted(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[Told]:
+        def interrupted(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[TaskResult]:
             here(tasks, job)
             with pytest.raises(
                 OutputLockedError, match=rf"process {os.getpid()} on .* writes into it"
@@ -126,7 +125,7 @@ class Table:
 
             options = None
             if self.bucket is not None:
-                options = options_of_delta("", Place(self.place, self.storage_options))
+                options = options_of_delta("", Location(self.place, self.storage_options))
             table = DeltaTable(self.place, storage_options=options).to_pyarrow_table()
         else:
             from pyiceberg.catalog import load_catalog

@@ -9,46 +9,46 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import parse
-from pyspark_kafka_log.plan import plan
-from pyspark_kafka_log.source import KafkaLogReader, Task
+from pyspark_kafka_log.reader import KafkaLogReader, Task
+from pyspark_kafka_log.splits.filters import parse_filters
+from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.totals import OFFSET, totals_of
 from tests.paths import SAMPLES
 from tests.support.garbage import damaged_partition, garbage
 
 SCRIPT = """
 import gc, weakref
-from pyspark_kafka_log import collecting
+from pyspark_kafka_log import worker_memory
 
 class Ring:
     def __init__(self):
         self.me = self
 
 gc.disable()
-with collecting.quick_collections():
+with worker_memory.freeze_loaded_objects():
     pass
 first = gc.get_freeze_count()
-assert first > collecting.MANY, "pyspark alone is much"
-with collecting.quick_collections():
+assert first > worker_memory.MIN_OBJECTS, "pyspark alone is much"
+with worker_memory.freeze_loaded_objects():
     pass
 assert gc.get_freeze_count() <= first, "a task that has loaded little leaves all as it is"
 
 ring = Ring()
 gone = weakref.ref(ring)
-with collecting.quick_collections():
-    kept = [[] for _ in range(collecting.MANY)]
+with worker_memory.freeze_loaded_objects():
+    kept = [[] for _ in range(worker_memory.MIN_OBJECTS)]
     del ring
 assert gone() is None, "what is garbage by then is collected"
-assert gc.get_freeze_count() >= first + collecting.MANY
-assert len(gc.get_objects()) < collecting.MANY, "what is left is looked through no more"
+assert gc.get_freeze_count() >= first + worker_memory.MIN_OBJECTS
+assert len(gc.get_objects()) < worker_memory.MIN_OBJECTS, "what is left is looked through no more"
 before = gc.get_freeze_count()
 
 ring = Ring()
 gone = weakref.ref(ring)
 try:
-    with collecting.quick_collections():
+    with worker_memory.freeze_loaded_objects():
         del ring
         raise OSError("a task that fails")
 except OSError:
@@ -95,8 +95,8 @@ def left_by(options: Mapping[str, str]) -> list[str]:
 
     def work() -> None:
         for query in ([], [("offset", "<", 9)]):
-            for task in plan(asked, pushed(query)):
-                list(reader.rows(Task(task), Losses()))
+            for task in plan(asked, parse_filters(query)):
+                list(reader.read_rows(Task(task), Losses()))
                 if asked.selection.raises:
                     totals_of(task, reader.scan, [OFFSET])
 

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafka_log
-from pyspark_kafka_log.connector.jars import jar
+from pyspark_kafka_log.connector.jars import find_or_compile_jar
 from tests.paths import SAMPLES
 
 from .downloads import downloaded, with_packages
@@ -79,7 +79,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_everything_through_a_server(
     session: SparkSession, client: Path, tmp_path: Path, connector: bool
 ) -> None:
-    jars = [str(jar(session._jvm))] if connector else []
+    jars = [str(find_or_compile_jar(session._jvm))] if connector else []
     done = subprocess.run(
         [sys.executable, "-c", JOB, str(LOGS), str(tmp_path), *jars],
         env=with_packages(client) | {"JAVA_HOME": os.environ["JAVA_HOME"]},

@@ -17,7 +17,13 @@ from pyspark.sql import SparkSession
 
 import pyspark_kafka_log
 from pyspark_kafka_log.connector import jars
-from pyspark_kafka_log.connector.jars import SERVICE, SOURCE, ConnectorError, jar, sources
+from pyspark_kafka_log.connector.jars import (
+    SERVICE,
+    SOURCE,
+    ConnectorError,
+    find_or_compile_jar,
+    java_sources,
+)
 from tests.paths import ROOT, SAMPLES
 from tests.support.spark_queries import load
 
@@ -48,26 +54,26 @@ def jvm(session: SparkSession) -> Any:
 
 
 def test_a_jar_is_made_once(session: SparkSession, home: Path) -> None:
-    made = jar(jvm(session))
+    made = find_or_compile_jar(jvm(session))
     assert [*home.iterdir()] == [made]
     with zipfile.ZipFile(made) as found:
         names = found.namelist()
         assert found.read(SERVICE).decode().split() == [SOURCE]
     classes = {Path(name).stem for name in names if name.endswith(".class")}
-    assert {Path(name).stem for name in sources()} <= classes
+    assert {Path(name).stem for name in java_sources()} <= classes
     when = made.stat().st_mtime_ns
-    assert (jar(jvm(session)), made.stat().st_mtime_ns) == (made, when)
+    assert (find_or_compile_jar(jvm(session)), made.stat().st_mtime_ns) == (made, when)
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("damage", ["cut", "empty", "changed"])
 def test_a_damaged_jar_is_made_again(session: SparkSession, home: Path, damage: str) -> None:
-    made = jar(jvm(session))
+    made = find_or_compile_jar(jvm(session))
     good = made.read_bytes()
     middle = len(good) // 2
     bad = {"cut": good[:middle], "empty": b"", "changed": flipped(good, middle)}[damage]
     made.write_bytes(bad)
-    assert jar(jvm(session)) == made
+    assert find_or_compile_jar(jvm(session)) == made
     with zipfile.ZipFile(made) as found:
         assert found.testzip() is None
 
@@ -75,15 +81,15 @@ def test_a_damaged_jar_is_made_again(session: SparkSession, home: Path, damage: 
 def test_other_sources_are_another_jar(
     session: SparkSession, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = jar(jvm(session))
-    changed = {**sources(), "More.java": "package pyspark_kafka_log; class More {}\n"}
-    monkeypatch.setattr(jars, "sources", lambda: changed)
-    assert jar(jvm(session)) != before
+    before = find_or_compile_jar(jvm(session))
+    changed = {**java_sources(), "More.java": "package pyspark_kafka_log; class More {}\n"}
+    monkeypatch.setattr(jars, "java_sources", lambda: changed)
+    assert find_or_compile_jar(jvm(session)) != before
 
 
 def test_several_at_once(session: SparkSession, home: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
-        made = set(pool.map(lambda _: jar(jvm(session)), range(3)))
+        made = set(pool.map(lambda _: find_or_compile_jar(jvm(session)), range(3)))
     assert [*home.iterdir()] == [*made]
 
 
@@ -93,21 +99,24 @@ def test_a_home_that_cannot_be_written(
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("KAFKA_CODECS_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    made = jar(jvm(session))
+    made = find_or_compile_jar(jvm(session))
     assert zipfile.is_zipfile(made)
     assert made.parent.parent == tmp_path
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
     with pytest.raises(ConnectorError, match="no directory can be written"):
-        jar(jvm(session))
+        find_or_compile_jar(jvm(session))
 
 
 def test_what_no_compiler_takes_is_said(
     session: SparkSession, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong = {**sources(), "Wrong.java": "package pyspark_kafka_log; class Wrong { int x = ; }\n"}
-    monkeypatch.setattr(jars, "sources", lambda: wrong)
+    wrong = {
+        **java_sources(),
+        "Wrong.java": "package pyspark_kafka_log; class Wrong { int x = ; }\n",
+    }
+    monkeypatch.setattr(jars, "java_sources", lambda: wrong)
     with pytest.raises(ConnectorError) as caught:
-        jar(jvm(session))
+        find_or_compile_jar(jvm(session))
     assert [reason.partition(":")[0] for reason in caught.value.reasons] == ["janino", "javac"]
     assert "the Python source reads the same rows" in str(caught.value)
     assert [*home.iterdir()] == []

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 
 from kafka_log.segment import regular_files
 from kafka_log.segment.kernels import Engine
-from pyspark_kafka_log.export.job import run
+from pyspark_kafka_log.export.job import run_export
 from pyspark_kafka_log.export.state import ExportError
-from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.options import OptionError, parse
-from pyspark_kafka_log.source import KafkaLogReader
+from pyspark_kafka_log.reader import KafkaLogReader
+from pyspark_kafka_log.splits.filters import parse_filters
 from pyspark_kafka_log.stream.options import parse_stream
 from tests.support.made_topics import marker
 from tests.support.spark_damage import (
@@ -41,7 +41,7 @@ def read(
     directory: Path, *columns: str, told: list[str] | None = None, filters: Any = (), **options: Any
 ) -> list[Any]:
     given = {"path": str(directory), "ignoreCorruptFiles": "true"} | options
-    reader = KafkaLogReader(parse(given), columns or ("offset",), pushed(filters))
+    reader = KafkaLogReader(parse(given), columns or ("offset",), parse_filters(filters))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         rows = [
@@ -202,7 +202,7 @@ def test_exports_go_on_where_the_last_one_ended() -> None:
 
     options = parse({"path": "/x", "ignoreCorruptFiles": "true"})
     with pytest.raises(ExportError, match="ignoreCorruptFiles is not taken"):
-        run(None, options, Target(), ("topic",), parallelism=1)  # type: ignore[arg-type]
+        run_export(None, options, Target(), ("topic",), parallelism=1)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- in Spark

@@ -17,12 +17,12 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.read.plan import Split
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.positioned_reads import UnreadableError
-from pyspark_kafka_log import plan as planning
 from pyspark_kafka_log.export import TaskError, export
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options, parse
-from pyspark_kafka_log.plan import plan
-from pyspark_kafka_log.source import KafkaLogReader, Task
+from pyspark_kafka_log.reader import KafkaLogReader, Task
+from pyspark_kafka_log.splits import plan as planning
+from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.totals import OFFSET, totals_of
 from tests.support.growing_logs import Growing
 from tests.support.paused_queries import Query, paused, until_paused
@@ -51,7 +51,7 @@ def got(
     losses = Losses()
     try:
         for task in tasks:
-            for part in reader.rows(Task(task), losses):
+            for part in reader.read_rows(Task(task), losses):
                 names = part.schema.names
                 rows += zip(*(part[name].to_pylist() for name in names), strict=True)
     except CodecError as error:
@@ -100,7 +100,7 @@ def of_stream(root: Path, r: random.Random, engine: Engine, mode: str) -> tuple[
 def keeps(root: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> str:
     """One history, and one file that is cut."""
     r = random.Random(seed)
-    monkeypatch.setattr(planning, "LEAST_TASK_BYTES", r.choice([1, 4 << 20]))
+    monkeypatch.setattr(planning, "MIN_TASK_BYTES", r.choice([1, 4 << 20]))
     logs = [Growing(root / f"t-{i}", r) for i in range(2)]
     for _ in range(r.randrange(3, 30)):
         grow(logs, r, root, transactions=True)
@@ -181,7 +181,7 @@ def test_a_file_that_is_cut_while_it_is_read(
     reader.scan = replace(reader.scan, batch_bytes=1 << 20)
     losses = Losses()
     (task,) = plan(options, parallelism=1)
-    batches = reader.rows(Task(task), losses)
+    batches = reader.read_rows(Task(task), losses)
     rows = next(batches)["offset"].to_pylist()
     size = cuts(large)[kept]
     os.truncate(path, size)

@@ -16,10 +16,10 @@ from kafka_codecs import OFFSET_INDEX_ENTRY
 from kafka_log import Segment, discover
 from kafka_log.read.plan import Split
 from kafka_log.segment.row_selection import RowSelection
-from pyspark_kafka_log.cuts import boundaries, split, within_runs
-from pyspark_kafka_log.filters import Filter, pushed
 from pyspark_kafka_log.options import parse
-from pyspark_kafka_log.plan import OPEN_COST_BYTES, packed, plan, task_bytes
+from pyspark_kafka_log.splits.cuts import find_boundaries, intersect_runs, split_segment
+from pyspark_kafka_log.splits.filters import Filter, parse_filters
+from pyspark_kafka_log.splits.plan import OPEN_COST_BYTES, pack, plan, target_task_bytes
 from tests.support.lying_headers import with_header
 from tests.support.spark_plans import broker as broker
 from tests.support.spark_plans import offsets, slices
@@ -63,7 +63,7 @@ def test_slices_together_are_the_segment(
     data = build(*batches)
     path.write_bytes(data + tail)
     (segment,) = discover(path)[0].segments
-    whole = split(segment, split_bytes)
+    whole = split_segment(segment, split_bytes)
     assert [part.start for part in whole[1:]] == [part.stop for part in whole[:-1]]
     assert (whole[0].start, whole[-1].stop) == (0, segment.size)
     count = ceil(segment.size / split_bytes)
@@ -72,7 +72,7 @@ def test_slices_together_are_the_segment(
     assert all(part.stop - part.start >= even for part in whole[:-1] if part.stop is not None)
     body = [Split(p.segment, p.start, min(p.stop or len(data), len(data))) for p in whole]
     assert offsets(body) == list(range(base))
-    some = split(segment, split_bytes, (first, end))
+    some = split_segment(segment, split_bytes, (first, end))
     rows = RowSelection((first, end), control_records=False)
     body = [Split(p.segment, p.start, min(p.stop or len(data), len(data)), rows) for p in some]
     wanted = range(max(first or 0, 0), base if end is None else min(end, base))
@@ -83,7 +83,7 @@ def test_damage_ends_the_search_for_boundaries(directory: Path) -> None:
     good = numbered(2, 4)
     path = write(directory, "t", 0, 0, good + b"\xff" * 500)
     (segment,) = discover(path)[0].segments
-    cuts = boundaries(segment, 10)
+    cuts = find_boundaries(segment, 10)
     assert [cut.position for cut in cuts] == [len(good) * i // 4 for i in (1, 2, 3)]
     assert [cut.offset for cut in cuts] == [2, 4, 6]
 
@@ -111,15 +111,15 @@ def test_an_index_gives_places_where_batches_begin(
     )
     path.with_suffix(".index").write_bytes(data)
     (segment,) = discover(path.parent)[0].segments
-    places = [0, *(cut.position for cut in boundaries(segment, split_bytes, by_index=True))]
+    places = [0, *(cut.position for cut in find_boundaries(segment, split_bytes, by_index=True))]
     assert set(places) <= set(starts)
     assert all(b - a >= split_bytes for a, b in pairwise(places))
-    assert [c.offset for c in boundaries(segment, split_bytes, by_index=True)] == [
+    assert [c.offset for c in find_boundaries(segment, split_bytes, by_index=True)] == [
         starts.index(at) for at in places[1:]
     ]
     # No stretch is left whole in which a cut is due, but for what the index passes over.
     if not index:
-        assert places[1:] == [c.position for c in boundaries(segment, split_bytes)]
+        assert places[1:] == [c.position for c in find_boundaries(segment, split_bytes)]
 
 
 def numbered_from(offset: int) -> bytes:
@@ -212,7 +212,7 @@ def test_parts_of_a_split_that_lie_in_runs(directory: Path) -> None:
         (25, 35, [(25, 30), (30, 35)]),
         (95, None, [(95, 100)]),
     ]:
-        found = [(part.start, part.stop) for part in within_runs(Split(one, start, stop), runs)]
+        found = [(part.start, part.stop) for part in intersect_runs(Split(one, start, stop), runs)]
         assert found == inside, (start, stop)
 
 
@@ -232,7 +232,7 @@ def test_parts_are_packed_by_their_size_and_what_opening_costs() -> None:
         ([1] * 5, 2 + OPEN_COST_BYTES, [[1, 1], [1, 1], [1]]),
         ([99, 1, 1], 50 + OPEN_COST_BYTES, [[99], [1, 1]]),
     ]:
-        found = packed([Part(size) for size in sizes], enough)
+        found = pack([Part(size) for size in sizes], enough)
         assert [[part.size for part in pack] for pack in found] == packs, sizes
 
 
@@ -247,9 +247,9 @@ def test_bytes_of_a_task(directory: Path) -> None:
         (3, 4, {"minPartitions": "8"}, 1),
     ]:
         asked = parse({"path": str(directory), **options})
-        assert task_bytes(total, asked, processors) == expected, (total, options)
+        assert target_task_bytes(total, asked, processors) == expected, (total, options)
     every = parse({"path": str(directory), "splitBytes": str(1 << 40)})
-    assert task_bytes(1 << 40, every, None) == (1 << 40) // (os.cpu_count() or 1)
+    assert target_task_bytes(1 << 40, every, None) == (1 << 40) // (os.cpu_count() or 1)
 
 
 def test_small_slices_share_a_task(broker: Path) -> None:
@@ -258,7 +258,7 @@ def test_small_slices_share_a_task(broker: Path) -> None:
 
 
 def places(directory: Path, *filters: Filter, **options: str) -> list[tuple[int, int | None]]:
-    tasks = plan(parse({"path": str(directory), **options}), pushed(filters), 2)
+    tasks = plan(parse({"path": str(directory), **options}), parse_filters(filters), 2)
     return [(part.start, part.stop) for task in tasks for part in task]
 
 
@@ -325,7 +325,7 @@ def test_a_list_of_offsets_needs_their_batches_only(directory: Path) -> None:
         data = b"".join((base + i * 3).to_bytes(8, "big") + p[8:] for i, p in enumerate(parts))
         write(directory, "t", 0, base, data)
     asked = ("offset", "in", [1, 13, 14, 28, 500, 2009, 1 << 62])
-    tasks = plan(parse({"path": str(directory)}), pushed([asked]), 2)
+    tasks = plan(parse({"path": str(directory)}), parse_filters([asked]), 2)
     assert [(p.segment.base_offset, p.start, p.stop) for task in tasks for p in task] == [
         (0, 0, size),
         (0, 4 * size, 5 * size),
@@ -341,6 +341,6 @@ def test_few_bytes_are_of_one_task(directory: Path) -> None:
     for partition in range(4):
         write(directory, "t", partition, 0, b"".join(batches))
     every = plan(parse({"path": str(directory)}), parallelism=4)
-    few = plan(parse({"path": str(directory)}), pushed([("offset", "=", 7)]), 4)
+    few = plan(parse({"path": str(directory)}), parse_filters([("offset", "=", 7)]), 4)
     assert len(every) == 4
     assert [len(task) for task in few] == [4]

@@ -10,7 +10,7 @@ import pytest
 from codecgen.runtime.errors import CodecError
 from kafka_log import DirectoryError
 from pyspark_kafka_log import OptionError, ending_offsets
-from pyspark_kafka_log.query_logs import QueryLogs
+from pyspark_kafka_log.splits.query_logs import QueryLogs
 from tests.paths import SAMPLES
 from tests.support.query_logs import rows
 

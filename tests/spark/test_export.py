@@ -18,6 +18,7 @@ from kafka_log.write.beside import OutError
 from kafka_log.write.output_lock import staged_path
 from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export, target_of
 from pyspark_kafka_log.export.command import export_by_spark
+from pyspark_kafka_log.export.state import State
 from tests.paths import ROOT
 from tests.support.spark_exports import expected, plain
 
@@ -92,6 +93,37 @@ def test_what_is_gone_before_it_is_exported(table: Table, directory: Path) -> No
     assert caught.value.losses == losses and len(table.rows()) == 20
     done = table.export(directory, ignore=True)
     assert (done.rows, done.missed, len(table.rows())) == (1, losses, 21)
+
+
+def test_a_log_that_begins_where_the_last_export_ended(tmp_path: Path, directory: Path) -> None:
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table.export(directory)
+    shutil.rmtree(directory / "t-0")
+    write(directory, "t", 0, 10, build(batch(10, [b"10"])))
+    done = table.export(directory)
+    assert (done.rows, done.missed) == (1, ())
+
+
+def test_an_unknown_partition_column_is_refused(tmp_path: Path, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table = Table("parquet", tmp_path)
+    with pytest.raises(ExportError) as caught:
+        table.export(directory, by=("topic", "offset"))
+    reason = "files cannot be parted by 'offset'; known: topic, partition, date"
+    assert (caught.value.target, caught.value.reason) == (table.place, reason)
+
+
+def test_iceberg_keeps_the_state_in_a_property(tmp_path: Path, directory: Path) -> None:
+    """Tables of users have this name: later versions must find the state by it."""
+    pyiceberg = pytest.importorskip("pyiceberg.catalog")
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table = Table("iceberg", tmp_path)
+    table.export(directory)
+    found = pyiceberg.load_catalog("default", **table.catalog).load_table(table.place)
+    state = State.from_json("table", found.properties["kafka-log.export.state"])
+    assert (state.number, state.ends) == (1, {("t", 0): 10})
+    assert found.current_snapshot().summary["kafka-log.export.number"] == "1"
 
 
 def test_an_export_that_asks_for_something_else(table: Table, directory: Path) -> None:
@@ -226,7 +258,8 @@ def test_what_was_left_by_one_that_was_killed_is_removed(tmp_path: Path, directo
 def test_days(tmp_path: Path, directory: Path) -> None:
     """Files go by the day of the timestamp in UTC; records without a day that calendars have lie together."""
     day = 86_400_000
-    times = [0, day - 1, day, -2, 253_402_300_799_999, 253_402_300_800_000]
+    first = -62_135_596_800_000  # 0001-01-01
+    times = [0, day - 1, day, -2, first, first - 1, 253_402_300_799_999, 253_402_300_800_000]
     entries = [
         batch(i, [b"%d" % i], base_timestamp=time, max_timestamp=time)
         for i, time in enumerate(times)
@@ -236,6 +269,7 @@ def test_days(tmp_path: Path, directory: Path) -> None:
     table.export(directory, by=("date",))
     names = sorted(path.parent.name for path in table.files())
     assert names == [
+        "date=0001-01-01",
         "date=1969-12-31",
         "date=1970-01-01",
         "date=1970-01-02",

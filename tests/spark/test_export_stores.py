@@ -21,8 +21,8 @@ from pyspark.sql import SparkSession
 from kafka_log.cli import main
 from kafka_log.read.plan import Split
 from pyspark_kafka_log.export import ExportError, export, target_of
-from pyspark_kafka_log.export.places import Place, options_of_delta
-from pyspark_kafka_log.export.writing import Job, Told
+from pyspark_kafka_log.export.places import Location, options_of_delta
+from pyspark_kafka_log.export.writing import Job, TaskResult
 from tests.paths import SAMPLES
 from tests.support import s3
 from tests.support.spark_exports import expected, plain
@@ -89,10 +89,10 @@ def test_what_fails_or_is_killed_adds_nothing(table: Table, directory: Path) -> 
     assert table.files() == []
     write(directory, "b", 0, 0, data)
 
-    def killed(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[Told]:
+    def killed(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[TaskResult]:
         here(tasks, job)
         # As by a kill: nobody removes anything.
-        patch.setattr(Place, "files_of", lambda self, job_id: iter(()))
+        patch.setattr(Location, "files_of", lambda self, job_id: iter(()))
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
@@ -165,12 +165,14 @@ def test_where_nothing_can_be_added_as_a_whole() -> None:
 
 
 def test_options_that_the_other_package_does_not_have() -> None:
-    place = Place("s3://b/t", {"key": "k", "secret": s3.SECRET, "config_kwargs": {"x": s3.SECRET}})
+    place = Location(
+        "s3://b/t", {"key": "k", "secret": s3.SECRET, "config_kwargs": {"x": s3.SECRET}}
+    )
     assert s3.SECRET not in repr(place)
     with pytest.raises(ExportError, match="no option for config_kwargs") as caught:
         options_of_delta("t", place)
     assert s3.SECRET not in str(caught.value)
-    assert options_of_delta("t", Place("/a/directory", {"key": "k"})) is None
+    assert options_of_delta("t", Location("/a/directory", {"key": "k"})) is None
 
 
 @pytest.mark.soak

@@ -18,10 +18,10 @@ from pyspark.sql.types import StructType
 
 from kafka_log import Segment
 from kafka_log.read.selection import Selection
-from pyspark_kafka_log.cuts import selected_runs
-from pyspark_kafka_log.filters import Filter, Pushed, narrowed, pushed
 from pyspark_kafka_log.options import parse
-from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.splits.cuts import find_selected_runs
+from pyspark_kafka_log.splits.filters import Filter, RowRanges, intersect_ranges, parse_filters
+from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.paths import SAMPLES
 from tests.support.spark_queries import column, load
@@ -70,9 +70,9 @@ def test_no_row_that_is_wanted_is_left_out(
         "timestamp": timestamp * 1000,
         "key": "a",
     }
-    left = pushed(filters)
+    left = parse_filters(filters)
     if all(OPERATORS[how](row[name], value) for name, how, value in filters):
-        assert left.takes(topic, partition)
+        assert left.may_contain(topic, partition)
         for value, (low, high) in ((offset, left.offsets), (timestamp, left.timestamps)):
             assert low is None or value >= low
             assert high is None or value < high
@@ -82,79 +82,79 @@ def test_no_row_that_is_wanted_is_left_out(
 @pytest.mark.parametrize(
     ("filters", "left"),
     [
-        ([], Pushed()),
-        ([("key", "=", 3), ("key", "in", [1])], Pushed()),
-        ([("offset", "=", 5)], Pushed(offsets=(5, 6))),
-        ([("offset", ">", 5)], Pushed(offsets=(6, None))),
-        ([("offset", ">=", 5), ("offset", "<", 9)], Pushed(offsets=(5, 9))),
-        ([("offset", "<=", 9)], Pushed(offsets=(None, 10))),
+        ([], RowRanges()),
+        ([("key", "=", 3), ("key", "in", [1])], RowRanges()),
+        ([("offset", "=", 5)], RowRanges(offsets=(5, 6))),
+        ([("offset", ">", 5)], RowRanges(offsets=(6, None))),
+        ([("offset", ">=", 5), ("offset", "<", 9)], RowRanges(offsets=(5, 9))),
+        ([("offset", "<=", 9)], RowRanges(offsets=(None, 10))),
         (
             [("offset", "in", [9, 5, 7])],
-            Pushed(offsets=(5, 10), only_offsets=frozenset([5, 7, 9])),
+            RowRanges(offsets=(5, 10), only_offsets=frozenset([5, 7, 9])),
         ),
         (
             [("offset", "in", [9, 5]), ("offset", "in", [5, 6])],
-            Pushed(offsets=(5, 7), only_offsets=frozenset([5])),
+            RowRanges(offsets=(5, 7), only_offsets=frozenset([5])),
         ),
-        ([("offset", ">", -3)], Pushed()),
-        ([("offset", ">=", 0)], Pushed(offsets=(0, None))),
-        ([("offset", "<", -3)], Pushed(offsets=(None, 0))),
-        ([("offset", "<", MAX)], Pushed(offsets=(None, MAX))),
-        ([("offset", "<=", MAX)], Pushed()),
-        ([("offset", ">=", MAX)], Pushed(offsets=(MAX, None))),
-        ([("offset", ">", MAX)], Pushed(offsets=(MAX, MAX))),
-        ([("offset", "<", 3), ("offset", ">", 5)], Pushed(offsets=(3, 3))),
-        ([("offset", "!=", 3)], Pushed()),
-        ([("timestamp", ">=", 4000)], Pushed(timestamps=(4, None))),
-        ([("timestamp", ">=", 4001)], Pushed(timestamps=(5, None))),
-        ([("timestamp", ">", 3999)], Pushed(timestamps=(4, None))),
-        ([("timestamp", ">", 4000)], Pushed(timestamps=(5, None))),
-        ([("timestamp", "<", 4000)], Pushed(timestamps=(None, 4))),
-        ([("timestamp", "<=", 4000)], Pushed(timestamps=(None, 5))),
-        ([("timestamp", "=", 4000)], Pushed(timestamps=(4, 5))),
-        ([("timestamp", "=", 4001)], Pushed(timestamps=(5, 5))),
-        ([("timestamp", "in", [4000, 9000])], Pushed(timestamps=(4, 10))),
-        ([("partition", ">", 1)], Pushed(partitions=(2, None))),
+        ([("offset", ">", -3)], RowRanges()),
+        ([("offset", ">=", 0)], RowRanges(offsets=(0, None))),
+        ([("offset", "<", -3)], RowRanges(offsets=(None, 0))),
+        ([("offset", "<", MAX)], RowRanges(offsets=(None, MAX))),
+        ([("offset", "<=", MAX)], RowRanges()),
+        ([("offset", ">=", MAX)], RowRanges(offsets=(MAX, None))),
+        ([("offset", ">", MAX)], RowRanges(offsets=(MAX, MAX))),
+        ([("offset", "<", 3), ("offset", ">", 5)], RowRanges(offsets=(3, 3))),
+        ([("offset", "!=", 3)], RowRanges()),
+        ([("timestamp", ">=", 4000)], RowRanges(timestamps=(4, None))),
+        ([("timestamp", ">=", 4001)], RowRanges(timestamps=(5, None))),
+        ([("timestamp", ">", 3999)], RowRanges(timestamps=(4, None))),
+        ([("timestamp", ">", 4000)], RowRanges(timestamps=(5, None))),
+        ([("timestamp", "<", 4000)], RowRanges(timestamps=(None, 4))),
+        ([("timestamp", "<=", 4000)], RowRanges(timestamps=(None, 5))),
+        ([("timestamp", "=", 4000)], RowRanges(timestamps=(4, 5))),
+        ([("timestamp", "=", 4001)], RowRanges(timestamps=(5, 5))),
+        ([("timestamp", "in", [4000, 9000])], RowRanges(timestamps=(4, 10))),
+        ([("partition", ">", 1)], RowRanges(partitions=(2, None))),
         (
             [("partition", "=", 1)],
-            Pushed(partitions=(1, 2), only_partitions=frozenset([1])),
+            RowRanges(partitions=(1, 2), only_partitions=frozenset([1])),
         ),
         (
             [("partition", "in", [4, 1])],
-            Pushed(partitions=(1, 5), only_partitions=frozenset([1, 4])),
+            RowRanges(partitions=(1, 5), only_partitions=frozenset([1, 4])),
         ),
-        ([("topic", "=", "a")], Pushed(topics=frozenset("a"))),
-        ([("topic", "in", ["a", "b"]), ("topic", "=", "b")], Pushed(topics=frozenset("b"))),
-        ([("topic", "<", "b")], Pushed()),
-        ([("topic", "in", [])], Pushed(topics=frozenset())),
-        ([("partition", "=", True), ("offset", "=", "5"), ("topic", "=", 1)], Pushed()),
+        ([("topic", "=", "a")], RowRanges(topics=frozenset("a"))),
+        ([("topic", "in", ["a", "b"]), ("topic", "=", "b")], RowRanges(topics=frozenset("b"))),
+        ([("topic", "<", "b")], RowRanges()),
+        ([("topic", "in", [])], RowRanges(topics=frozenset())),
+        ([("partition", "=", True), ("offset", "=", "5"), ("topic", "=", 1)], RowRanges()),
     ],
 )
-def test_what_filters_leave(filters: list[Filter], left: Pushed) -> None:
+def test_what_filters_leave(filters: list[Filter], left: RowRanges) -> None:
     """Exactly the values that they take: what more is left is read for nothing."""
-    assert pushed(filters) == left
+    assert parse_filters(filters) == left
 
 
 @pytest.mark.parametrize(
     ("left", "taken"),
     [
-        (Pushed(), "a0 a1 a2 b0 b1 b2"),
-        (Pushed(topics=frozenset("a")), "a0 a1 a2"),
-        (Pushed(partitions=(1, None)), "a1 a2 b1 b2"),
-        (Pushed(partitions=(None, 1)), "a0 b0"),
-        (Pushed(partitions=(1, 2), topics=frozenset("b")), "b1"),
-        (Pushed(only_partitions=frozenset([0, 2])), "a0 a2 b0 b2"),
+        (RowRanges(), "a0 a1 a2 b0 b1 b2"),
+        (RowRanges(topics=frozenset("a")), "a0 a1 a2"),
+        (RowRanges(partitions=(1, None)), "a1 a2 b1 b2"),
+        (RowRanges(partitions=(None, 1)), "a0 b0"),
+        (RowRanges(partitions=(1, 2), topics=frozenset("b")), "b1"),
+        (RowRanges(only_partitions=frozenset([0, 2])), "a0 a2 b0 b2"),
     ],
 )
-def test_partitions_that_filters_take(left: Pushed, taken: str) -> None:
+def test_partitions_that_filters_take(left: RowRanges, taken: str) -> None:
     every = [(topic, number) for topic in "ab" for number in range(3)]
-    assert " ".join(f"{topic}{n}" for topic, n in every if left.takes(topic, n)) == taken
+    assert " ".join(f"{topic}{n}" for topic, n in every if left.may_contain(topic, n)) == taken
 
 
 @given(FILTERS)
 def test_what_filters_leave_can_be_selected(filters: list[Filter]) -> None:
     """Also at the ends of 64 bits, where the number after a bound does not exist."""
-    left = pushed(filters)
+    left = parse_filters(filters)
     Selection(offsets=left.offsets, timestamps=left.timestamps).rows()
 
 
@@ -163,7 +163,7 @@ def test_what_ranges_have_in_common(a: Any, b: Any, n: int) -> None:
     def within(bounds: Any) -> bool:
         return (bounds[0] is None or n >= bounds[0]) and (bounds[1] is None or n < bounds[1])
 
-    assert within(narrowed(a, b)) == (within(a) and within(b))
+    assert within(intersect_ranges(a, b)) == (within(a) and within(b))
 
 
 def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
     options = parse({"path": str(directory)})
 
     def planned(*filters: Filter) -> list[tuple[int, int]]:
-        tasks = plan(options, pushed(filters))
+        tasks = plan(options, parse_filters(filters))
         return [(s.segment.partition, s.segment.base_offset) for task in tasks for s in task]
 
     assert len(planned()) == 6
@@ -194,9 +194,9 @@ def test_headers_of_segments_within_a_range_are_not_read(
 
     def recording(segment: Segment, *args: Any) -> Any:
         asked.append(segment.base_offset)
-        return selected_runs(segment, *args)
+        return find_selected_runs(segment, *args)
 
-    monkeypatch.setattr("pyspark_kafka_log.plan.selected_runs", recording)
+    monkeypatch.setattr("pyspark_kafka_log.splits.plan.find_selected_runs", recording)
     cases: list[tuple[list[Filter], list[int], int]] = [
         ([("offset", ">=", 17)], [10], 25),
         ([("offset", ">=", 10), ("offset", "<", 33)], [30], 25),
@@ -206,7 +206,7 @@ def test_headers_of_segments_within_a_range_are_not_read(
     ]
     for filters, read, rows in cases:
         asked.clear()
-        tasks = plan(options, pushed(filters))
+        tasks = plan(options, parse_filters(filters))
         batches = [b for task in tasks for b in read_splits(task, Scan(columns=("offset",)))]
         assert asked == read
         kept = sum(part.size for task in tasks for part in task)

@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_log.segment.model import Lost
-from pyspark_kafka_log.losses import SAID, Losses
+from pyspark_kafka_log.losses import NAMED, Losses
 from pyspark_kafka_log.options import default_columns, parse
-from pyspark_kafka_log.source import KafkaLogReader
+from pyspark_kafka_log.reader import KafkaLogReader
 from tests.paths import SAMPLES
 from tests.support.spark_damage import DAMAGES, ENGINES, checksum, damaged, segment, too_late
 from tests.support.spark_metrics import metrics
@@ -70,10 +70,10 @@ def test_what_is_good_says_nothing(directory: Path) -> None:
 
 def test_many_places_are_counted() -> None:
     losses = Losses()
-    for i in range(SAID + 5):
+    for i in range(NAMED + 5):
         losses.add(Path("x.log"), Lost(i, i + 1, f"why {i}"))
     with pytest.warns(
-        UserWarning, match=rf"^kafka-log: {SAID + 5} bytes in .*; and 5 places more$"
+        UserWarning, match=rf"^kafka-log: {NAMED + 5} bytes in .*; and 5 places more$"
     ):
         losses.warn()
 
@@ -99,8 +99,8 @@ def test_each_place_is_counted_once() -> None:
         found = losses.byte_count, losses.places, losses.record_count, losses.uncounted
         assert found == counted, lost
     losses.add(Path("y.log"), whole)
-    losses.read(100, 7)
-    losses.read(20, 1)
+    losses.add_read(100, 7)
+    losses.add_read(20, 1)
     assert losses.metrics == {
         "lostBytes": 85,
         "lostRanges": 11,
@@ -109,7 +109,7 @@ def test_each_place_is_counted_once() -> None:
         "readBytes": 120,
         "skippedBatches": 8,
     }
-    assert len(losses.first) == SAID
+    assert len(losses.first) == NAMED
     with pytest.warns(UserWarning, match="with at most 20 records in 8 of them, and nobody knows"):
         losses.warn()
 
@@ -133,7 +133,7 @@ def lost(directory: Path, **options: str) -> tuple[list[int], Losses]:
     rows = [
         offset
         for task in reader.partitions()
-        for part in reader.rows(task, losses)
+        for part in reader.read_rows(task, losses)
         for offset in part["offset"].to_pylist()
     ]
     return rows, losses

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pyspark_kafka_log.filters import Filter, pushed
 from pyspark_kafka_log.options import parse
-from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.splits.filters import Filter, parse_filters
+from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.arrow.rows import unpacked
 from tests.shares import examples
@@ -37,7 +37,7 @@ def planned(path: Path, query: Filter, engine: Any, split_bytes: int) -> list[Ro
     at = ("offset", "timestamp").index(name)
     found = [
         (r["offset"], r["timestamp"])
-        for task in plan(parse(options), pushed([query]))
+        for task in plan(parse(options), parse_filters([query]))
         for batch in read_splits(task, scan)
         for r in unpacked(batch)
     ]

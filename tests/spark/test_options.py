@@ -26,7 +26,7 @@ from pyspark_kafka_log.options import (
     parse,
     parse_paths,
 )
-from pyspark_kafka_log.options.table import EVERY, MAX_DELAY
+from pyspark_kafka_log.options.table import MAX_DELAY, READING
 from tests.paths import ROOT, SCHEMAS
 
 
@@ -247,10 +247,10 @@ def test_the_page_has_the_defaults() -> None:
     given = {name: text for name, text in row.findall(batch) if name in KNOWN}
     assert len(given) >= 19
     assert {"splitBytes", "batchRows", "maxDecompressedBytes", "failOnDataLoss"} <= given.keys()
-    for option in EVERY:
+    for option in READING:
         if option.name in given and option.default is not None:
             assert option.read(option.name, given[option.name]) == option.default
-    unset = {option.name for option in EVERY if option.name in given and option.default is None}
+    unset = {option.name for option in READING if option.name in given and option.default is None}
     meant = {
         "startingOffsets": "earliest",
         "endingOffsets": "latest",

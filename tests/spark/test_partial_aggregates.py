@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from kafka_log.segment.row_selection import RowSelection
-from pyspark_kafka_log.aggregates import Aggregates
+from pyspark_kafka_log.connector.worker import Aggregates
 from pyspark_kafka_log.options import parse
-from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.task_reader import Scan, read_splits
 
 from .logs import batch, build, numbered, write
@@ -29,7 +29,7 @@ SCAN = Scan(("topic", "partition", "offset", "timestamp"))
 
 
 def asked(*functions: list[str], groups: tuple[str, ...] = ()) -> Aggregates:
-    found = Aggregates.of({"aggregates": functions, "groups": list(groups)})
+    found = Aggregates.from_request({"aggregates": functions, "groups": list(groups)})
     assert found is not None
     return found
 
@@ -55,15 +55,15 @@ def test_values_are_those_of_all_rows(groups: tuple[str, ...], directory: Path) 
         write(directory, topic, partition, first, data)
     tasks = plan(parse({"path": str(directory)}), parallelism=1)
     (parts,) = tasks
-    rows = asked(*FUNCTIONS, groups=groups).rows(parts, SCAN)
+    rows = asked(*FUNCTIONS, groups=groups).compute(parts, SCAN)
     assert sorted(tuple(row.values()) for row in rows.to_pylist()) == naive(parts, groups)
     assert rows.num_rows == {(): 1, ("topic",): 2, ("partition",): 3}.get(groups, 4)
 
 
 def test_without_rows_there_is_one_row_or_no_group() -> None:
-    (row,) = asked(*FUNCTIONS).rows([], SCAN).to_pylist()
+    (row,) = asked(*FUNCTIONS).compute([], SCAN).to_pylist()
     assert list(row.values()) == [0, 0, None, None, None, None]
-    assert asked(*FUNCTIONS, groups=("topic",)).rows([], SCAN).num_rows == 0
+    assert asked(*FUNCTIONS, groups=("topic",)).compute([], SCAN).num_rows == 0
 
 
 def test_a_log_without_rows_that_are_wanted_is_no_group(directory: Path) -> None:
@@ -71,9 +71,9 @@ def test_a_log_without_rows_that_are_wanted_is_no_group(directory: Path) -> None
         write(directory, "t", partition, 0, numbered(2, 3))
     (parts,) = plan(parse({"path": str(directory)}), parallelism=1)
     nothing = replace(parts[1], rows=RowSelection(offsets=(1000, None), control_records=False))
-    rows = asked(["count", "*"], groups=("partition",)).rows([parts[0], nothing], SCAN)
+    rows = asked(["count", "*"], groups=("partition",)).compute([parts[0], nothing], SCAN)
     assert rows.to_pylist() == [{"partition": 0, "count(*)": 6}]
-    assert asked(["count", "*"]).rows([nothing], SCAN).to_pylist() == [{"count(*)": 0}]
+    assert asked(["count", "*"]).compute([nothing], SCAN).to_pylist() == [{"count(*)": 0}]
 
 
 def test_types() -> None:
@@ -93,8 +93,8 @@ def test_types() -> None:
 
 
 def test_what_headers_can_tell() -> None:
-    assert Aggregates.of({}) is None
-    assert Aggregates.of({"aggregates": None}) is None
+    assert Aggregates.from_request({}) is None
+    assert Aggregates.from_request({"aggregates": None}) is None
     for functions, groups, is_known in [
         (FUNCTIONS, ("topic", "partition"), True),
         ([["count", "timestamp"]], (), True),
@@ -105,6 +105,6 @@ def test_what_headers_can_tell() -> None:
         ([["count", "*"], ["min", "value"]], (), False),
         ([["count", "*"]], ("topic", "offset"), False),
     ]:
-        assert asked(*functions, groups=groups).can_be_had(SCAN) is is_known, functions
+        assert asked(*functions, groups=groups).can_compute(SCAN) is is_known, functions
     strict = Scan(SCAN.columns, "strict")
-    assert not asked(["count", "*"]).can_be_had(strict)
+    assert not asked(["count", "*"]).can_compute(strict)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_kafka_log.logs import find_logs
 from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.splits.logs import find_logs
 from tests.support.batches import batch
 
 

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_log.segment.globs import compiled, matches
-from pyspark_kafka_log.logs import expand
 from pyspark_kafka_log.options import OptionError
+from pyspark_kafka_log.splits.logs import expand_path
 from tests.spark.logs import batch, build, write
 
 PARTS = ["a", "b", "c", "ab", *"*?{},.^!$-", "[abc]", "[^ab]", "[a-c]", "[!b]", "\\*", "\\{"]
@@ -102,7 +102,7 @@ def test_paths_are_those_of_sparks_file_source(
     session: SparkSession, logs: Path, pattern: str
 ) -> None:
     of_spark = files(session, f"{logs}/{pattern}")
-    ours = {str(file) for path in expand(f"{logs}/{pattern}") for file in path.rglob("*.log")}
+    ours = {str(file) for path in expand_path(f"{logs}/{pattern}") for file in path.rglob("*.log")}
     assert ours == of_spark
     assert of_spark
 
@@ -118,4 +118,4 @@ def test_a_path_with_braces_in_both_lanes(session: SparkSession, logs: Path) -> 
 @pytest.mark.parametrize("path", ["/data/{a", "/data/[a", "/data/*\\"])
 def test_patterns_that_cannot_be(path: str) -> None:
     with pytest.raises(OptionError, match=r"option path: .*(has no|nothing follows)"):
-        expand(path)
+        expand_path(path)

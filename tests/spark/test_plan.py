@@ -13,12 +13,12 @@ import pytest
 from kafka_log import DirectoryError, Policy, discover
 from kafka_log.logs.transactions import AbortedTransaction, read_transactions
 from kafka_log.segment.row_selection import Aborted
-from pyspark_kafka_log.cuts import boundaries
-from pyspark_kafka_log.filters import pushed
-from pyspark_kafka_log.logs import expand
 from pyspark_kafka_log.options import OptionError, parse
-from pyspark_kafka_log.plan import plan
-from pyspark_kafka_log.source import KafkaLogReader
+from pyspark_kafka_log.reader import KafkaLogReader
+from pyspark_kafka_log.splits.cuts import find_boundaries
+from pyspark_kafka_log.splits.filters import parse_filters
+from pyspark_kafka_log.splits.logs import expand_path
+from pyspark_kafka_log.splits.plan import plan
 from tests.paths import SAMPLES
 from tests.support.growing_logs import Growing
 from tests.support.spark_plans import broker as broker
@@ -50,13 +50,13 @@ def test_paths_of_each_kind(broker: Path) -> None:
 def test_a_uri_with_blanks(tmp_path: Path) -> None:
     directory = tmp_path / "kafka logs"
     directory.mkdir()
-    assert expand(directory.as_uri(), {}) == [directory]
+    assert expand_path(directory.as_uri(), {}) == [directory]
 
 
 def test_a_name_with_a_star_is_a_name(tmp_path: Path) -> None:
     rejected = tmp_path / "lo[g]s"
     rejected.mkdir()
-    assert expand(str(rejected), {}) == [rejected]
+    assert expand_path(str(rejected), {}) == [rejected]
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_a_transaction_over_two_segments(directory: Path) -> None:
     data = vector(directory, "t", "control/txn-flow").read_bytes()
     (segment,) = discover(directory / "t-0")[0].segments
     whole = read_transactions([segment])
-    for cut in boundaries(segment, 1):
+    for cut in find_boundaries(segment, 1):
         write(directory, "u", 0, 0, data[: cut.position])
         write(directory, "u", 0, cut.offset or 0, data[cut.position :])
         assert read_transactions(discover(directory / "u-0")[0].segments) == whole
@@ -337,7 +337,7 @@ def test_tasks_carry_the_transactions_of_their_segment(directory: Path) -> None:
     write(directory, "t", 0, 100, numbered(2, 1))
     found = slices(path=str(directory), isolationLevel="read_committed")
     assert [part.rows.aborted for part in found] == [Aborted([(2, 3, 10)])]
-    cut = boundaries(discover(directory)[0].segments[0], 1)[-1]
+    cut = find_boundaries(discover(directory)[0].segments[0], 1)[-1]
     write(directory, "t", 0, 0, data[: cut.position])
     both = slices(path=str(directory), isolationLevel="read_committed")
     assert [part.rows.aborted for part in both] == [Aborted([(2, 3, 10)]), Aborted()]
@@ -346,7 +346,7 @@ def test_tasks_carry_the_transactions_of_their_segment(directory: Path) -> None:
 
 def test_a_marker_behind_damage(directory: Path) -> None:
     path = vector(directory, "t", "control/txn-flow")
-    cuts = [cut.position for cut in boundaries(discover(path)[0].segments[0], 1)]
+    cuts = [cut.position for cut in find_boundaries(discover(path)[0].segments[0], 1)]
     data = path.read_bytes()
     whole = read_transactions(discover(path)[0].segments)
     path.write_bytes(data[: cuts[1]] + b"\xff" * 50 + data[cuts[1] :])
@@ -360,7 +360,7 @@ def test_a_marker_behind_damage(directory: Path) -> None:
 def test_filters_on_columns_of_a_view_leave_its_topic_in() -> None:
     """What offsets are of is a topic too."""
     options = parse({"path": str(SAMPLES / "kafka-4.x"), "view": "offsets"})
-    query = pushed([("topic", "=", "codecs"), ("partition", "=", 0)])
+    query = parse_filters([("topic", "=", "codecs"), ("partition", "=", 0)])
     assert plan(options, query) == plan(options) != []
 
 

@@ -9,15 +9,14 @@ import pytest
 
 from kafka_log.read.plan import Split
 from pyspark_kafka_log.options import parse
-from pyspark_kafka_log.plan import PLANS, plan
-from pyspark_kafka_log.plans import Planned, Plans
+from pyspark_kafka_log.splits.plan import PLAN_CACHE, Plan, PlanCache, plan
 
 from .logs import numbered, write
 
 
 @pytest.fixture
 def path(directory: Path) -> Path:
-    PLANS.clear()
+    PLAN_CACHE.clear()
     write(directory, "t", 1, 0, numbered(2, 3))
     return write(directory, "t", 0, 0, numbered(2, 3))
 
@@ -59,13 +58,13 @@ def test_files_beside_segments_count(path: Path, directory: Path) -> None:
 
 def test_no_more_are_kept_than_there_is_room_for(path: Path, directory: Path) -> None:
     task = tuple(splits(directory))
-    plans = Plans(kept=2, splits=3 * len(task))
+    plans = PlanCache(kept=2, splits=3 * len(task))
     asked: list[str] = []
 
     def get(key: str, times: int) -> None:
-        def make() -> Planned:
+        def make() -> Plan:
             asked.append(key)
-            return Planned([task] * times, {})
+            return Plan([task] * times, {})
 
         assert plans.get(key, make).tasks == [task] * times
 
@@ -78,9 +77,9 @@ def test_no_more_are_kept_than_there_is_room_for(path: Path, directory: Path) ->
 
 
 def test_a_plan_that_fails_is_not_kept(path: Path) -> None:
-    plans = Plans()
+    plans = PlanCache()
 
-    def fails() -> Planned:
+    def fails() -> Plan:
         raise ValueError("no")
 
     for _ in range(2):

@@ -9,8 +9,8 @@ import pytest
 
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.options import parse
-from pyspark_kafka_log.plan import plan
-from pyspark_kafka_log.query_logs import QueryLogs
+from pyspark_kafka_log.splits.plan import plan
+from pyspark_kafka_log.splits.query_logs import QueryLogs
 from tests.paths import SAMPLES
 from tests.shares import later_seeds
 from tests.support.growing_logs import Growing
@@ -24,7 +24,7 @@ QUICK, MANY = 10, 200
 
 
 def passed_on(seen: QueryLogs) -> QueryLogs:
-    return QueryLogs.of_bytes(seen.to_bytes())
+    return QueryLogs.from_bytes(seen.to_bytes())
 
 
 def test_laws(tmp_path: Path) -> None:

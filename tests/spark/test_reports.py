@@ -22,7 +22,7 @@ from kafka_log.logs import discovery
 from kafka_log.read.internal_topics import VIEWS
 from pyspark_kafka_log.options import KNOWN, OptionError, default_columns, parse
 from pyspark_kafka_log.options.reports import REPORTS
-from pyspark_kafka_log.report_tables import BATCH_COLUMNS, schema_of
+from pyspark_kafka_log.report_rows import BATCH_COLUMNS, report_schema
 from pyspark_kafka_log.reports import ReportReader
 from pyspark_kafka_log.stream.options import parse_stream
 from tests.paths import SAMPLES
@@ -284,6 +284,6 @@ def test_every_option_is_taken_or_refused(view: str) -> None:
 def test_names_are_of_one_thing() -> None:
     assert not REPORTS.keys() & VIEWS.keys()
     assert REPORTS.keys() == ANSWERS.keys()
-    assert {name for view in REPORTS for name in schema_of(view).names} > {"topic", "partition"}
+    assert {name for view in REPORTS for name in report_schema(view).names} > {"topic", "partition"}
     with pytest.raises(OptionError, match=r"one of acls, .*batches, .*findings, .*transactions"):
         parse({"path": "x", "view": "batch"})

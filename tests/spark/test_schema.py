@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 
 from pyspark_kafka_log.columns import COLUMNS, schema
 from pyspark_kafka_log.options import KAFKA_COLUMNS, OptionError
-from pyspark_kafka_log.schema import TYPES, SchemaError, projection, spark_schema
+from pyspark_kafka_log.schema import TYPES, SchemaError, projected_columns, spark_schema
 from tests.support.spark_schemas import HEADERS, KAFKA
 
 
@@ -39,13 +39,13 @@ def test_arrow_and_spark_have_the_same_types() -> None:
 
 
 def test_a_schema_is_a_projection() -> None:
-    assert projection(StructType([KAFKA["offset"], KAFKA["key"], HEADERS])) == (
+    assert projected_columns(StructType([KAFKA["offset"], KAFKA["key"], HEADERS])) == (
         "offset",
         "key",
         "headers",
     )
     with pytest.raises(SchemaError, match="no columns"):
-        projection(StructType([]))
+        projected_columns(StructType([]))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_schema_is_a_projection() -> None:
 )
 def test_what_a_schema_may_not_ask_for(asked: str, message: str) -> None:
     with pytest.raises(SchemaError) as caught:
-        projection(ddl(asked))
+        projected_columns(ddl(asked))
     assert message in str(caught.value)
 
 
@@ -73,7 +73,7 @@ def test_an_inner_not_null_is_refused_too() -> None:
         [StructField("key", StringType(), False), StructField("value", BinaryType())]
     )
     with pytest.raises(SchemaError, match="all of it is nullable"):
-        projection(StructType([StructField("headers", ArrayType(inner))]))
+        projected_columns(StructType([StructField("headers", ArrayType(inner))]))
 
 
 def test_an_unknown_column_of_the_option() -> None:

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pyspark_kafka_log.options import OptionError, Session, parse
-from pyspark_kafka_log.options.session import time_zone
+from pyspark_kafka_log.options.session import parse_time_zone
 from pyspark_kafka_log.source import DefaultSource
 from pyspark_kafka_log.stream.options import parse_stream
 
@@ -97,7 +97,7 @@ def test_a_time_that_is_too_far_away(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_zones(zone: str, hours: float) -> None:
     at = datetime(2026, 1, 15, 12)
-    assert time_zone("timeZone", zone).utcoffset(at) == timedelta(hours=hours)
+    assert parse_time_zone("timeZone", zone).utcoffset(at) == timedelta(hours=hours)
     in_utc = datetime(2026, 1, 15, 12, tzinfo=UTC) - timedelta(hours=hours)
     expected = int(in_utc.timestamp()) * SECOND
     assert after("2026-01-15T12:00:00", Session(zone)) == expected
@@ -105,7 +105,7 @@ def test_zones(zone: str, hours: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "zone", ["", "Mars", "Europe", "../etc/passwd", "+19:00", "+1:75", "UTC+x"]
+    "zone", ["", "Mars", "Europe", "../etc/passwd", "+19:00", "+1:75", "+1:60", "+1:00:60", "UTC+x"]
 )
 def test_zones_that_are_none(zone: str) -> None:
     with pytest.raises(OptionError, match="option timeZone: a time zone such as"):
@@ -145,13 +145,15 @@ def test_the_session_is_what_options_do_not_say() -> None:
     given = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "FALSE"}
     files = parse(given, session=told).files
     assert (files.ignore_corrupt, files.ignore_missing) == (False, False)
-    assert Session.of({"timeZone": "Z", "ignoreCorruptFiles": True}) == Session("Z", True, False)
-    assert Session.of({}) == Session()
+    assert Session.from_settings({"timeZone": "Z", "ignoreCorruptFiles": True}) == Session(
+        "Z", True, False
+    )
+    assert Session.from_settings({}) == Session()
     confs = {
         "spark.sql.session.timeZone": "Asia/Tokyo",
         "spark.sql.files.ignoreMissingFiles": "true",
     }
-    assert Session.of_conf(confs.get) == Session("Asia/Tokyo", False, True)
+    assert Session.from_conf(confs.get) == Session("Asia/Tokyo", False, True)
 
 
 def test_a_stream_takes_the_zone_alone() -> None:

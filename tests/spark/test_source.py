@@ -15,9 +15,10 @@ from pyspark.sql.types import StructType
 
 from kafka_log import SegmentReader, discover
 from pyspark_kafka_log.columns import COLUMNS, DEFAULT_COLUMNS
-from pyspark_kafka_log.connector.worker import told
+from pyspark_kafka_log.connector.worker import error_text
 from pyspark_kafka_log.options import OptionError, parse
-from pyspark_kafka_log.source import DefaultSource, KafkaLogReader
+from pyspark_kafka_log.reader import KafkaLogReader
+from pyspark_kafka_log.source import DefaultSource
 from tests.paths import SAMPLES, VECTORS
 from tests.support.arrow_limits import LARGEST
 from tests.support.spark_queries import column, load
@@ -399,11 +400,11 @@ def test_errors_that_are_for_users_are_short(session: SparkSession, directory: P
 def test_other_errors_say_where_they_come_from() -> None:
     """Theirs are words for whoever mends us."""
     for error in (ZeroDivisionError("x"), OSError("x"), KeyError("x")):
-        assert "Traceback" not in told(OptionError("mode", "x"))
-        assert told(error).startswith(f"{error}\n\n")
-        assert type(error).__name__ in told(error).splitlines()[-1]
+        assert "Traceback" not in error_text(OptionError("mode", "x"))
+        assert error_text(error).startswith(f"{error}\n\n")
+        assert type(error).__name__ in error_text(error).splitlines()[-1]
     gone = FileNotFoundError(2, "No such file or directory", "/x/y")
-    assert told(gone) == "[Errno 2] No such file or directory: '/x/y'"
+    assert error_text(gone) == "[Errno 2] No such file or directory: '/x/y'"
 
 
 def test_topics_and_offsets(spark: SparkSession, mixture: Path) -> None:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from kafka_log import SegmentReader, discover
 from kafka_log.read.progress import Position
-from pyspark_kafka_log.moved_files import there_still
+from pyspark_kafka_log.moved_files import locate_splits
 from pyspark_kafka_log.options import OptionError
-from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
-from pyspark_kafka_log.stream.offsets import from_json, initial_offsets, to_json, with_initial
+from pyspark_kafka_log.stream.admission import Limits, Pace, lag_metrics, share_offsets
+from pyspark_kafka_log.stream.offsets import add_initial, from_json, initial_offsets, to_json
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
 from pyspark_kafka_log.task_reader import Scan, read_splits
@@ -35,7 +35,7 @@ PARTITIONS = st.dictionaries(
 def test_shares(partitions: dict[tuple[str, int], tuple[int, int]], most: int) -> None:
     start = {key: first for key, (first, _) in partitions.items()}
     end = {key: max(0, first + size) for key, (first, size) in partitions.items()}
-    found = cut(most, start, end)
+    found = share_offsets(most, start, end)
     left = {key: end[key] - start[key] for key in end if end[key] > start[key]}
     for key, offset in found.items():
         assert offset == end[key] if key not in left else start[key] < offset <= end[key]
@@ -66,37 +66,37 @@ def test_shares_are_those_of_the_kafka_source(most: int, left: list[int], taken:
         key: 100 + n if n or end[key] >= 100 else end[key]
         for key, n in zip(start, taken, strict=True)
     }
-    assert cut(most, start, end) == expected
+    assert share_offsets(most, start, end) == expected
 
 
 def test_offsets_of_new_partitions_count_and_those_that_are_gone_do_not() -> None:
     pace = Pace(Limits(least=10, delay_ms=100))
-    assert not pace.waits(0, {}, {})
+    assert not pace.should_wait(0, {}, {})
     known, new = ("t", 0), ("t", 1)
-    assert pace.waits(1, {known: 50}, {known: 50, new: 9})
-    assert pace.waits(2, {known: 50}, {known: 30, new: 9})
-    assert not pace.waits(3, {known: 50}, {known: 30, new: 10})
-    assert Pace(Limits()).waits(4, {known: 0}, {known: 0}) is False
+    assert pace.should_wait(1, {known: 50}, {known: 50, new: 9})
+    assert pace.should_wait(2, {known: 50}, {known: 30, new: 9})
+    assert not pace.should_wait(3, {known: 50}, {known: 30, new: 10})
+    assert Pace(Limits()).should_wait(4, {known: 0}, {known: 0}) is False
 
 
 def test_a_least_number_is_waited_for() -> None:
     key = ("t", 0)
     pace = Pace(Limits(least=10, delay_ms=100))
-    assert not pace.waits(0, {key: 0}, {key: 1})
-    assert pace.waits(50, {key: 1}, {key: 5})
-    assert not pace.waits(60, {key: 1}, {key: 11})
-    assert pace.waits(159, {key: 11}, {key: 12})
-    assert not pace.waits(160, {key: 11}, {key: 12})
+    assert not pace.should_wait(0, {key: 0}, {key: 1})
+    assert pace.should_wait(50, {key: 1}, {key: 5})
+    assert not pace.should_wait(60, {key: 1}, {key: 11})
+    assert pace.should_wait(159, {key: 11}, {key: 12})
+    assert not pace.should_wait(160, {key: 11}, {key: 12})
 
 
 def test_lag() -> None:
     latest = {("t", 0): 10, ("t", 1): 20, ("new", 0): 5}
-    assert behind({("t", 0): 10, ("t", 1): 5}, latest) == {
+    assert lag_metrics({("t", 0): 10, ("t", 1): 5}, latest) == {
         "minOffsetsBehindLatest": "0",
         "maxOffsetsBehindLatest": "15",
         "avgOffsetsBehindLatest": "7.5",
     }
-    assert behind({}, latest) == {}
+    assert lag_metrics({}, latest) == {}
 
 
 def test_offsets_are_those_of_the_kafka_source() -> None:
@@ -116,10 +116,10 @@ def test_offsets_are_those_of_the_kafka_source() -> None:
 def test_the_end_of_a_first_micro_batch_says_where_the_query_began() -> None:
     start = to_json({("t", 1): Position(5), ("t", 0): Position(23, 4), ("u", 0): Position(0)})
     end = to_json({("t", 1): Position(7, 4), ("t", 0): Position(25, 4), ("u", 0): Position(9)})
-    both = with_initial(end, start)
+    both = add_initial(end, start)
     assert initial_offsets(both) == {"t": {"0": 23, "1": 5}, "u": {"0": 0}}
     assert from_json(both) == from_json(end)
-    assert initial_offsets(with_initial(end, {})) == {}
+    assert initial_offsets(add_initial(end, {})) == {}
     assert initial_offsets(end) is None
     for wrong in ("@initialOffsets t", "@initialOffsets t 0:-1", "@initialOffsets  0:1"):
         with pytest.raises(ValueError, match="no offsets of a stream"):
@@ -133,7 +133,7 @@ def test_a_first_micro_batch_begins_where_its_end_says(directory: Path) -> None:
     write(directory, "t", 0, 6, build(batch(6, [b"6", b"7"])))
     now = stream(directory)
     start = now.initial()
-    end = with_initial(now.latest(start, limited=True), start)
+    end = add_initial(now.latest(start, limited=True), start)
     first.unlink()
     write(directory, "t", 1, 0, numbered(1, 1))
     again = stream(directory)
@@ -317,13 +317,13 @@ def test_files_that_a_broker_deletes_are_read_for_a_minute_yet(directory: Path) 
     scan = Scan(("offset",), engine="construct")
     found = [
         b["offset"].to_pylist()
-        for b in read_splits(there_still(task, now._reading, fails=True), scan)
+        for b in read_splits(locate_splits(task, now._reading, fails=True), scan)
     ]
     assert found == [[0, 1, 2, 3]]
     Path(f"{path}.deleted").unlink()
     with pytest.warns(UserWarning, match="is gone"):
-        assert there_still(task, now._reading, fails=False) == ()
-    assert there_still(task, now._reading, fails=True) == task
+        assert locate_splits(task, now._reading, fails=False) == ()
+    assert locate_splits(task, now._reading, fails=True) == task
 
 
 def test_zeros_that_are_being_written_over_are_no_damage(directory: Path) -> None:

@@ -19,9 +19,9 @@ from kafka_log import discover, read_table
 from kafka_log.logs import discovery
 from kafka_log.read.plan import Split
 from kafka_log.segment.positioned_reads import UnreadableError
-from pyspark_kafka_log.moved_files import there_still
+from pyspark_kafka_log.moved_files import locate_splits
 from pyspark_kafka_log.options import OptionError, parse
-from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
@@ -129,10 +129,10 @@ def test_what_leaves_the_disk_before_its_task_is_read_from_the_tier(tmp_path: Pa
     tasks = now.tasks({"t": {"0": 7}}, now.latest(start, limited=False))
     moved(tmp_path)
     for fails in (True, False):
-        there = [there_still(task, now._reading, fails=fails) for task in tasks]
+        there = [locate_splits(task, now._reading, fails=fails) for task in tasks]
         assert [o for task in there for o in offsets_of(task)] == list(range(7, 50))
     alone = stream(tmp_path)
-    gone = [there_still(task, alone._reading, fails=True) for task in tasks]
+    gone = [locate_splits(task, alone._reading, fails=True) for task in tasks]
     with pytest.raises(UnreadableError, match="No such file"):
         list(offsets_of(gone[0]))
 
@@ -149,7 +149,7 @@ def test_what_leaves_the_disk_while_its_task_reads(tmp_path: Path, after: int) -
     def located(part: Split) -> Split:
         if len(looks) == 0 == after:
             moved(tmp_path)
-        (found,) = there_still((part,), options, fails=True)
+        (found,) = locate_splits((part,), options, fails=True)
         looks.append(part)
         if len(looks) == 1 == after:
             moved(tmp_path)
@@ -197,7 +197,7 @@ def test_what_cannot_be_looked_at_is_left_to_who_reads_it(
 
     monkeypatch.setattr(Path, "stat", refused)
     for fails in (True, False):
-        assert there_still(task, options, fails=fails) == task
+        assert locate_splits(task, options, fails=fails) == task
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
@@ -331,13 +331,13 @@ def test_an_object_that_is_gone(directory: Path) -> None:
         end = now.latest(start, limited=True)
         (task,) = now.tasks(start, end)
         task = pickle.loads(pickle.dumps(task))
-        assert there_still(task, now._reading, fails=False) == task
+        assert locate_splits(task, now._reading, fails=False) == task
         (directory / "t-0" / f"{0:020d}.log").unlink()
         uploaded(directory)
         with pytest.warns(UserWarning, match=r"counted://b/broker/t-0/0+\.log is gone"):
-            assert there_still(task, now._reading, fails=False) == ()
+            assert locate_splits(task, now._reading, fails=False) == ()
         with pytest.raises(UnreadableError, match="No such file"):
-            list(offsets_of(there_still(task, now._reading, fails=True)))
+            list(offsets_of(locate_splits(task, now._reading, fails=True)))
         with pytest.raises(DataLossError, match="begins at offset 4, offsets 0 to 3 are gone"):
             now.tasks(start, end)
 

@@ -12,7 +12,7 @@ import kafka_log
 from codecgen.runtime.sensitive import REDACTED
 from kafka_log.read.internal_topics import VIEWS
 from pyspark_kafka_log.options import OptionError, parse
-from pyspark_kafka_log.schema import types_of
+from pyspark_kafka_log.schema import column_types
 from tests.paths import SAMPLES
 from tests.support.empty_views import EMPTY
 from tests.support.made_topics import log, metadata
@@ -60,7 +60,7 @@ def test_columns_and_where_rows_are_from(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_column_has_a_type_of_spark(view: str) -> None:
-    assert len(types_of(view)) > 4
+    assert len(column_types(view)) > 4
 
 
 def test_options() -> None:

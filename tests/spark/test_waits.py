@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka_log.waits import PATIENCE, Clock, each
+from pyspark_kafka_log.splits.plan import MIN_WAIT_S, Clock, map_concurrently
 
 
 def of(steps: list[tuple[float, float]]) -> Clock:
@@ -24,7 +24,7 @@ def of(steps: list[tuple[float, float]]) -> Clock:
 def threads_of(count: int, steps: list[tuple[float, float]], waits: bool = False) -> list[bool]:
     """Which of so many items were worked at in another thread."""
     here = threading.get_ident()
-    found = each(
+    found = map_concurrently(
         lambda i: (i, threading.get_ident() != here), range(count), waits=waits, clock=of(steps)
     )
     assert [i for i, _ in found] == list(range(count))
@@ -35,7 +35,7 @@ def threads_of(count: int, steps: list[tuple[float, float]], waits: bool = False
     ("steps", "alone"),
     [
         ([(0.001, 0.001)] * 6, 6),  # nothing is waited for
-        ([(PATIENCE, 0)] + [(0, 0)] * 5, 6),  # not for long
+        ([(MIN_WAIT_S, 0)] + [(0, 0)] * 5, 6),  # not for long
         ([(0.5, 0.3)] * 6, 6),  # it works for longer than it waits
         ([(0.5, 0.2)], 1),
         ([(0.1, 0.1), (0.1, 0.1), (0.5, 0)], 3),
@@ -66,7 +66,7 @@ def test_an_error_is_that_of_the_first(steps: list[tuple[float, float]], at: int
 
     looks = of([*steps, *[(0.0, 0.0)] * 8])
     if at >= 8:
-        assert each(work, range(8), clock=looks) == list(range(8))
+        assert map_concurrently(work, range(8), clock=looks) == list(range(8))
     else:
         with pytest.raises(ValueError, match=f"^{at}$"):
-            each(work, range(8), clock=looks)
+            map_concurrently(work, range(8), clock=looks)

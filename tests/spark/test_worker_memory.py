@@ -20,12 +20,12 @@ from kafka_log.segment.cursor import CHUNK_BYTES
 from pyspark_kafka_log.columns import DEFAULT_COLUMNS, METADATA_COLUMNS
 from pyspark_kafka_log.rows import rows_bytes
 from pyspark_kafka_log.worker_memory import (
-    LEAST_MIB,
     LIMIT_MIB,
+    MIN_MIB,
     WorkerMemoryError,
-    keep_limit,
-    memory_told,
-    told_limit,
+    apply_memory_limit,
+    explain_memory_errors,
+    memory_limit_mib,
 )
 from tests.paths import ROOT
 from tests.paths import SAMPLES as ALL_SAMPLES
@@ -171,7 +171,7 @@ def test_too_little_is_said(lane: str, tmp_path: Path) -> None:
     done = asked(lane, "256m", tmp_path / "small")
     assert done.returncode != 0
     assert (
-        f"spark.executor.pyspark.memory lets each Python worker have 256 MiB, it needs {LEAST_MIB}"
+        f"spark.executor.pyspark.memory lets each Python worker have 256 MiB, it needs {MIN_MIB}"
         in done.stderr
     )
     segment(tmp_path / "one", "zstd", 2, 100 << 20, 150)
@@ -193,14 +193,14 @@ def said_of_threads(stack_mib: int) -> str:
     """What is said of a thread whose stack is so large, where there is room for one of 32 MiB."""
     code = (
         "import os, resource, sys, threading\n"
-        "from pyspark_kafka_log.worker_memory import LIMIT_MIB, WorkerMemoryError, memory_told\n"
+        "from pyspark_kafka_log.worker_memory import LIMIT_MIB, WorkerMemoryError, explain_memory_errors\n"
         "os.environ[LIMIT_MIB] = '400'\n"
         "pages = int(open('/proc/self/statm').read().split()[0])\n"
         "most = pages * resource.getpagesize() + (32 << 20)\n"
         "resource.setrlimit(resource.RLIMIT_AS, (most, most))\n"
         "threading.stack_size(int(sys.argv[1]) << 20)\n"
         "try:\n"
-        "    with memory_told():\n"
+        "    with explain_memory_errors():\n"
         "        threading.Thread(target=print, args=('it runs',)).start()\n"
         "except WorkerMemoryError as error:\n"
         "    print(error)\n"
@@ -227,7 +227,10 @@ def test_which_errors_say_what_to_do(
     monkeypatch.delenv(LIMIT_MIB, raising=False)
     if limit is not None:
         monkeypatch.setenv(LIMIT_MIB, limit)
-    with pytest.raises(type(error) if not is_told else WorkerMemoryError) as caught, memory_told():
+    with (
+        pytest.raises(type(error) if not is_told else WorkerMemoryError) as caught,
+        explain_memory_errors(),
+    ):
         raise error
     if is_told:
         assert f"({error}): spark.executor.pyspark.memory lets each" in str(caught.value)
@@ -238,14 +241,14 @@ def test_which_errors_say_what_to_do(
 
 @pytest.mark.parametrize(("told", "limit"), [("1", 1), ("4096", 4096), ("0", None), ("-1", None)])
 def test_the_limit_that_spark_tells(told: str, limit: int | None) -> None:
-    assert told_limit({LIMIT_MIB: told}) == limit
-    assert told_limit({}) is None
+    assert memory_limit_mib({LIMIT_MIB: told}) == limit
+    assert memory_limit_mib({}) is None
 
 
-@pytest.mark.parametrize("told", [1, LEAST_MIB - 1])
+@pytest.mark.parametrize("told", [1, MIN_MIB - 1])
 def test_too_low_a_limit_is_refused_before_it_is_taken(told: int) -> None:
-    with pytest.raises(WorkerMemoryError, match=f"have {told} MiB, it needs {LEAST_MIB} at least"):
-        keep_limit({LIMIT_MIB: str(told)})
+    with pytest.raises(WorkerMemoryError, match=f"have {told} MiB, it needs {MIN_MIB} at least"):
+        apply_memory_limit({LIMIT_MIB: str(told)})
 
 
 def test_a_limit_is_taken_in_bytes() -> None:
@@ -253,10 +256,10 @@ def test_a_limit_is_taken_in_bytes() -> None:
     code = (
         "import os, resource, sys\n"
         "for name in ('ARROW_DEFAULT_MEMORY_POOL', 'OPENBLAS_NUM_THREADS'): os.environ.pop(name, '')\n"
-        "from pyspark_kafka_log.worker_memory import LIMIT_MIB, keep_limit\n"
+        "from pyspark_kafka_log.worker_memory import LIMIT_MIB, apply_memory_limit\n"
         "found = [resource.getrlimit(resource.RLIMIT_AS)[0] >> 20]\n"
         "for told in ({}, {LIMIT_MIB: sys.argv[1]}, {LIMIT_MIB: '3000'}):\n"
-        "    keep_limit(told)\n"
+        "    apply_memory_limit(told)\n"
         "    found.append(resource.getrlimit(resource.RLIMIT_AS)[0] >> 20)\n"
         "    found.append(os.environ.get('ARROW_DEFAULT_MEMORY_POOL'))\n"
         "print(found[1] == found[0], *found[2:], os.environ['OPENBLAS_NUM_THREADS'])\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafka_log.write.log_format import LogFormat
-from pyspark_kafka_log import write_options
-from pyspark_kafka_log.options import OptionError
-from pyspark_kafka_log.write_options import KNOWN, parse_write
+from pyspark_kafka_log.options import OptionError, write
+from pyspark_kafka_log.options.table import WRITING
+from pyspark_kafka_log.options.write import parse_write
 from tests.paths import ROOT
 
 
@@ -96,6 +96,6 @@ def test_an_option_that_there_is_not_has_its_name(name: str, shown: str) -> None
 
 def test_the_pages_name_all() -> None:
     page = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
-    for name in KNOWN:
+    for name in (option.name for option in WRITING):
         assert f"`{name}`" in page
-        assert f"``{name}``" in (write_options.__doc__ or "")
+        assert f"``{name}``" in (write.__doc__ or "")

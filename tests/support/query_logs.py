@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.options import parse
-from pyspark_kafka_log.plan import plan
-from pyspark_kafka_log.query_logs import QueryLogs
+from pyspark_kafka_log.splits.filters import parse_filters
+from pyspark_kafka_log.splits.plan import plan
+from pyspark_kafka_log.splits.query_logs import QueryLogs
 from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.spark.logs import numbered, write
 
@@ -22,7 +22,7 @@ def rows(seen: QueryLogs, path: Path | str, *filters: Any, **options: str) -> li
     scan = Scan(("topic", "partition", "offset", "value"), engine="construct")
     given = {"path": str(path), "engine": "construct", **options}
     out: list[Row] = []
-    for task in plan(parse(given), pushed(filters), 2, seen):
+    for task in plan(parse(given), parse_filters(filters), 2, seen):
         for found in read_splits(task, scan):
             columns = (column.to_pylist() for column in found.columns)
             for topic, partition, offset, value in zip(*columns, strict=True):

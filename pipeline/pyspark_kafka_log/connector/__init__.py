@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pyspark_kafka_log.connector.jars import ConnectorError, jar
+from pyspark_kafka_log.connector.jars import ConnectorError, find_or_compile_jar
 
 __all__ = ["ConnectorError", "enable", "jar_path"]
 
@@ -36,7 +36,7 @@ def enable(spark: SparkSession) -> None:
     if context is None:
         raise ConnectorError(["a session of Spark Connect has no JVM to add classes to"])
     jvm = context._jvm
-    made = jar(jvm)
+    made = find_or_compile_jar(jvm)
     _add_for_application(jvm, made)
     path = str(made).replace("\\", "\\\\").replace("'", "\\'")
     spark.sql(f"ADD JAR '{path}'")
@@ -66,7 +66,7 @@ def jar_path() -> str:
 
     gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
     try:
-        return str(jar(gateway.jvm))
+        return str(find_or_compile_jar(gateway.jvm))
     finally:
         gateway.shutdown()
         gateway.proc.terminate()

@@ -40,7 +40,7 @@ class ConnectorError(Exception):
         )
 
 
-def sources() -> dict[str, str]:
+def java_sources() -> dict[str, str]:
     """The Java sources by their names."""
     folder = files(__package__) / "java"
     found = [one for one in folder.iterdir() if one.name.endswith(".java")]
@@ -49,7 +49,7 @@ def sources() -> dict[str, str]:
     }
 
 
-def cache() -> Path:
+def cache_directory() -> Path:
     """Where jars are kept: KAFKA_CODECS_CACHE, or where programs of a user keep such things."""
     given = os.environ.get("KAFKA_CODECS_CACHE")
     if given:
@@ -63,22 +63,22 @@ def cache() -> Path:
     return root / "kafka-codecs" / "spark"
 
 
-def jar(jvm: Any) -> Path:
+def find_or_compile_jar(jvm: Any) -> Path:
     """The jar of the connector for the Spark of this JVM (a ``JVMView`` of py4j), compiled if it is not there yet.
 
     Raises :class:`ConnectorError`.
     """
-    texts = sources()
+    texts = java_sources()
     made_of = "\n".join([pyspark.__version__, *texts, *texts.values()])
     name = f"kafka-log-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.jar"
-    for folder in _folders():
+    for folder in _candidate_directories():
         path = folder / name
-        if _is_whole(path):
+        if _is_valid_jar(path):
             return path
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=folder) as scratch:
-                made = _compiled(jvm, texts, Path(scratch))
+                made = _compile(jvm, texts, Path(scratch))
                 made.replace(path)
         except OSError:
             continue  # a home that cannot be written: the next
@@ -86,14 +86,14 @@ def jar(jvm: Any) -> Path:
     raise ConnectorError(["no directory can be written for its classes"])
 
 
-def _folders() -> Iterable[Path]:
-    yield cache()
+def _candidate_directories() -> Iterable[Path]:
+    yield cache_directory()
     # A directory of this process alone: in one whose name can be guessed others could lay classes.
     with suppress(OSError):
         yield Path(tempfile.mkdtemp(prefix="kafka-codecs-"))
 
 
-def _is_whole(path: Path) -> bool:
+def _is_valid_jar(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as found:
             return found.testzip() is None
@@ -101,7 +101,7 @@ def _is_whole(path: Path) -> bool:
         return False
 
 
-def _compiled(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
+def _compile(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
     """A jar in a directory of ours."""
     java = scratch / "java"
     java.mkdir()
@@ -116,7 +116,7 @@ def _compiled(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
         except Exception as error:
             reasons.append(f"{compiler.__name__.strip('_')}: {_first_line(error)}")
             continue
-        return _packed(classes, scratch / "made.jar")
+        return _pack(classes, scratch / "made.jar")
     raise ConnectorError(reasons)
 
 
@@ -149,7 +149,7 @@ def _array(jvm: Any, kind: Any, items: Sequence[Any]) -> Any:
     return out
 
 
-def _packed(classes: Path, path: Path) -> Path:
+def _pack(classes: Path, path: Path) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
         out.writestr(SERVICE, f"{SOURCE}\n")
         for one in sorted(classes.rglob("*.class")):

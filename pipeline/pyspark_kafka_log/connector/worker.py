@@ -13,38 +13,44 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from kafka_log.read.plan import Split
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.places import is_url
 from kafka_log.write.commit import Micro
 from kafka_log.write.log_format import WriteJob
-from pyspark_kafka_log.aggregates import Aggregates
-from pyspark_kafka_log.connector import file_metadata
-from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
-from pyspark_kafka_log.moved_files import there_still
+from pyspark_kafka_log.moved_files import locate_splits
 from pyspark_kafka_log.options import Session, default_columns, parse
-from pyspark_kafka_log.query_logs import QueryLogs
+from pyspark_kafka_log.reader import PROBLEM, KafkaLogReader, Task
 from pyspark_kafka_log.reports import ReportReader
-from pyspark_kafka_log.source import PROBLEM, DefaultSource, KafkaLogReader, Task, reader_of
+from pyspark_kafka_log.source import DefaultSource, make_reader
+from pyspark_kafka_log.splits.filters import parse_filters
+from pyspark_kafka_log.splits.query_logs import QueryLogs
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import LogStream
-from pyspark_kafka_log.worker_memory import memory_told
-from pyspark_kafka_log.writing import abort_rows, commit_rows, job_of, write_rows
+from pyspark_kafka_log.task_reader import OnRead, Scan
+from pyspark_kafka_log.totals import EXTREMES, TIMESTAMP, Totals, can_total, totals_of
+from pyspark_kafka_log.worker_memory import explain_memory_errors
+from pyspark_kafka_log.write import abort_rows, commit_rows, make_job, write_rows
 
 _INT = struct.Struct(">i")
 _SIZE = struct.Struct(">qq")
-PIECE = 1 << 30
+MAX_CHUNK_BYTES = 1 << 30
 
 PACKAGES = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log")
 """Errors of their classes say what is wrong, where, and what to do."""
 
 
-class Pieces:
+class AnswerStream:
     """A file of one answer, and of what comes after its question."""
 
     closed = False
@@ -60,12 +66,12 @@ class Pieces:
     def write(self, data: Any) -> int:
         """Send bytes."""
         view = memoryview(data).cast("B")
-        for at in range(0, len(view), PIECE):
-            piece = view[at : at + PIECE]
+        for at in range(0, len(view), MAX_CHUNK_BYTES):
+            piece = view[at : at + MAX_CHUNK_BYTES]
             _send(self.out, _INT.pack(len(piece)), piece)
         return len(view)
 
-    def tell(self, losses: Losses) -> None:
+    def send_metrics(self, losses: Losses) -> None:
         """Send what a task has read and lost."""
         losses.warn()
         text = json.dumps(losses.metrics).encode()
@@ -88,14 +94,14 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
             sys.exit(1)
         request = json.loads(infile.read(_INT.unpack(size)[0]))
         task = infile.read(_INT.unpack(infile.read(4))[0])
-        pieces = Pieces(outfile, infile)
+        pieces = AnswerStream(outfile, infile)
         try:
-            with memory_told():
+            with explain_memory_errors():
                 answers[request["ask"]](request, task, pieces)
             _send(outfile, _INT.pack(0))
             _flush(outfile)
         except Exception as error:
-            text = told(error).encode("utf-8", "replace")
+            text = error_text(error).encode("utf-8", "replace")
             _send(outfile, _INT.pack(-1) + _INT.pack(len(text)) + text)
             _flush(outfile)
 
@@ -115,7 +121,7 @@ def _flush(out: BinaryIO) -> None:
         os._exit(1)
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """An error in its words; where those are not for users, with where it came from."""
     ours = type(error).__module__.partition(".")[0] in PACKAGES
     if ours or (isinstance(error, OSError) and error.filename is not None):
@@ -124,37 +130,37 @@ def told(error: Exception) -> str:
 
 
 def _source(request: Mapping[str, Any]) -> DefaultSource:
-    return DefaultSource(_given(request))
+    return DefaultSource(_query_options(request))
 
 
-def _given(request: Mapping[str, Any]) -> dict[str, str]:
+def _query_options(request: Mapping[str, Any]) -> dict[str, str]:
     """The options of a query, after what the JVM's configuration opens stores with."""
     return {**request.get("stores", {}), **request["options"]}
 
 
 def _session(request: Mapping[str, Any]) -> Session:
     """What the JVM's session says where options do not."""
-    return Session.of(request["session"])
+    return Session.from_settings(request["session"])
 
 
-def _hello(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+def _answer_hello(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
     """Nothing: that there is an answer says that this Python has what it needs."""
 
 
-def _schema(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+def _schema(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
     source = _source(request)
     if request["schema"] is None:
         schema = source.schema()
     else:
         schema = StructType.fromJson(json.loads(request["schema"]))
-        source.projection(schema)
+        source.projected_columns(schema)
     out.write(schema.json().encode())
 
 
-def _plan(request: Mapping[str, Any], found: bytes, out: Pieces) -> None:
+def _plan(request: Mapping[str, Any], found: bytes, out: AnswerStream) -> None:
     """The tasks of a scan, after what is known then of the logs that its query reads; ``found`` is what was before."""
     reader = _reader(request)
-    seen = QueryLogs.of_bytes(found)
+    seen = QueryLogs.from_bytes(found)
     if isinstance(reader, KafkaLogReader):
         tasks = reader.partitions(seen)
     else:
@@ -162,7 +168,7 @@ def _plan(request: Mapping[str, Any], found: bytes, out: Pieces) -> None:
     found = seen.to_bytes()
     out.write(_INT.pack(len(found)) + found)
     splits = [task.splits for task in tasks if isinstance(task, Task)]
-    if Aggregates.of(request) is not None:
+    if Aggregates.from_request(request) is not None:
         splits = splits or [()]  # the values of no rows
     out.write(_SIZE.pack(*_size(request, reader, splits)))
     _send_tasks(splits, out)
@@ -177,79 +183,77 @@ def _size(
     records. Of aggregates there is a row for each split at most, or one for a task without any."""
     if not isinstance(reader, KafkaLogReader) or reader.options.view is not None:
         return -1, -1
-    if Aggregates.of(request) is not None:
+    if Aggregates.from_request(request) is not None:
         return -1, sum(max(1, len(splits)) for splits in tasks)
     return sum(part.size for splits in tasks for part in splits), -1
 
 
-def _aggregates(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+def _aggregates(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
     """The schema of aggregates; nothing where rows are to be read for them."""
-    asked = Aggregates.of(request)
+    asked = Aggregates.from_request(request)
     if asked is None:
         return
     reader = _reader(request)
-    if isinstance(reader, KafkaLogReader) and asked.can_be_had(reader.scan):
+    if isinstance(reader, KafkaLogReader) and asked.can_compute(reader.scan):
         out.write(from_arrow_schema(asked.schema).json().encode())
 
 
-def _send_tasks(tasks: Iterable[tuple[Any, ...]], out: Pieces) -> None:
+def _send_tasks(tasks: Iterable[tuple[Any, ...]], out: AnswerStream) -> None:
     data = [pickle.dumps(splits) for splits in tasks]
     out.write(_INT.pack(len(data)) + b"".join(_INT.pack(len(one)) + one for one in data))
 
 
-def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
+def _read(request: Mapping[str, Any], task: bytes, out: AnswerStream) -> None:
     reader = _reader(request)
     losses = Losses()
     splits = pickle.loads(task)
     if "stream" in request:
         stream = parse_stream(request["options"], _session(request))
-        splits = there_still(splits, stream.reading, fails=stream.fails)
-    asked = Aggregates.of(request)
+        splits = locate_splits(splits, stream.reading, fails=stream.fails)
+    asked = Aggregates.from_request(request)
     if asked is not None and isinstance(reader, KafkaLogReader):
-        rows = asked.rows(reader.there(splits), reader.scan, losses.read)
+        rows = asked.compute(reader.locate(splits), reader.scan, losses.add_read)
         _send_rows([rows], asked.schema, out)
-        out.tell(losses)
+        out.send_metrics(losses)
         return
     batches: Iterable[pa.RecordBatch]
     fields = request.get("metadata")
     if fields is not None and isinstance(reader, KafkaLogReader):
-        batches = file_metadata.with_metadata(reader, splits, losses, fields)
+        batches = with_metadata(reader, splits, losses, fields)
     else:
-        batches = reader.rows(Task(splits), losses)
+        batches = reader.read_rows(Task(splits), losses)
     if request["limit"] is not None:
         batches = first_rows(batches, request["limit"])
     names = request["columns"]
     if not names:
         for batch in batches:
             out.write(_INT.pack(batch.num_rows))
-        out.tell(losses)
+        out.send_metrics(losses)
         return
     schema = pa.schema(
         [
-            reader.schema.field(name)
-            if name != file_metadata.NAME
-            else file_metadata.field(fields or ())
+            reader.schema.field(name) if name != METADATA else metadata_field(fields or ())
             for name in names
         ]
     )
     _send_rows((batch.select(names) for batch in batches), schema, out)
-    out.tell(losses)
+    out.send_metrics(losses)
 
 
-def _send_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, out: Pieces) -> None:
+def _send_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, out: AnswerStream) -> None:
     with pa.ipc.new_stream(pa.PythonFile(out, "w"), schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
             out.flush()
 
 
-def _job(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+def _job(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
     schema = StructType.fromJson(json.loads(request["schema"]))
-    job = job_of(request["options"], schema, request["overwrite"], request["query"])
+    job = make_job(request["options"], schema, request["overwrite"], request["query"])
     out.write(job.to_json().encode())
 
 
-def _write(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+def _write(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
     job = WriteJob.from_json(request["job"])
     rows = pa.ipc.open_stream(pa.PythonFile(out, "r"))
     try:
@@ -261,13 +265,13 @@ def _write(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     out.write(told.encode())
 
 
-def _commit(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+def _commit(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
     batch = request["batch"]
     micro = None if batch is None else Micro(request["query"], batch)
     commit_rows(WriteJob.from_json(request["job"]), request["messages"], micro)
 
 
-def _abort(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+def _abort(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
     abort_rows(WriteJob.from_json(request["job"]), request.get("batch"))
 
 
@@ -275,7 +279,7 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader | ReportReader:
     """What reads the columns that a query needs, and those that decide which rows there are: not one may come or go with the
     columns that are selected. A record without a timestamp fails a query, or is left out; what could not be read is a row where there
     is a column to say so."""
-    given = _given(request)
+    given = _query_options(request)
     asks_rows = request.get("aggregates") is None
     session = _session(request)
     is_stream = "stream" in request
@@ -284,16 +288,16 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader | ReportReader:
     if options.selection.damage == "keep":
         deciding |= {PROBLEM, options.corrupt_record}
     names = [
-        *(n for n in request["columns"] if asks_rows and n != file_metadata.NAME),
+        *(n for n in request["columns"] if asks_rows and n != METADATA),
         *(name for name in request["table"] if name in deciding),
     ]
     columns = tuple(dict.fromkeys(names)) or default_columns(options)[:1]
-    query = pushed(
-        (column, operator, _plain(value)) for column, operator, value in request["filters"]
+    query = parse_filters(
+        (column, operator, _decode_value(value)) for column, operator, value in request["filters"]
     )
     if (limit := request["limit"]) is not None:
         options = replace(options, batch_rows=max(1, min(limit, options.batch_rows)))
-    return reader_of(options, columns, query, request["parallelism"])
+    return make_reader(options, columns, query, request["parallelism"])
 
 
 class StreamAnswers:
@@ -302,10 +306,10 @@ class StreamAnswers:
     def __init__(self) -> None:
         self._stream: LogStream | None = None
 
-    def __call__(self, request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    def __call__(self, request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
         """Answer with JSON, or with tasks."""
         if self._stream is None:
-            options = parse_stream(_given(request), _session(request))
+            options = parse_stream(_query_options(request), _session(request))
             self._stream = LogStream(options, request["parallelism"])
             if request["target"] is not None:
                 self._stream.end_at(json.loads(request["target"]))
@@ -323,7 +327,7 @@ class StreamAnswers:
             "report": stream.report,
             "prepare": stream.prepare,
             "limits": lambda: asdict(stream.limits),
-            "behind": lambda: stream.behind(end),
+            "behind": lambda: stream.lag_metrics(end),
         }
         out.write(json.dumps(answers[request["do"]]()).encode())
 
@@ -339,17 +343,146 @@ def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Rec
             return
 
 
-def _plain(value: Any) -> Any:
+def _decode_value(value: Any) -> Any:
     """A value as the JVM writes it: times are {"us": microseconds since 1970}."""
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_decode_value(one) for one in value]
     return value["us"] if isinstance(value, dict) else value
 
 
-Answer = Callable[[Mapping[str, Any], bytes, Pieces], None]
+GROUPS: Mapping[str, Any] = {"topic": pa.string(), "partition": pa.int32()}
+_TIME = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """``functions`` are ``count`` with a column or ``*``, ``min`` and ``max`` with a column. ``groups`` are of :data:`GROUPS`."""
+
+    functions: tuple[tuple[str, str], ...]
+    groups: tuple[str, ...] = ()
+
+    @classmethod
+    def from_request(cls, request: Mapping[str, Any]) -> Aggregates | None:
+        """Those of a question of the JVM, None where it asks for rows."""
+        if request.get("aggregates") is None:
+            return None
+        functions = tuple((name, column) for name, column in request["aggregates"])
+        return cls(functions, tuple(request["groups"]))
+
+    def can_compute(self, scan: Scan) -> bool:
+        """Whether they come out the same as from all rows."""
+        known = all(
+            column in ("*", *EXTREMES) if name == "count" else column in EXTREMES
+            for name, column in self.functions
+        )
+        return known and set(self.groups) <= GROUPS.keys() and can_total(scan)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The groups, then the values."""
+        fields = [pa.field(name, GROUPS[name]) for name in self.groups]
+        for name, column in self.functions:
+            is_time = name != "count" and column == TIMESTAMP
+            fields.append(pa.field(f"{name}({column})", _TIME if is_time else pa.int64()))
+        return pa.schema(fields)
+
+    def compute(
+        self, parts: Iterable[Split], scan: Scan, on_read: OnRead | None = None
+    ) -> pa.RecordBatch:
+        """Their values over the rows of a task. ``on_read`` is called with what was read of each file. Raises CodecError for damage."""
+        columns = {column for name, column in self.functions if name != "count"}
+        by_log = totals_of(parts, scan, columns, on_read)
+        found: dict[tuple[Any, ...], Totals] = {} if self.groups else {(): Totals()}
+        for (topic, partition), of_log in by_log.items():
+            if of_log.rows or not self.groups:
+                values = {"topic": utf8(topic), "partition": partition}
+                key = tuple(values[name] for name in self.groups)
+                found[key] = found.get(key, Totals()) + of_log
+        rows = [
+            (*key, *(_aggregate(one, *function) for function in self.functions))
+            for key, one in found.items()
+        ]
+        return _aggregate_rows(rows, self.schema)
+
+
+def _aggregate(of: Totals, name: str, column: str) -> int | None:
+    if name == "count":
+        return of.rows
+    extremes = of.extremes(column)
+    return None if extremes is None else extremes[name == "max"]
+
+
+def _aggregate_rows(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    arrays = []
+    for i, field in enumerate(schema):
+        values = [row[i] for row in rows]
+        arrays.append(
+            pa.array(values, pa.int64()).cast(field.type)
+            if field.type == _TIME
+            else pa.array(values, field.type)
+        )
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+METADATA = "_metadata"
+
+_METADATA_TYPES = {
+    "file_path": pa.string(),
+    "file_name": pa.string(),
+    "file_size": pa.int64(),
+    "file_block_start": pa.int64(),
+    "file_block_length": pa.int64(),
+    "file_modification_time": pa.timestamp("us", tz="UTC"),
+}
+
+
+def metadata_field(names: Sequence[str]) -> pa.Field:
+    """The column with these fields."""
+    return pa.field(METADATA, pa.struct([(name, _METADATA_TYPES[name]) for name in names]))
+
+
+def with_metadata(
+    reader: KafkaLogReader, splits: Sequence[Split], losses: Losses, names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a task with the column. Batches are of one split each."""
+    column = metadata_field(names)
+    for split in splits:
+        values = None
+        for batch in reader.read_rows(Task((split,)), losses):
+            values = values or _metadata_of(split, names)  # only of a file that has rows
+            arrays = [
+                pa.repeat(pa.scalar(values[name], _METADATA_TYPES[name]), batch.num_rows)
+                for name in names
+            ]
+            made = pa.StructArray.from_arrays(arrays, fields=list(column.type))
+            yield batch.append_column(column, made)
+
+
+def _metadata_of(split: Split, names: Sequence[str]) -> dict[str, Any]:
+    path = split.segment.path
+    written: int | None = None
+    if "file_modification_time" in names:
+        with suppress(OSError):  # it is gone by now
+            written = path.stat().st_mtime_ns // 1000
+    return {
+        "file_path": _uri(path),
+        "file_name": _uri(path).rpartition("/")[2],
+        "file_size": split.segment.size,
+        "file_block_start": split.start,
+        "file_block_length": split.size,
+        "file_modification_time": written,
+    }
+
+
+def _uri(path: Path) -> str:
+    """As Spark's file sources write paths, and names too: bytes that are no letters of URIs stand as ``%`` and two digits."""
+    return os.fspath(path) if is_url(path) else Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 (no links are followed)
+
+
+Answer = Callable[[Mapping[str, Any], bytes, AnswerStream], None]
 
 ANSWERS: Mapping[str, Answer] = {
-    "hello": _hello,
+    "hello": _answer_hello,
     "schema": _schema,
     "plan": _plan,
     "aggregates": _aggregates,

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from kafka_log.read.parquet import Compression
 from kafka_log.segment.places import is_url, place_of
 from kafka_log.write.beside import refuse_inside
-from pyspark_kafka_log.export.job import Exported, run
-from pyspark_kafka_log.export.places import place_of_table
+from pyspark_kafka_log.export.job import Exported, Target, run_export
+from pyspark_kafka_log.export.places import table_location
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
 from pyspark_kafka_log.export.state import DataLossError, ExportError, TaskError
-from pyspark_kafka_log.export.targets import Target
-from pyspark_kafka_log.logs import find_places
 from pyspark_kafka_log.options import Options, Paths, Session, parse_paths
+from pyspark_kafka_log.splits.logs import find_paths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,11 +65,11 @@ def export(
     Raises :class:`ExportError`, of which :class:`DataLossError` and :class:`TaskError` are, :class:`~pyspark_kafka_log.OptionError`,
     :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes into a directory of Parquet files, and errors of Spark.
     """
-    wanted = parse_paths(path, options, Session(Session.of_conf(spark.conf.get).time_zone))
+    wanted = parse_paths(path, options, Session(Session.from_conf(spark.conf.get).time_zone))
     runner = SparkRunner(spark, progress)
     target = target_of(to, kind, catalog, storage_options)
     _refuse_inside(to, kind, wanted)
-    return run(
+    return run_export(
         runner,
         wanted,
         target,
@@ -85,9 +84,9 @@ def _refuse_inside(to: str | os.PathLike[str], kind: str, wanted: Options) -> No
     """Refuse a place inside of what is read: a broker does not start with it. Raises :class:`~kafka_log.write.beside.OutError`."""
     if kind == "iceberg":
         return  # a table, whose catalog says where it lies
-    place = place_of_table(os.fspath(to), to)
+    place = table_location(os.fspath(to), to)
     if not place.is_store:
-        refuse_inside(Path(place.root), [path for path in find_places(wanted) if not is_url(path)])
+        refuse_inside(Path(place.root), [path for path in find_paths(wanted) if not is_url(path)])
 
 
 def target_of(
@@ -100,7 +99,7 @@ def target_of(
     if kind == "parquet":
         from pyspark_kafka_log.export.parquet import ParquetTarget
 
-        place = place_of_table(os.fspath(to), to)
+        place = table_location(os.fspath(to), to)
         if place.is_store:
             raise ExportError(
                 os.fspath(to),
@@ -110,7 +109,7 @@ def target_of(
     if kind == "delta":
         from pyspark_kafka_log.export.delta import DeltaTarget
 
-        return DeltaTarget(os.fspath(to), place_of_table(os.fspath(to), to, storage_options))
+        return DeltaTarget(os.fspath(to), table_location(os.fspath(to), to, storage_options))
     if kind == "iceberg":
         from pyspark_kafka_log.export.iceberg import IcebergTarget
 

@@ -22,11 +22,11 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.ranges import checked_plain_offsets
 from kafka_log.text.printing import printable
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
-from pyspark_kafka_log.export.job import run
+from pyspark_kafka_log.export.job import run_export
 from pyspark_kafka_log.export.spark import SparkRunner
-from pyspark_kafka_log.filters import Pushed
 from pyspark_kafka_log.java import JavaNotFound, find_java
 from pyspark_kafka_log.options import OptionError, Options
+from pyspark_kafka_log.splits.filters import RowRanges
 
 QUIET = """\
 rootLogger.level = off
@@ -44,7 +44,7 @@ def export_by_spark(
     """Run the command. Returns the exit code."""
     try:
         target = target_of(options.out, options.format, options.catalog)
-        query = Pushed(
+        query = RowRanges(
             offsets=checked_plain_offsets("offsets", selection.offsets),
             timestamps=selection.timestamps,
         )
@@ -62,16 +62,20 @@ def export_by_spark(
             include_headers=True,
         )
         by = [name for name in options.partition_by.split(",") if name]
-        with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings(), _bar() as bar:
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            warnings.catch_warnings(),
+            _progress_bar() as bar,
+        ):
             warnings.simplefilter("ignore", FutureWarning)  # PySpark's, of packages that it knows
             warnings.filterwarnings("ignore", "kafka-log: passed over")  # the command has said it
             task = bar.add_task("starting Spark", total=None)
 
-            def told(done: int, tasks: int) -> None:
+            def show_progress(done: int, tasks: int) -> None:
                 bar.update(task, description="tasks", completed=done, total=tasks)
 
-            runner = SparkRunner(_session(options.master, Path(scratch)), told)
-            done = run(
+            runner = SparkRunner(_session(options.master, Path(scratch)), show_progress)
+            done = run_export(
                 runner,
                 wanted,
                 target,
@@ -98,10 +102,10 @@ def export_by_spark(
     except (ExportError, JavaNotFound) as error:
         print_message(error)
         return COULD_NOT_RUN
-    return _say(done)
+    return _print_result(done)
 
 
-def _say(done: Exported) -> int:
+def _print_result(done: Exported) -> int:
     for line in (*done.missed, *done.lost):
         print_message(line)
     if done.lost_places:
@@ -120,7 +124,7 @@ def _say(done: Exported) -> int:
     return PROBLEMS if done.lost_places or done.damaged or done.missed else GOOD
 
 
-def _bar() -> Progress:
+def _progress_bar() -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -132,7 +136,7 @@ def _bar() -> Progress:
     )
 
 
-def _not_of_py4j(record: logging.LogRecord) -> bool:
+def _is_not_from_py4j(record: logging.LogRecord) -> bool:
     """Whether a line logged without a logger's name comes from elsewhere.
 
     Py4J logs a JVM that is gone so, with its stack; the command says it in words.
@@ -144,7 +148,7 @@ def _session(master: str | None, scratch: Path) -> SparkSession:
     """Spark as its configuration says, or one of this process on all its cores, which nobody else reaches."""
     builder = SparkSession.builder.appName("kafka-log export")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
-    logging.getLogger().addFilter(_not_of_py4j)
+    logging.getLogger().addFilter(_is_not_from_py4j)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master is not None:
         return builder.master(master).getOrCreate()

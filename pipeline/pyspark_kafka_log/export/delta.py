@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.segment.remote_errors import told
-from pyspark_kafka_log.export.places import Place, options_of_delta
+from pyspark_kafka_log.export.places import Location, options_of_delta
 from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job
 
@@ -24,11 +24,11 @@ STATE = "kafkaLog.state"
 
 
 class DeltaTarget:
-    """See :class:`~pyspark_kafka_log.export.targets.Target`."""
+    """See :class:`~pyspark_kafka_log.export.job.Target`."""
 
     in_files = False
 
-    def __init__(self, name: str, out: Place) -> None:
+    def __init__(self, name: str, out: Location) -> None:
         import deltalake
 
         self._delta = deltalake
@@ -53,7 +53,7 @@ class DeltaTarget:
             raise ExportError(self.name, "it is a Delta table, and not of an export")
         for commit in self._table.history():
             if STATE in commit:
-                state = State.of_json(self.name, commit[STATE])
+                state = State.from_json(self.name, commit[STATE])
                 if state.number == number:
                     return state
         raise ExportError(
@@ -61,7 +61,7 @@ class DeltaTarget:
             "the table's log does not go back to the last export: how far it came is not known",
         )
 
-    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Place:
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
         """The table itself: its log says which files are part of it."""
         if not self._out.is_store:
             Path(self._out.root).mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ class DeltaTarget:
         ]
         schema = table_schema(job)
         properties = self._delta.CommitProperties(
-            custom_metadata={STATE: after.json()},
+            custom_metadata={STATE: after.to_json()},
             app_transactions=[self._delta.Transaction(APPLICATION, after.number, now)],
         )
         try:
@@ -107,7 +107,7 @@ class DeltaTarget:
                     commit_properties=properties,
                 )
         except self._delta.exceptions.DeltaError as error:
-            raise self._told(error) from error
+            raise self._export_error(error) from error
 
     def clean(self, job_id: str) -> None:
         """Remove the files of a job, but for those that are part of the table after all: a commit may fail when it is done."""
@@ -122,12 +122,12 @@ class DeltaTarget:
         try:
             return bool(self._delta.DeltaTable.is_deltatable(self._out.root, self._options))
         except Exception as error:  # delta-rs has several of its own, and those of Python
-            raise self._told(error) from error
+            raise self._export_error(error) from error
 
     def _open(self) -> Any:
         return self._delta.DeltaTable(self._out.root, storage_options=self._options)
 
-    def _told(self, error: Exception) -> ExportError:
+    def _export_error(self, error: Exception) -> ExportError:
         return ExportError(self.name, told(error, self.name, self._options or {}).strerror or "")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyspark_kafka_log.export.places import Place, options_of_iceberg, place_of_table
+from pyspark_kafka_log.export.places import Location, options_of_iceberg, table_location
 from pyspark_kafka_log.export.state import CHANGED, ExportError, State
 from pyspark_kafka_log.export.writing import File, Job
 
@@ -18,7 +18,7 @@ STATE = "kafka-log.export.state"
 
 
 class IcebergTarget:
-    """See :class:`~pyspark_kafka_log.export.targets.Target`. ``catalog`` is a name in PyIceberg's configuration, the properties of a
+    """See :class:`~pyspark_kafka_log.export.job.Target`. ``catalog`` is a name in PyIceberg's configuration, the properties of a
     catalog (its ``name`` among them), or None for the configuration's default."""
 
     in_files = True
@@ -49,12 +49,12 @@ class IcebergTarget:
         self._table = self._catalog.load_table(self.name)
         text = self._table.properties.get(STATE)
         if text is not None:
-            return State.of_json(self.name, text)
+            return State.from_json(self.name, text)
         if self._table.current_snapshot() is not None:
             raise ExportError(self.name, "it is a table of Iceberg, and not of an export")
         return None
 
-    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Place:
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
         """The place of the table's files. A table that is not there is made, without rows."""
         from pyiceberg.transforms import DayTransform, IdentityTransform
 
@@ -74,7 +74,7 @@ class IcebergTarget:
         from pyiceberg.exceptions import CommitFailedException
 
         base = self._uri()
-        known = None if before is None else before.json()
+        known = None if before is None else before.to_json()
         refresh = self._table.refresh
 
         def refresh_unless_exported() -> Any:
@@ -92,7 +92,7 @@ class IcebergTarget:
                     {"kafka-log.export.number": str(after.number)},
                     check_duplicate_files=False,
                 )
-                change.set_properties({STATE: after.json()})
+                change.set_properties({STATE: after.to_json()})
         except CommitFailedException as error:
             raise ExportError(self.name, f"{CHANGED} ({error})") from error
         finally:
@@ -114,6 +114,6 @@ class IcebergTarget:
     def _uri(self) -> str:
         return f"{self._table.location().rstrip('/')}/data"
 
-    def _place(self) -> Place:
+    def _place(self) -> Location:
         properties = self._table.io.properties
-        return place_of_table(self.name, self._uri(), options_of_iceberg(properties))
+        return table_location(self.name, self._uri(), options_of_iceberg(properties))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.logs.log_start import LogStarts
@@ -16,15 +19,14 @@ from kafka_log.read.plan import Split
 from kafka_log.read.progress import Ends as LogEnds
 from kafka_log.read.progress import Position
 from kafka_log.segment.positioned_reads import UnreadableError
-from pyspark_kafka_log.export.places import Place
+from pyspark_kafka_log.export.places import Location
 from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
-from pyspark_kafka_log.export.targets import Target
-from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, Job, Told, read_columns
-from pyspark_kafka_log.filters import EVERY_ROW, Pushed
-from pyspark_kafka_log.logs import Log, chosen
+from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job, TaskResult, read_columns
 from pyspark_kafka_log.options import EARLIEST, Options, default_columns
-from pyspark_kafka_log.plan import plan
-from pyspark_kafka_log.query_logs import QueryLogs
+from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
+from pyspark_kafka_log.splits.logs import Log, select_logs
+from pyspark_kafka_log.splits.plan import plan
+from pyspark_kafka_log.splits.query_logs import QueryLogs
 from pyspark_kafka_log.task_reader import Scan
 
 BATCH_ROWS = 65_536
@@ -51,37 +53,61 @@ class Exported:
     lost: tuple[str, ...] = ()
 
 
-Runner = Callable[[Sequence[tuple[Split, ...]], Job], Iterable[Told]]
+Runner = Callable[[Sequence[tuple[Split, ...]], Job], Iterable[TaskResult]]
 """Writes the files of tasks, and says what :func:`~pyspark_kafka_log.export.writing.write_task` told."""
 
 
-def run(
+class Target(Protocol):
+    """A table that is added to, as a whole or not at all."""
+
+    name: str
+    in_files: bool
+    """Whether partition columns are in the files too, not only in the names of directories."""
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Return what keeps other processes from writing into the table, if commits alone do not. Raises
+        :class:`~kafka_log.write.output_lock.OutputLockedError` while another one does."""
+
+    def state(self) -> State | None:
+        """What is in it; None for a table that is not there. Raises :class:`ExportError` for what is no table of an export."""
+
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
+        """Where the tasks of a job write files of this schema."""
+
+    def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
+        """Add files. Raises :class:`ExportError`, and adds none, when another export was faster."""
+
+    def clean(self, job_id: str) -> None:
+        """Remove what a job has written, as far as it is not part of the table."""
+
+
+def run_export(
     runner: Runner,
     options: Options,
     target: Target,
     partition_by: Sequence[str],
     *,
-    query: Pushed = EVERY_ROW,
+    query: RowRanges = EVERY_ROW,
     parallelism: int | None = None,
     fail_on_data_loss: bool = True,
     compression: Compression = "zstd",
 ) -> Exported:
     """Add to a target what it does not have. See :func:`pyspark_kafka_log.export.export`."""
     columns = default_columns(options)
-    _check(target, options, columns, partition_by)
-    made = _made(options, query, columns, partition_by)
+    _check_options(target, options, columns, partition_by)
+    made = _export_definition(options, query, columns, partition_by)
     with target.lock():
         before = target.state()
-        if before is not None and before.made != made:
-            wrong = sorted(name for name in made if before.made.get(name) != made[name])
+        if before is not None and before.definition != made:
+            wrong = sorted(name for name in made if before.definition.get(name) != made[name])
             raise ExportError(
                 target.name,
-                f"it was made with other {' and '.join(PARTS[name] for name in wrong)}: choose another place, or {_said(before.made, wrong)}",
+                f"it was made with other {' and '.join(PARTS[name] for name in wrong)}: choose another place, or {_advise(before.definition, wrong)}",
             )
         seen = QueryLogs()
-        logs = chosen(seen.find(options), options)
+        logs = select_logs(seen.find(options), options)
         known = {} if before is None else before.ends
-        starts, missed = _starts(logs, known, options)
+        starts, missed = _start_offsets(logs, known, options)
         if missed and fail_on_data_loss:
             raise DataLossError(target.name, missed)
         first = {key: at for key, at in starts.items() if at != EARLIEST}
@@ -98,7 +124,7 @@ def run(
         job_id = uuid.uuid4().hex[:12]
         job = Job(
             job_id,
-            Place(),
+            Location(),
             columns,
             tuple(partition_by),
             target.in_files,
@@ -106,14 +132,14 @@ def run(
             options,
             compression,
         )
-        all_told = Told()
+        all_told = TaskResult()
         if tasks:
             job = replace(job, place=target.begin(job_id, job.schema, partition_by))
             try:
                 for told in runner(tasks, job):
                     all_told.add(told)
                 if all_told.files:
-                    after = (before or State(0, {}, made)).after(all_told.next_offsets)
+                    after = (before or State(0, {}, made)).advance(all_told.next_offsets)
                     target.commit(job, all_told.files, before, after)
             finally:
                 target.clean(job_id)  # of what is not part of it
@@ -132,7 +158,7 @@ def run(
     )
 
 
-def _starts(
+def _start_offsets(
     logs: Sequence[Log], known: Ends, options: Options
 ) -> tuple[dict[tuple[str, int], int], list[str]]:
     """Where each partition is read from, and what is gone that was not exported yet, or is another by now."""
@@ -145,7 +171,7 @@ def _starts(
             continue
         name = f"{log.topic}-{log.partition}"
         first = max(log.segments[0].base_offset, of_logs.get(log) or 0)
-        end = _end(ends, log)
+        end = _log_end(ends, log)
         if at < first:
             missed.append(f"{name} begins at offset {first}: {at} to {first - 1} are gone")
             starts[log.key] = first
@@ -157,7 +183,7 @@ def _starts(
     return starts, missed
 
 
-def _end(ends: LogEnds, log: Log) -> Position | None:
+def _log_end(ends: LogEnds, log: Log) -> Position | None:
     """Where a log ends; None where files of it are gone since they were listed: their tasks meet it."""
     try:
         return ends.of(log.key, log)
@@ -167,7 +193,7 @@ def _end(ends: LogEnds, log: Log) -> Position | None:
         raise
 
 
-def _check(
+def _check_options(
     target: Target, options: Options, columns: Sequence[str], partition_by: Sequence[str]
 ) -> None:
     wrong = [name for name in partition_by if name not in PARTITION_COLUMNS]
@@ -199,8 +225,8 @@ def _check(
         raise ExportError(target.name, "no column is left in the files")
 
 
-def _made(
-    options: Options, query: Pushed, columns: Sequence[str], partition_by: Sequence[str]
+def _export_definition(
+    options: Options, query: RowRanges, columns: Sequence[str], partition_by: Sequence[str]
 ) -> dict[str, Any]:
     """What must stay as it is from one export to the next: rows, columns, partitions. How damage is met may change."""
     rows = options.selection.plain()
@@ -224,5 +250,5 @@ def _made(
     return plain
 
 
-def _said(made: Mapping[str, Any], names: Sequence[str]) -> str:
+def _advise(made: Mapping[str, Any], names: Sequence[str]) -> str:
     return "give " + ", ".join(f"{name} {json.dumps(made.get(name))}" for name in names)

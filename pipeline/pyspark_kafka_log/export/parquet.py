@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kafka_log.write.beside import whole_file
 from kafka_log.write.output_lock import OUTPUT_LOCK, locked_output
-from pyspark_kafka_log.export.places import Place
+from pyspark_kafka_log.export.places import Location
 from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import File, Job
 
@@ -27,7 +27,7 @@ OWN = "_kafka_log_export"
 
 
 class ParquetTarget:
-    """See :class:`~pyspark_kafka_log.export.targets.Target`."""
+    """See :class:`~pyspark_kafka_log.export.job.Target`."""
 
     in_files = False
 
@@ -54,18 +54,18 @@ class ParquetTarget:
         self._sweep()
         return self._read()
 
-    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Place:
+    def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
         """Beside the files that are there."""
         root = self._own / job_id
         root.mkdir(parents=True)
-        return Place(os.fspath(root))
+        return Location(os.fspath(root))
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
         """Rename files into their places, all of them or, if it is ended there, the rest when the next export begins."""
         journal = {
             "root": Path(job.place.root).name,
             "files": [file.path for file in files],
-            "state": after.json(),
+            "state": after.to_json(),
         }
         with whole_file(self._journal) as file:
             file.write(json.dumps(journal).encode("utf-8"))
@@ -78,7 +78,7 @@ class ParquetTarget:
 
     def _read(self) -> State | None:
         try:
-            return State.of_json(self.name, self._state.read_text("utf-8"))
+            return State.from_json(self.name, self._state.read_text("utf-8"))
         except FileNotFoundError:
             return None
 
@@ -89,7 +89,7 @@ class ParquetTarget:
         except FileNotFoundError:
             return
         root = self._own / journal["root"]
-        state = State.of_json(self.name, journal["state"])
+        state = State.from_json(self.name, journal["state"])
         found = self._read()
         if found is None or found.number < state.number:
             for path in journal["files"]:
@@ -99,7 +99,7 @@ class ParquetTarget:
                     place.parent.mkdir(parents=True, exist_ok=True)
                     there.replace(place)
             with whole_file(self._state) as file:
-                file.write(state.json().encode("utf-8"))
+                file.write(state.to_json().encode("utf-8"))
         self._journal.unlink(missing_ok=True)
         shutil.rmtree(root, ignore_errors=True)
 

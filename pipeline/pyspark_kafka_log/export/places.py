@@ -22,7 +22,7 @@ _OF_EXPORT = re.compile(r"part-[0-9a-f]{12}-[0-9]{5,}-[0-9a-f]{8}-[0-9]+\.parque
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A directory, or the URL of one in a bucket, with the options of fsspec's class for it, which are shown nowhere."""
 
     root: str = ""
@@ -111,9 +111,9 @@ class Place:
         return store, top.rstrip("/")
 
 
-def place_of_table(
+def table_location(
     table: str, root: str | os.PathLike[str], options: Mapping[str, Any] | None = None
-) -> Place:
+) -> Location:
     """The place of a table, by its path or URI. Raises :class:`ExportError` for one where nothing is written."""
     text = os.fspath(root)
     if is_url(text):
@@ -121,12 +121,12 @@ def place_of_table(
             raise ExportError(
                 table, "tables are written to directories and to s3://, no other store"
             )
-        return Place(text.rstrip("/"), dict(options or {}))
+        return Location(text.rstrip("/"), dict(options or {}))
     try:
         text = path_of_file_url(text) or text
     except FileUrlError as error:
         raise ExportError(table, str(error)) from None
-    return Place(os.path.abspath(text))  # noqa: PTH100 (no links are followed)
+    return Location(os.path.abspath(text))  # noqa: PTH100 (no links are followed)
 
 
 _OF_FSSPEC = {
@@ -138,7 +138,7 @@ _OF_FSSPEC = {
 """What fsspec and delta-rs call the same."""
 
 
-def options_of_delta(table: str, place: Place) -> dict[str, str] | None:
+def options_of_delta(table: str, place: Location) -> dict[str, str] | None:
     """The options with which delta-rs opens what fsspec opens with those of a place. What they do not say both take from the environment
     (``AWS_ACCESS_KEY_ID`` and so on). Raises :class:`ExportError`, which shows no value."""
     if not place.is_store:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kafka_log.read.plan import Split
-from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.export.state import ExportError, TaskError
-from pyspark_kafka_log.export.writing import Job, Told, write_task
+from pyspark_kafka_log.export.writing import Job, TaskResult, write_task
+from pyspark_kafka_log.worker_memory import freeze_loaded_objects
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,13 +43,13 @@ class SparkRunner:
         """How many tasks run at once, where that is known."""
         return None if self._context is None else int(self._context.defaultParallelism)
 
-    def __call__(self, tasks: Sequence[tuple[Split, ...]], job: Job) -> Iterator[Told]:
+    def __call__(self, tasks: Sequence[tuple[Split, ...]], job: Job) -> Iterator[TaskResult]:
         """What the tasks tell. Raises :class:`TaskError` with what a task says."""
         pieces = [pickle.dumps(task) for task in tasks]
 
         def write(number: int, piece: bytes) -> str:
-            with quick_collections():
-                return json.dumps(write_task(number, pickle.loads(piece), job).plain())
+            with freeze_loaded_objects():
+                return json.dumps(write_task(number, pickle.loads(piece), job).to_dict())
 
         def write_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
@@ -64,10 +64,10 @@ class SparkRunner:
             frame = self._spark.range(0, len(pieces), 1, len(pieces))
             return [row.told for row in frame.mapInArrow(write_all, "told string").collect()]
 
-        for text in self._collected(collect, len(tasks)):
-            yield Told.of_plain(json.loads(text))
+        for text in self._collect_in_background(collect, len(tasks)):
+            yield TaskResult.from_dict(json.loads(text))
 
-    def _collected(self, collect: Callable[[], list[str]], tasks: int) -> list[str]:
+    def _collect_in_background(self, collect: Callable[[], list[str]], tasks: int) -> list[str]:
         """What the tasks give; meanwhile progress is told."""
         found: list[str] = []
         failed: list[BaseException] = []
@@ -85,7 +85,7 @@ class SparkRunner:
         try:
             while thread.is_alive():
                 thread.join(POLL_S)
-                self._tell(tasks)
+                self._show_progress(tasks)
         except KeyboardInterrupt:
             if self._context is not None:
                 self._context.cancelJobGroup(self._group)
@@ -94,12 +94,12 @@ class SparkRunner:
         except Exception as error:
             failed.insert(0, error)
         if failed:
-            meant = _meant(failed[0])
+            meant = _translate_error(failed[0])
             raise meant from (failed[0] if meant is not failed[0] else None)
         self._progress(tasks, tasks)
         return found
 
-    def _tell(self, tasks: int) -> None:
+    def _show_progress(self, tasks: int) -> None:
         if self._context is None:
             return
         tracker = self._context.statusTracker()
@@ -112,11 +112,11 @@ class SparkRunner:
         self._progress(done, tasks)
 
 
-def _meant(error: BaseException) -> BaseException:
+def _translate_error(error: BaseException) -> BaseException:
     """What an error of Spark's is, in words for users; itself where it is another."""
     if isinstance(error, ConnectionError) or type(error).__name__ in _OF_NO_JVM:
         return ExportError("Spark", JVM_GONE)
-    said = _said(str(error))
+    said = _last_python_error(str(error))
     if said is not None:
         return TaskError("Spark", said)
     return ExportError("Spark", WORKER_GONE) if _CRASHED in str(error) else error
@@ -128,7 +128,7 @@ _OF_NO_JVM = ("Py4JError", "Py4JNetworkError")
 _CRASHED = "Python worker exited unexpectedly"
 
 
-def _said(text: str) -> str | None:
+def _last_python_error(text: str) -> str | None:
     """What a Python task said last, without the name of its class; None where none has failed."""
     _, mark, trace = text.rpartition("Traceback (most recent call last):\n")
     if not mark:

@@ -53,13 +53,13 @@ class State:
 
     number: int
     ends: Ends
-    made: Mapping[str, Any]
+    definition: Mapping[str, Any]
 
-    def after(self, ends: Ends) -> State:
+    def advance(self, ends: Ends) -> State:
         """The state when rows up to these ends have been added."""
-        return State(self.number + 1, {**self.ends, **ends}, self.made)
+        return State(self.number + 1, {**self.ends, **ends}, self.definition)
 
-    def json(self) -> str:
+    def to_json(self) -> str:
         """The state as text."""
         offsets: dict[str, dict[str, int]] = {}
         for (topic, partition), end in sorted(self.ends.items()):
@@ -68,12 +68,12 @@ class State:
             "version": VERSION,
             "number": self.number,
             "offsets": offsets,
-            "made": dict(self.made),
+            "made": dict(self.definition),
         }
         return json.dumps(whole, sort_keys=True)
 
     @classmethod
-    def of_json(cls, target: str, text: str) -> State:
+    def from_json(cls, target: str, text: str) -> State:
         """The state of a text. Raises :class:`ExportError` for one that is none."""
         try:
             whole = json.loads(text)

@@ -19,22 +19,22 @@ from kafka_log.read.plan import Split
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import OnDamage
-from pyspark_kafka_log.export.places import Place
+from pyspark_kafka_log.export.places import Location
 from pyspark_kafka_log.losses import Losses
-from pyspark_kafka_log.moved_files import located
+from pyspark_kafka_log.moved_files import make_locator
 from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.task_reader import Scan, read_splits
 
 PARTITION_COLUMNS = ("topic", "partition", "date")
 """By which files may be parted. ``date`` is that of the timestamp, in UTC."""
 
-NEEDED = ("topic", "partition", "offset", "timestamp")
+REQUIRED_COLUMNS = ("topic", "partition", "offset", "timestamp")
 """Columns that are read in any case: the state of an export, and its partitions, come from them."""
 
-HELD_BYTES = 128 << 20
+MAX_BUFFERED_BYTES = 128 << 20
 """What a task holds of rows that are not written yet, about."""
 
-OPEN_FILES = 64
+MAX_OPEN_FILES = 64
 """Files that a task has open at once, at most."""
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -50,7 +50,7 @@ Values = tuple[str | None, ...]
 def read_columns(columns: Sequence[str], on_damage: OnDamage) -> tuple[str, ...]:
     """The columns that tasks read to write these."""
     told = ("problem",) if on_damage == "keep" else ()
-    return tuple(dict.fromkeys([*columns, *NEEDED, *told]))
+    return tuple(dict.fromkeys([*columns, *REQUIRED_COLUMNS, *told]))
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Job:
     the files too, not only in the names of directories."""
 
     id: str
-    place: Place
+    place: Location
     columns: tuple[str, ...]
     partition_by: tuple[str, ...]
     in_files: bool
@@ -70,10 +70,10 @@ class Job:
     @property
     def schema(self) -> pa.Schema:
         """What the files have."""
-        return pa.schema([self.scan.schema.field(name) for name in self.written])
+        return pa.schema([self.scan.schema.field(name) for name in self.file_columns])
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def file_columns(self) -> tuple[str, ...]:
         """The columns of the files."""
         return tuple(n for n in self.columns if self.in_files or n not in self.partition_by)
 
@@ -92,7 +92,7 @@ class File:
 
 
 @dataclass
-class Told:
+class TaskResult:
     """What tasks tell when they are done. ``ends`` are [topic, partition, next offset]."""
 
     files: list[File] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Told:
     lost_places: int = 0
     lost: list[str] = field(default_factory=list)
 
-    def add(self, other: Told) -> None:
+    def add(self, other: TaskResult) -> None:
         """Take in what another task tells."""
         for name in ("files", "ends", "damaged", "lost_bytes", "lost_places", "lost"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -115,30 +115,30 @@ class Told:
             out[topic, partition] = max(out.get((topic, partition), 0), end)
         return out
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
         return asdict(self)
 
     @classmethod
-    def of_plain(cls, plain: Mapping[str, Any]) -> Told:
+    def from_dict(cls, plain: Mapping[str, Any]) -> TaskResult:
         """What :meth:`plain` gave."""
         files = [File(**one | {"values": tuple(one["values"])}) for one in plain["files"]]
         ends = [(topic, partition, end) for topic, partition, end in plain["ends"]]
         return cls(**dict(plain) | {"files": files, "ends": ends})
 
 
-def write_task(number: int, splits: tuple[Split, ...], job: Job) -> Told:
+def write_task(number: int, splits: tuple[Split, ...], job: Job) -> TaskResult:
     """Write the rows of splits. Files of a task that fails are gone; those of one that is killed have names that begin with the job's."""
     losses = Losses()
     # The same task may run twice at once, or again after it was lost.
-    files = Files(job, f"{number:05}-{uuid.uuid4().hex[:8]}")
+    files = TaskFiles(job, f"{number:05}-{uuid.uuid4().hex[:8]}")
     kernels = use_kernels(sum(split.size for split in splits), job.scan.engine)
     scan = replace(job.scan, engine="arrow" if kernels else "construct")
     ends: dict[tuple[str, int], int] = {}
     damaged = 0
     try:
-        for (topic, partition), of_one in groupby(splits, key=_log_of):
-            for batch in read_splits(of_one, scan, losses.add, located=located(job.options)):
+        for (topic, partition), of_one in groupby(splits, key=_log_key):
+            for batch in read_splits(of_one, scan, losses.add, located=make_locator(job.options)):
                 if "problem" in scan.columns:
                     is_record = batch.column("offset").is_valid()
                     told = pc.and_(is_record, batch.column("problem").is_valid())
@@ -149,7 +149,9 @@ def write_task(number: int, splits: tuple[Split, ...], job: Job) -> Told:
                 if last is not None:
                     ends[topic, partition] = max(ends.get((topic, partition), 0), last + 1)
                 known = {"topic": topic, "partition": str(partition)}
-                for day, rows in by_day(batch) if "date" in job.partition_by else [(None, batch)]:
+                for day, rows in (
+                    split_by_day(batch) if "date" in job.partition_by else [(None, batch)]
+                ):
                     values = ((known | {"date": day})[name] for name in job.partition_by)
                     files.write(tuple(values), rows)
         files.close()
@@ -157,7 +159,7 @@ def write_task(number: int, splits: tuple[Split, ...], job: Job) -> Told:
         files.remove()
         raise
     losses.warn()
-    return Told(
+    return TaskResult(
         files.whole,
         [(topic, partition, end) for (topic, partition), end in ends.items()],
         damaged,
@@ -167,11 +169,11 @@ def write_task(number: int, splits: tuple[Split, ...], job: Job) -> Told:
     )
 
 
-def _log_of(split: Split) -> tuple[str, int]:
+def _log_key(split: Split) -> tuple[str, int]:
     return utf8(split.segment.topic), split.segment.partition
 
 
-def by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+def split_by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
     """The rows of each day in UTC of their timestamps, in their order; None: no timestamp, or a year that calendars do not have."""
     if not batch.num_rows:
         return
@@ -179,13 +181,13 @@ def by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]
     numbers = times.cast(pa.int64()).fill_null(_NO_DAY * _DAY_US).to_numpy()
     days = numbers // _DAY_US
     if (days == days[0]).all():
-        yield _day(int(days[0])), batch
+        yield _iso_date(int(days[0])), batch
         return
     order = np.argsort(days, kind="stable")
     ordered = days[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
     for start, end in zip(starts, [*starts[1:], len(ordered)], strict=True):
-        yield _day(int(ordered[start])), batch.take(pa.array(order[start:end]))
+        yield _iso_date(int(ordered[start])), batch.take(pa.array(order[start:end]))
 
 
 _DAY_US = 24 * 3600 * 1_000_000
@@ -193,13 +195,13 @@ _DAY_0 = date(1970, 1, 1).toordinal()
 _NO_DAY = date.max.toordinal() - _DAY_0 + 1
 
 
-def _day(number: int) -> str | None:
+def _iso_date(number: int) -> str | None:
     ordinal = number + _DAY_0
     within = date.min.toordinal() <= ordinal <= date.max.toordinal()
     return date.fromordinal(ordinal).isoformat() if within else None
 
 
-class Files:
+class TaskFiles:
     """The files of one task. Rows are held until there are enough for a row group."""
 
     def __init__(self, job: Job, name: str) -> None:
@@ -214,15 +216,15 @@ class Files:
         """Add rows to the file of these values."""
         file = self._open.pop(values, None)
         if file is None:
-            if len(self._open) >= OPEN_FILES:
+            if len(self._open) >= MAX_OPEN_FILES:
                 self._close(next(iter(self._open)))  # the one that had no rows for longest
             file = _File(self.job, values, f"part-{self.job.id}-{self.name}-{self._count}.parquet")
             self._count += 1
         self._open[values] = file
-        self._held += file.rows.hold(rows.select(list(self.job.written)))
+        self._held += file.rows.hold(rows.select(list(self.job.file_columns)))
         if file.rows.rows_held >= ROW_GROUP:
             self._held -= file.rows.flush()
-        while self._held > HELD_BYTES:
+        while self._held > MAX_BUFFERED_BYTES:
             self._held -= max(
                 (one.rows for one in self._open.values()), key=lambda rows: rows.bytes_held
             ).flush()
@@ -252,7 +254,7 @@ class _File:
     def __init__(self, job: Job, values: Values, name: str) -> None:
         self.job = job
         self.values = values
-        self.path = "/".join([*directories(job.partition_by, values), name])
+        self.path = "/".join([*hive_directories(job.partition_by, values), name])
         self._file = job.place.create(self.path)
         self.rows = GroupedWriter(self._file, job.schema, job.compression)
 
@@ -285,7 +287,7 @@ def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:
     return least, greatest
 
 
-def directories(partition_by: tuple[str, ...], values: Values) -> list[str]:
+def hive_directories(partition_by: tuple[str, ...], values: Values) -> list[str]:
     """The directories of a file, as Hive names them."""
     return [
         f"{name}={NO_VALUE if value is None else quote(value, safe='-_.')}"

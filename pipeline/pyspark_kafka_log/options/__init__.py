@@ -62,8 +62,8 @@ from pyspark_kafka_log.options.checked import (
     Options,
     Paths,
     default_columns,
-    limits_of,
     parse,
+    parse_limits,
     parse_paths,
 )
 from pyspark_kafka_log.options.session import Session
@@ -84,7 +84,7 @@ __all__ = [
     "Paths",
     "Session",
     "default_columns",
-    "limits_of",
     "parse",
+    "parse_limits",
     "parse_paths",
 ]

@@ -15,7 +15,7 @@ from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import OnDamage
 from pyspark_kafka_log.columns import METADATA_COLUMNS
 from pyspark_kafka_log.options import reports, table
-from pyspark_kafka_log.options.session import Session, nanoseconds, time_zone
+from pyspark_kafka_log.options.session import Session, parse_time_zone, to_nanoseconds
 from pyspark_kafka_log.options.table import Given, Moment, Option
 from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
 
@@ -75,7 +75,7 @@ class Options:
     deep: bool = False
     """Whether an answer is about every record, not headers and checksums only."""
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What stores are opened with (:mod:`pyspark_kafka_log.storage`). There are secrets among it."""
+    """What stores are opened with (:mod:`pyspark_kafka_log.splits.stores`). There are secrets among it."""
     ignored: tuple[str, ...] = ()
     """Options that mean nothing here."""
     without_zone: tuple[str, ...] = ()
@@ -127,13 +127,15 @@ def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Se
         raise OptionError(table.DEEP.name, f"it is for the views {views}")
     columns, headers, metadata = _columns(of, view)
     subscribe, pattern, assign = _topics(of, view)
-    on_damage, policy = _damage(of) if report in (None, *reports.RAISING) else _told(of)
+    on_damage, policy = (
+        _record_damage(of) if report in (None, *reports.RAISING) else _report_damage(of)
+    )
     starting_times = _times(of, table.STARTING_TIMESTAMP, table.STARTING_TIMES)
     ending_times = _times(of, table.ENDING_TIMESTAMP, table.ENDING_TIMES)
     # As in Spark's Kafka source, times come before offsets.
     starting = of[table.STARTING_OFFSETS] if starting_times is None else None
     ending = of[table.ENDING_OFFSETS] if ending_times is None else None
-    limits_of(of)
+    parse_limits(of)
     if batch:
         _check_bound(table.STARTING_OFFSETS.name, "start", starting, LATEST)
         _check_bound(table.ENDING_OFFSETS.name, "end", ending, EARLIEST)
@@ -178,7 +180,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Se
     )
 
 
-def limits_of(of: Given) -> tuple[int | None, int | None, int]:
+def parse_limits(of: Given) -> tuple[int | None, int | None, int]:
     """The most and the least offsets of a micro-batch, and the milliseconds after which less than the least will do. Raises :class:`OptionError`."""
     most, least = of[table.MAX_OFFSETS], of[table.MIN_OFFSETS]
     if most is not None and least is not None and least > most:
@@ -190,25 +192,25 @@ def _files(of: Given, session: Session) -> Files:
     missing, corrupt = of[table.IGNORE_MISSING_FILES], of[table.IGNORE_CORRUPT_FILES]
     return Files(
         of[table.PATH_GLOB_FILTER],
-        _time(of, table.MODIFIED_AFTER, session),
-        _time(of, table.MODIFIED_BEFORE, session),
+        _parse_time(of, table.MODIFIED_AFTER, session),
+        _parse_time(of, table.MODIFIED_BEFORE, session),
         of[table.RECURSIVE_FILE_LOOKUP],
         session.ignore_missing if missing is None else missing,
         session.ignore_corrupt if corrupt is None else corrupt,
     )
 
 
-def _time(of: Given, option: Option[Moment | None], session: Session) -> int | None:
+def _parse_time(of: Given, option: Option[Moment | None], session: Session) -> int | None:
     """Nanoseconds since 1970."""
     given = of[option]
     if given is None:
         return None
     when, name = given
     if name is not None:
-        zone: tzinfo | None = time_zone(option.name, name)
+        zone: tzinfo | None = parse_time_zone(option.name, name)
     elif (zone := of[table.TIME_ZONE]) is None and session.time_zone is not None:
-        zone = time_zone("spark.sql.session.timeZone", session.time_zone)
-    return nanoseconds(option.name, when, zone)
+        zone = parse_time_zone("spark.sql.session.timeZone", session.time_zone)
+    return to_nanoseconds(option.name, when, zone)
 
 
 def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
@@ -222,7 +224,7 @@ def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
     )
 
 
-def _damage(of: Given) -> tuple[OnDamage, Policy]:
+def _record_damage(of: Given) -> tuple[OnDamage, Policy]:
     on_damage, by_mode = of[table.MODE]
     policy: Policy = of[table.POLICY] or by_mode
     if policy is Policy.STRICT and on_damage != "raise":
@@ -234,7 +236,7 @@ def _damage(of: Given) -> tuple[OnDamage, Policy]:
     return on_damage, policy
 
 
-def _told(of: Given) -> tuple[OnDamage, Policy]:
+def _report_damage(of: Given) -> tuple[OnDamage, Policy]:
     """For rows that say themselves what is damaged."""
     return "drop", of[table.POLICY] or Policy.KAFKA
 
@@ -298,9 +300,9 @@ def default_columns(options: Options) -> tuple[str, ...]:
     if options.columns is not None:
         return options.columns
     if options.report is not None:
-        from pyspark_kafka_log.report_tables import schema_of
+        from pyspark_kafka_log.report_rows import report_schema
 
-        return tuple(schema_of(options.report).names)
+        return tuple(report_schema(options.report).names)
     if options.view is not None:
         from kafka_log.read.topic_views import RECORD_COLUMNS, topic_view
 

@@ -35,19 +35,19 @@ class Session:
     ignore_missing: bool = False
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Session:
+    def from_settings(cls, told: Mapping[str, Any]) -> Session:
         """The settings by the names of :data:`CONFS`; those that are not told are what they are without a configuration."""
         ignored = (str(told.get(name, "false")).lower() == "true" for name in [*CONFS][1:])
         return cls(told.get("timeZone"), *ignored)
 
     @classmethod
-    def of_conf(cls, setting: Callable[[str, None], str | None]) -> Session:
+    def from_conf(cls, setting: Callable[[str, None], str | None]) -> Session:
         """The settings by a function that gives what a configuration has under a name, such as ``spark.conf.get``."""
         found = {name: setting(conf, None) for name, conf in CONFS.items()}
-        return cls.of({name: text for name, text in found.items() if text is not None})
+        return cls.from_settings({name: text for name, text in found.items() if text is not None})
 
 
-def time_zone(name: str, value: str) -> tzinfo:
+def parse_time_zone(name: str, value: str) -> tzinfo:
     """A time zone as Spark has them: ``Europe/Paris``, ``UTC``, ``+01:00``, ``GMT+1``."""
     if value in ("Z", "UTC", "GMT", "UT"):
         return UTC
@@ -67,7 +67,7 @@ def time_zone(name: str, value: str) -> tzinfo:
         ) from None
 
 
-def nanoseconds(name: str, when: datetime, zone: tzinfo | None) -> int:
+def to_nanoseconds(name: str, when: datetime, zone: tzinfo | None) -> int:
     """A time as nanoseconds since 1970: in a zone, or (None) that of this machine, where it has none of its own."""
     try:
         if when.tzinfo is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Generic, TypeVar, get_args
@@ -13,9 +13,11 @@ from kafka_log.logs.replicas import Replicas
 from kafka_log.read.internal_topics import VIEWS
 from kafka_log.read.selection import ISOLATIONS, Isolation
 from kafka_log.segment.kernels import ENGINES, Engine
+from kafka_log.write.encoding import CODECS
+from kafka_log.write.log_format import TIMESTAMP_TYPES
 from pyspark_kafka_log.options import values
 from pyspark_kafka_log.options.reports import REPORTS
-from pyspark_kafka_log.options.session import time_zone
+from pyspark_kafka_log.options.session import parse_time_zone
 from pyspark_kafka_log.options.values import MODES, Bound, Offsets, OptionError
 
 T = TypeVar("T", covariant=True)
@@ -41,7 +43,7 @@ PATH_GLOB_FILTER: Option[str | None] = Option("pathGlobFilter", values.name_patt
 RECURSIVE_FILE_LOOKUP = Option("recursiveFileLookup", values.boolean, False)
 MODIFIED_AFTER: Option[Moment | None] = Option("modifiedAfter", values.moment, None)
 MODIFIED_BEFORE: Option[Moment | None] = Option("modifiedBefore", values.moment, None)
-TIME_ZONE: Option[tzinfo | None] = Option("timeZone", time_zone, None)
+TIME_ZONE: Option[tzinfo | None] = Option("timeZone", parse_time_zone, None)
 IGNORE_CORRUPT_FILES: Option[bool | None] = Option("ignoreCorruptFiles", values.boolean, None)
 IGNORE_MISSING_FILES: Option[bool | None] = Option("ignoreMissingFiles", values.boolean, None)
 SUBSCRIBE: Option[tuple[str, ...] | None] = Option("subscribe", values.topics, None)
@@ -124,8 +126,7 @@ READING: tuple[Option[Any], ...] = (
 )
 """The options of batch queries, and of streams as well."""
 
-EVERY: tuple[Option[Any], ...] = READING
-KNOWN = tuple(option.name for option in EVERY)
+KNOWN = tuple(option.name for option in READING)
 
 MAX_OFFSETS: Option[int | None] = Option("maxOffsetsPerTrigger", values.number, None)
 MIN_OFFSETS: Option[int | None] = Option("minOffsetsPerTrigger", values.number, None)
@@ -150,47 +151,87 @@ OF_STORES = ("storage.", *OF_HADOOP)
 """How the names of options begin that stores are opened with."""
 
 
-class Given:
-    """What was given of some options, whose names are taken in any case.
+WRITE_PATH = Option("path", values.text, "")
 
-    Raises :class:`OptionError` for an option that there is not. ``names`` are those that are known, ``ignored`` those that mean nothing
-    here, ``storage`` those of stores.
+FORMAT: Mapping[str, Option[Any]] = {
+    "topic": Option("topic", values.text, None),
+    "partitions": Option("numPartitions", values.integer, None),
+    "codec": Option("compression", values.one_of(*CODECS), None),
+    "level": Option("compressionLevel", values.integer, None),
+    "batch_bytes": Option("batchBytes", values.integer, None),
+    "batch_records": Option("batchRecords", values.integer, None),
+    "segment_bytes": Option("segmentBytes", values.integer, None),
+    "magic": Option("formatVersion", values.integer, None),
+    "timestamp_type": Option("messageTimestampType", values.one_of(*TIMESTAMP_TYPES), None),
+    "topic_id": Option("topicId", values.text, None),
+}
+"""The options of writes by the fields of :class:`~kafka_log.write.log_format.LogFormat` that they set. That class has the defaults."""
+
+WRITING = (WRITE_PATH, *FORMAT.values())
+"""The options of writes, in batch queries and in streams."""
+
+WRITE_IGNORED = ("includeHeaders",)
+"""Options of Spark's Kafka sink that have no effect without a broker, as all that begin with ``kafka.``."""
+
+_NAMES = {
+    name.lower(): name
+    for name in (*(option.name for option in (*WRITING, *READING)), *IGNORED, *WRITE_IGNORED)
+}
+"""The documented names of all options, by their names in lower case."""
+
+
+class Given:
+    """The options that a query gives, by their names in any case.
+
+    Attributes:
+        names: The known options among them, as they are documented.
+        ignored: Those without effect here.
+        storage: Those of stores, by their names in lower case.
+
+    Raises:
+        OptionError: For an option that is not in ``known``.
     """
 
-    def __init__(self, given: Mapping[str, str], known: tuple[Option[Any], ...] = EVERY) -> None:
+    def __init__(
+        self,
+        given: Mapping[str, str],
+        known: tuple[Option[Any], ...] = READING,
+        *,
+        ignored: tuple[str, ...] = IGNORED,
+        of_stores: tuple[str, ...] = OF_STORES,
+        purpose: str = "",
+    ) -> None:
         self._texts = {str(name).lower(): str(value) for name, value in given.items()}
         typed = {str(name).lower(): str(name) for name in given}
-        stored = [name for name in self._texts if name.startswith(OF_STORES)]
+        stored = [name for name in self._texts if name.startswith(of_stores)]
         self.storage = {name: self._texts.pop(name) for name in stored}
-        nothing = {name.lower() for name in IGNORED}
+        without_effect = {name.lower() for name in ignored}
         names = {option.name.lower(): option.name for option in known}
-        ignored = [
+        found = [
             name
             for name in self._texts
-            if name in nothing or (name.startswith("kafka.") and name not in names)
+            if name in without_effect or (name.startswith("kafka.") and name not in names)
         ]
-        self.ignored = tuple(spelled(typed[name], IGNORED) for name in ignored)
+        self.ignored = tuple(_documented(typed[name]) for name in found)
         for name in self._texts:
-            if name not in names and name not in ignored:
-                raise _unknown(typed[name], names)
+            if name not in names and name not in found:
+                raise _unknown(typed[name], names, purpose)
         self.names = tuple(names[name] for name in self._texts if name in names)
 
     def __getitem__(self, option: Option[T]) -> T:
-        """What an option stands for. Raises :class:`OptionError` for a value that it cannot have."""
+        """Return the value of an option, its default if it is not given. Raise :class:`OptionError` if the value is invalid."""
         text = self._texts.get(option.name.lower())
         return option.default if text is None else option.read(option.name, text)
 
 
-def spelled(name: str, known: Iterable[str]) -> str:
-    """The name of an option as it is documented, or as it was given where it is not known: Spark gives a Python source small letters."""
-    return {one.lower(): one for one in known}.get(name.lower(), name)
+def _documented(name: str) -> str:
+    """Return the documented spelling of an option, ``name`` itself if no option has it: Spark gives a Python source lower-case names."""
+    return _NAMES.get(name.lower(), name)
 
 
-def _unknown(name: str, names: Mapping[str, str]) -> OptionError:
-    """What is to be said of an option that there is not."""
-    from pyspark_kafka_log.write_options import KNOWN as WRITING  # stands on this module
-
+def _unknown(name: str, names: Mapping[str, str], purpose: str) -> OptionError:
+    """Return the error for an option that is not in ``names``, with the most similar name as a hint."""
     near = difflib.get_close_matches(name.lower(), names, n=1)
     hint = f"did you mean {names[near[0]]}? " if near else ""
-    told = f"there is no such option; {hint}known: {', '.join(names.values())}"
-    return OptionError(spelled(name, WRITING), told)
+    reason = f"there is no such option{purpose}; {hint}known: {', '.join(names.values())}"
+    return OptionError(_documented(name), reason)

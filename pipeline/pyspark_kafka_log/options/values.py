@@ -62,12 +62,25 @@ def number(name: str, value: str) -> int:
     return int(value)
 
 
+def text(name: str, value: str) -> str:
+    """Return ``value`` as it is."""
+    return value
+
+
+def integer(name: str, value: str) -> int:
+    """Return an integer of any sign. Raise OptionError if ``value`` is not one."""
+    try:
+        return int(value)
+    except ValueError:
+        raise OptionError(name, f"a number is expected, not {value!r}") from None
+
+
 def one_of(*allowed: S) -> Callable[[str, str], S]:
-    """One of some words, in any case."""
+    """Return a reader that takes one of ``allowed`` in any case, and raises OptionError for other values."""
 
     def read(name: str, value: str) -> S:
         for one in allowed:
-            if one == value.lower():
+            if one.lower() == value.lower():
                 return one
         raise OptionError(name, f"one of {', '.join(allowed)} is expected, not {value!r}")
 

@@ -19,7 +19,7 @@ class Limits:
     delay_ms: int = MAX_DELAY.default
 
 
-def cut(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> dict[Key, int]:
+def share_offsets(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> dict[Key, int]:
     """The end of a micro-batch of about ``most`` offsets: each partition has its share by what is left in it, and none of them starves.
 
     ``start`` has all partitions of ``end``.
@@ -42,7 +42,7 @@ class Pace:
         self._limits = limits
         self._last: int | None = None
 
-    def waits(self, now: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> bool:
+    def should_wait(self, now: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> bool:
         """Whether there is too little yet. The first micro-batch never waits."""
         least = self._limits.least
         if least is None:
@@ -55,7 +55,7 @@ class Pace:
         return False
 
 
-def behind(consumed: Mapping[Key, int], latest: Mapping[Key, int]) -> dict[str, str]:
+def lag_metrics(consumed: Mapping[Key, int], latest: Mapping[Key, int]) -> dict[str, str]:
     """How far a stream is behind, by the names of Spark's Kafka source. Nothing without partitions."""
     lags = [max(0, offset - consumed[key]) for key, offset in latest.items() if key in consumed]
     if not lags:

@@ -38,7 +38,7 @@ def from_json(found: Any) -> dict[Key, Position]:
     try:
         for name, partitions in found.items():
             if name.startswith(EPOCHS):
-                epochs |= _numbers(EPOCHS, name, digits=9)
+                epochs |= _parse_numbers(EPOCHS, name, digits=9)
                 continue
             if name.startswith(INITIAL):
                 continue
@@ -51,7 +51,7 @@ def from_json(found: Any) -> dict[Key, Position]:
     return {key: Position(offset, epochs.get(key, NO_EPOCH)) for key, offset in offsets.items()}
 
 
-def with_initial(end: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
+def add_initial(end: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
     """Return the end of a first micro-batch with its start in it, for sources that Spark gives no checkpoint.
 
     ``{"@initialOffsets": {}, "@initialOffsets topic 0:23": {}}`` stands beside the offsets.
@@ -65,18 +65,18 @@ def with_initial(end: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, 
 
 
 def initial_offsets(end: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the start that :func:`with_initial` put into ``end``, None if there is none. Raise ValueError if it is damaged."""
+    """Return the start that :func:`add_initial` put into ``end``, None if there is none. Raise ValueError if it is damaged."""
     if INITIAL not in end:
         return None
     out: dict[str, Any] = {}
     for text in end:
         if text.startswith(INITIAL + " "):
-            for (topic, partition), offset in _numbers(INITIAL, text, digits=19).items():
+            for (topic, partition), offset in _parse_numbers(INITIAL, text, digits=19).items():
                 out.setdefault(topic, {})[str(partition)] = offset
     return out
 
 
-def _numbers(what: str, name: str, *, digits: int) -> dict[Key, int]:
+def _parse_numbers(what: str, name: str, *, digits: int) -> dict[Key, int]:
     """Return the number of each partition of one topic, of so many ``digits`` at most. Raise ValueError if the name has another form."""
     if not re.fullmatch(rf"{what} [^ ]+( [0-9]{{1,9}}:[0-9]{{1,{digits}}})+", name, re.ASCII):
         raise ValueError(f"these are no offsets of a stream: {name!r}")
@@ -85,6 +85,6 @@ def _numbers(what: str, name: str, *, digits: int) -> dict[Key, int]:
     return {(topic, int(partition)): int(number) for partition, number in pairs}
 
 
-def name(key: Key) -> str:
+def partition_name(key: Key) -> str:
     """A partition as its directory is called."""
     return f"{key[0]}-{key[1]}"

@@ -14,8 +14,8 @@ from pyspark_kafka_log.options import (
     OptionError,
     Options,
     Session,
-    limits_of,
     parse,
+    parse_limits,
     values,
 )
 from pyspark_kafka_log.options.table import LIMITS, Given
@@ -27,7 +27,7 @@ _TIMES = (
     "startingOffsetsByTimestamp",
     "startingOffsetsByTimestampStrategy",
 )
-ADDED = (EPOCHS, INITIAL)
+ADDED_NAMES = (EPOCHS, INITIAL)
 ENDS = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 """Options of batch queries that a stream cannot have."""
 
@@ -45,7 +45,7 @@ class StreamOptions:
     latest_if_none: bool = False
 
 
-def without(given: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+def drop_options(given: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Options without some, whose names are taken in any case."""
     alone = {name.lower() for name in names}
     return {name: value for name, value in given.items() if name.lower() not in alone}
@@ -58,9 +58,9 @@ def parse_stream(given: Mapping[str, str], session: Session = Session()) -> Stre
     for name in ENDS:
         if name.lower() in texts:
             raise OptionError(name, "a stream has no end")
-    plain = without(given, (*LIMITS, *_TIMES))
+    plain = drop_options(given, (*LIMITS, *_TIMES))
     for name in [name for name in plain if name.lower() == "startingoffsets"]:
-        plain[name] = _without_epochs(plain[name])
+        plain[name] = _drop_added_names(plain[name])
     reading = parse(plain, batch=False, session=Session(session.time_zone))
     if reading.files.ignore_corrupt:
         raise OptionError(
@@ -83,26 +83,28 @@ def parse_stream(given: Mapping[str, str], session: Session = Session()) -> Stre
     starting = reading.starting_offsets
     return StreamOptions(
         reading=replace(reading, starting_offsets=None),
-        limits=Limits(*limits_of(Given(given))),
+        limits=Limits(*parse_limits(Given(given))),
         fails=values.boolean("failOnDataLoss", texts.get("failondataloss", "true")),
         starting=LATEST if starting is None else starting,
-        starting_times=_times(texts),
-        latest_if_none=_strategy(texts) == "latest",
+        starting_times=_starting_times(texts),
+        latest_if_none=_starting_strategy(texts) == "latest",
     )
 
 
-def _without_epochs(text: str) -> str:
+def _drop_added_names(text: str) -> str:
     """Offsets as the progress of a stream shows them are those to begin with."""
     try:
         found = json.loads(text)
     except ValueError:
         return text
-    if not isinstance(found, dict) or not any(name.startswith(ADDED) for name in found):
+    if not isinstance(found, dict) or not any(name.startswith(ADDED_NAMES) for name in found):
         return text
-    return json.dumps({name: inner for name, inner in found.items() if not name.startswith(ADDED)})
+    return json.dumps(
+        {name: inner for name, inner in found.items() if not name.startswith(ADDED_NAMES)}
+    )
 
 
-def _times(texts: Mapping[str, str]) -> Offsets | int | None:
+def _starting_times(texts: Mapping[str, str]) -> Offsets | int | None:
     one, several = texts.get(_TIMES[0].lower()), texts.get(_TIMES[1].lower())
     if one is not None:
         if not re.fullmatch(r"[0-9]{1,18}", one, re.ASCII):
@@ -111,6 +113,6 @@ def _times(texts: Mapping[str, str]) -> Offsets | int | None:
     return None if several is None else values.by_partition(_TIMES[1], several, 0, "1700000000000")
 
 
-def _strategy(texts: Mapping[str, str]) -> str:
+def _starting_strategy(texts: Mapping[str, str]) -> str:
     text = texts.get(_TIMES[2].lower(), "error")
     return values.one_of("error", "latest")(_TIMES[2], text)

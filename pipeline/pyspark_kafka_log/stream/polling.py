@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.logs.tiers import drop_tiered_segments
+from kafka_log.read.batch_places import around, place
 from kafka_log.read.changing_files import is_gone, steady
+from kafka_log.read.isolation import PartitionRows
 from kafka_log.read.offsets_by_time import offset_at
 from kafka_log.read.plan import Split
 from kafka_log.read.progress import Ends, Key, Position
+from kafka_log.read.selection import of_segment
 from kafka_log.segment.positioned_reads import UnreadableError
-from pyspark_kafka_log.logs import Log, chosen, find_logs, matching, names
-from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError
-from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
+from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError, Options
+from pyspark_kafka_log.splits.cuts import split_segment
+from pyspark_kafka_log.splits.logs import Log, filter_logs, find_logs, is_selected, select_logs
+from pyspark_kafka_log.splits.plan import next_base_offset, pack, target_task_bytes
+from pyspark_kafka_log.stream.admission import Limits, Pace, lag_metrics, share_offsets
 from pyspark_kafka_log.stream.offsets import (
     Positions,
     from_json,
     initial_offsets,
-    name,
+    partition_name,
     to_json,
 )
 from pyspark_kafka_log.stream.options import StreamOptions
-from pyspark_kafka_log.stream.passed import Passed
-from pyspark_kafka_log.stream.planning import plan_between
 
 TRIES = 5
 """How often directories are listed when something in them was deleted meanwhile."""
@@ -66,26 +71,28 @@ class LogStream:
         self._pace = Pace(options.limits)
         self._last: dict[Key, Position] = {}
         self._target: dict[Key, Position] | None = None
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self._starts = LogStarts()
         self._tiers: dict[Segment, int] = {}
         self._copies_first = False
-        self._passed = Passed()
+        self._passed = PassedSegments()
 
     def initial(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins. Raises :class:`OptionError`."""
-        return self._listed_anew(self._initial)
+        return self._retry_listing(self._initial)
 
     def _initial(self) -> dict[str, Any]:
         self._starts = LogStarts()
-        logs = {log.key: log for log in chosen(self._found(), self._reading)}
+        logs = {log.key: log for log in select_logs(self._find_logs(), self._reading)}
         wanted = self._options.starting
         for option, given in (
             ("startingOffsetsByTimestamp", self._options.starting_times),
             ("startingOffsets", wanted),
         ):
             if isinstance(given, Mapping) and given.keys() != logs.keys():
-                listed = ", ".join(name(key) for key in sorted(given.keys() ^ logs.keys())[:20])
+                listed = ", ".join(
+                    partition_name(key) for key in sorted(given.keys() ^ logs.keys())[:20]
+                )
                 raise OptionError(
                     option,
                     "each partition that is read must have a number, and no other;"
@@ -96,7 +103,7 @@ class LogStream:
             offset = wanted[key] if isinstance(wanted, Mapping) else wanted
             times = self._options.starting_times
             if times is not None:
-                offset = self._by_time(log, times if isinstance(times, int) else times[key])
+                offset = self._offset_at_time(log, times if isinstance(times, int) else times[key])
             out[key] = self._position(log, offset)
         return to_json(out)
 
@@ -111,38 +118,40 @@ class LogStream:
 
         Raises :class:`DataLossError`, and CodecError for damage that is met.
         """
-        return self._listed_anew(lambda: self._latest(start, limited=limited))
+        return self._retry_listing(lambda: self._latest(start, limited=limited))
 
     def _latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
         if start is None:
-            self._last = self._ended(self._logs({}), {})[0]
+            self._last = self._find_ends(self._matching_logs({}), {})[0]
             return to_json(self._last)
         positions = from_json(start)
-        logs = self._logs(positions)
-        now, losses = self._ended(logs, positions)
-        begins = {key: positions.get(key) or self._first(logs, key) for key in now}
+        logs = self._matching_logs(positions)
+        now, losses = self._find_ends(logs, positions)
+        begins = {key: positions.get(key) or self._start_position(logs, key) for key in now}
         for key, position in begins.items():
             if key not in positions and position.offset > 0:
                 losses.append(
-                    f"partition {name(key)} is new and its first offset is {position.offset}: those before it are gone"
+                    f"partition {partition_name(key)} is new and its first offset is {position.offset}: those before it are gone"
                 )
-        self._lose(losses)
+        self._report_losses(losses)
         self._last = dict(now)
         offsets = {key: position.offset for key, position in now.items()}
         from_offsets = {key: position.offset for key, position in begins.items()}
         if limited:
             here = int(time.monotonic() * 1000)
-            if self._target is None and self._pace.waits(here, from_offsets, offsets):
+            if self._target is None and self._pace.should_wait(here, from_offsets, offsets):
                 return dict(start)
             if self._options.limits.most is not None:
-                now = self._within(cut(self._options.limits.most, from_offsets, offsets), now, logs)
+                now = self._limit_positions(
+                    share_offsets(self._options.limits.most, from_offsets, offsets), now, logs
+                )
         if {k: p.offset for k, p in now.items()} == {k: p.offset for k, p in positions.items()}:
             return dict(start)
         return to_json(now)
 
     def prepare(self) -> dict[str, Any]:
         """Let a query with the trigger AvailableNow end at the end of what is there now. Return that end."""
-        self._target = self._listed_anew(lambda: self._ended(self._logs({}), {})[0])
+        self._target = self._retry_listing(lambda: self._find_ends(self._matching_logs({}), {})[0])
         return to_json(self._target)
 
     def end_at(self, target: Any) -> None:
@@ -153,12 +162,12 @@ class LogStream:
         """Where the logs ended when they were looked at last."""
         return to_json(self._last) if self._last else None
 
-    def behind(self, consumed: Any) -> dict[str, str]:
+    def lag_metrics(self, consumed: Any) -> dict[str, str]:
         """How far the stream is behind what was seen last. ``consumed`` is None before the first micro-batch."""
         if consumed is None or not self._last:
             return {}
         there = {key: position.offset for key, position in from_json(consumed).items()}
-        return behind(there, {key: position.offset for key, position in self._last.items()})
+        return lag_metrics(there, {key: position.offset for key, position in self._last.items()})
 
     def tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
         """Return the splits of each task of a micro-batch. Raise :class:`DataLossError` if not all of it is there any more.
@@ -166,12 +175,14 @@ class LogStream:
         If ``end`` says where the query began, that is the start.
         """
         start = initial_offsets(end) or start
-        return self._listed_anew(lambda: self._tasks(start, end))
+        return self._retry_listing(lambda: self._tasks(start, end))
 
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
         before, after = from_json(start), from_json(end)
-        logs = self._logs(after)
-        losses = [self._gone(key, before[key]) for key in sorted(before.keys() - after.keys())]
+        logs = self._matching_logs(after)
+        losses = [
+            self._describe_gone(key, before[key]) for key in sorted(before.keys() - after.keys())
+        ]
         ranges = {}
         for key, position in sorted(after.items()):
             first = before[key].offset if key in before else None
@@ -180,29 +191,29 @@ class LogStream:
             log = logs.get(key)
             if log is None:
                 losses.append(
-                    f"partition {name(key)} is gone: offsets {first or 0} to {position.offset - 1}"
+                    f"partition {partition_name(key)} is gone: offsets {first or 0} to {position.offset - 1}"
                 )
                 continue
             begins = self._log_start(log)
             if begins > (first or 0):
                 what = "the log" if first is not None else "the new partition"
                 losses.append(
-                    f"partition {name(key)}: {what} begins at offset {begins}, offsets {first or 0} to"
+                    f"partition {partition_name(key)}: {what} begins at offset {begins}, offsets {first or 0} to"
                     f" {min(begins, position.offset) - 1} are gone"
                 )
             first = max(begins, first or 0)
             there = self._ends.of(key, log)
             parted = None if there is None else self._ends.diverged(key, log, position, there)
             if there is None or parted is not None:
-                losses.append(_truncated(key, position, parted, there))
+                losses.append(_describe_truncated(key, position, parted, there))
             ranges[key] = first, position.offset if parted is None else parted
-            self._passed.read(key, log, first)
-        self._lose(losses)
-        return plan_between(logs, ranges, self._reading, self._parallelism)
+            self._passed.record(key, log, first)
+        self._report_losses(losses)
+        return plan_micro_batch(logs, ranges, self._reading, self._parallelism)
 
     # ------------------------------------------------------------ what there is
 
-    def _listed_anew(self, asked: Callable[[], T]) -> T:
+    def _retry_listing(self, asked: Callable[[], T]) -> T:
         """An answer about the files that there are. Some that were listed may be gone when they are read, into a tier or for ever: what is
         there then is listed again, and of what is in two places that is read which stays."""
         self._copies_first = False
@@ -215,27 +226,27 @@ class LogStream:
             self._copies_first = True
         return asked()
 
-    def _found(self) -> list[Log]:
+    def _find_logs(self) -> list[Log]:
         found = find_logs(self._reading)
         return drop_tiered_segments(found) if self._copies_first else found
 
-    def _logs(self, known: Positions) -> dict[Key, Log]:
+    def _matching_logs(self, known: Positions) -> dict[Key, Log]:
         """What there is by now of the topics that are read. Raises :class:`OptionError` and DirectoryError for paths that are not there,
         unless partitions are ``known`` there: these are gone then."""
         self._starts = LogStarts()
         for _ in range(TRIES):
             try:
-                found = self._found()
+                found = self._find_logs()
             except (OptionError, DirectoryError):
                 if not known:
                     raise
                 found = []
             except FileNotFoundError:
                 continue  # of a directory that was deleted while it was looked at
-            return {log.key: log for log in matching(found, self._reading, self._tiers)}
+            return {log.key: log for log in filter_logs(found, self._reading, self._tiers)}
         raise DirectoryError(Path(self._reading.paths[0]), "directories in it come and go")
 
-    def _ended(
+    def _find_ends(
         self, logs: Mapping[Key, Log], start: Positions
     ) -> tuple[dict[Key, Position], list[str]]:
         """Where logs can be read to now, and what is lost of them since ``start``. A partition that is gone stays where it was: it may come
@@ -247,19 +258,22 @@ class LogStream:
             if begins is not None:
                 now[key] = begins
                 if log is None:
-                    losses.append(self._gone(key, begins))
+                    losses.append(self._describe_gone(key, begins))
             end = None if log is None else self._ends.of(key, log)
             if log is None or end is None:
                 continue
             if begins is not None:
                 parted = self._ends.diverged(key, log, begins, end)
                 if parted is not None:
-                    losses.append(_truncated(key, begins, parted, end))
+                    losses.append(_describe_truncated(key, begins, parted, end))
                     now[key] = self._ends.at(key, log, parted)
                     continue
                 if (first := self._log_start(log)) > begins.offset:
-                    losses.append(_deleted(key, begins, first))
-                losses += [_late(key, one) for one in self._passed.late(key, log, begins.offset)]
+                    losses.append(_describe_deleted(key, begins, first))
+                losses += [
+                    _describe_late(key, one)
+                    for one in self._passed.find_late(key, log, begins.offset)
+                ]
             if self._target is None or key in self._target:
                 end = self._ends.readable(key, log, end)
                 target = end if self._target is None else self._target[key]
@@ -268,10 +282,10 @@ class LogStream:
                     now[key] = end
         return now, losses
 
-    def _first(self, logs: Mapping[Key, Log], key: Key) -> Position:
+    def _start_position(self, logs: Mapping[Key, Log], key: Key) -> Position:
         return Position(self._log_start(logs[key]))
 
-    def _within(
+    def _limit_positions(
         self, ends: Mapping[Key, int], now: Positions, logs: Mapping[Key, Log]
     ) -> dict[Key, Position]:
         return {
@@ -292,7 +306,7 @@ class LogStream:
             return Position(0) if end is None else self._ends.readable(log.key, log, end)
         return self._ends.at(log.key, log, self._log_start(log) if offset == EARLIEST else offset)
 
-    def _by_time(self, log: Log, timestamp: int) -> int:
+    def _offset_at_time(self, log: Log, timestamp: int) -> int:
         first = self._log_start(log)
         reading = self._reading
         found = steady(
@@ -302,41 +316,135 @@ class LogStream:
         if found is None and not self._options.latest_if_none:
             raise OptionError(
                 "startingTimestamp",
-                f"partition {name(log.key)} has no record with the timestamp {timestamp} or a later one; with"
+                f"partition {partition_name(log.key)} has no record with the timestamp {timestamp} or a later one; with"
                 " startingOffsetsByTimestampStrategy set to latest such partitions begin at their end",
             )
         return LATEST if found is None else found
 
-    def _gone(self, key: Key, read: Position) -> str:
-        what = f"partition {name(key)}, which was read up to offset {read.offset},"
-        if names(self._reading, key):
+    def _describe_gone(self, key: Key, read: Position) -> str:
+        what = f"partition {partition_name(key)}, which was read up to offset {read.offset},"
+        if is_selected(self._reading, key):
             return f"{what} is in no path any more"
         return f"{what} is named by no option any more: begin with the options of before, or with a new checkpoint"
 
-    def _lose(self, losses: list[str]) -> None:
+    def _report_losses(self, losses: list[str]) -> None:
         if losses and self._options.fails:
             raise DataLossError(losses)
         for loss in losses:
-            if loss not in self._told:
-                self._told.add(loss)
+            if loss not in self._warned:
+                self._warned.add(loss)
                 warnings.warn(f"kafka-log: data is lost: {loss}", stacklevel=3)
 
 
-def _deleted(key: Key, read: Position, first: int) -> str:
-    return f"partition {name(key)}: the log begins at offset {first}, offsets {read.offset} to {first - 1} are gone"
+def _describe_deleted(key: Key, read: Position, first: int) -> str:
+    return f"partition {partition_name(key)}: the log begins at offset {first}, offsets {read.offset} to {first - 1} are gone"
 
 
-def _late(key: Key, what: str) -> str:
+def _describe_late(key: Key, what: str) -> str:
     return (
-        f"partition {name(key)} was read beyond the segment, and after that {what}: what is new there"
+        f"partition {partition_name(key)} was read beyond the segment, and after that {what}: what is new there"
         " was not read by this stream, and a batch query reads it"
     )
 
 
-def _truncated(key: Key, read: Position, parted: int | None, end: Position | None) -> str:
+def _describe_truncated(key: Key, read: Position, parted: int | None, end: Position | None) -> str:
     if end is None or parted is None:
-        return f"partition {name(key)} is gone: it was read up to offset {read.offset}"
+        return f"partition {partition_name(key)} is gone: it was read up to offset {read.offset}"
     return (
-        f"partition {name(key)} was read up to offset {read.offset} (leader epoch {read.leader_epoch}), and its log was truncated:"
+        f"partition {partition_name(key)} was read up to offset {read.offset} (leader epoch {read.leader_epoch}), and its log was truncated:"
         f" from offset {parted} on it is another one, and it ends at {end.offset} (leader epoch {end.leader_epoch})"
     )
+
+
+Ranges = Mapping[Key, tuple[int, int]]
+"""For each partition the first offset that is read, and the one after the last."""
+
+
+def plan_micro_batch(
+    logs: Mapping[Key, Log], ranges: Ranges, options: Options, parallelism: int | None = None
+) -> list[tuple[Split, ...]]:
+    """The splits of each task, in the order of topics, partitions and offsets."""
+    parts = [
+        part
+        for key, (start, end) in sorted(ranges.items())
+        if start < end
+        for part in _log_splits(logs[key], start, end, options)
+    ]
+    enough = target_task_bytes(sum(part.size for part in parts), options, parallelism)
+    return list(pack((one for part in parts for one in _cut_split(part, enough, options)), enough))
+
+
+def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
+    """What is read of each segment: from where the first offset lies to where the last batch before the end does."""
+    # Where the log starts, the range says.
+    wanted = options.selection.but(offsets=(start, end), deleted_records=True)
+    near = replace(
+        log,
+        segments=around(
+            log.segments, start, end, transactions=wanted.isolation == "read_committed"
+        ),
+    )
+    of_log = PartitionRows(wanted, options.engine)
+    rows = steady(log.segments[-1].path, lambda: of_log.of(near))
+    read = around(near.segments, start, end, transactions=False)
+    following = dict(pairwise(near.segments))
+    for i, segment in enumerate(read):
+        first, stop = 0, segment.size
+        if i == 0:
+            first = place(segment, start, wanted)[0]
+        if i == len(read) - 1:
+            stop = place(segment, end, wanted)[1]
+        if first < stop:
+            here = of_segment(rows, segment, following.get(segment))
+            yield Split(segment, first, stop, here, next_base_offset(segment, following))
+
+
+def _cut_split(part: Split, enough: int, options: Options) -> Iterator[Split]:
+    if part.size <= enough:
+        yield part
+        return
+    assert part.stop is not None
+    for one in split_segment(part.segment, enough, by_index=options.selection.raises):
+        assert one.stop is not None
+        start, stop = max(one.start, part.start), min(one.stop, part.stop)
+        if start < stop:
+            yield replace(part, start=start, stop=stop)
+
+
+class PassedSegments:
+    """What was read of segments that have another one after them: of how many bytes, by their base offsets and those of the next ones."""
+
+    def __init__(self) -> None:
+        self._read: dict[Key, dict[tuple[int, int], int]] = {}
+
+    def record(self, key: Key, log: Log, first: int) -> None:
+        """Keep in mind what is there of a log that is read from an offset on."""
+        known = self._read.get(key, {})
+        self._read[key] = {
+            (base, following): segment.size
+            if following > first
+            else known.get((base, following), segment.size)
+            for segment, base, following in _closed_segments(log)
+        }
+
+    def find_late(self, key: Key, log: Log, offset: int) -> list[str]:
+        """What has come of a log that was read up to an offset, to places that lie before it."""
+        known = self._read.get(key)
+        if not known:
+            return []
+        ends = {following for _, following in known}
+        found = []
+        for segment, base, following in _closed_segments(log):
+            if following > offset:
+                break
+            before = known.get((base, following))
+            if before is None and base > min(known)[0] and following in ends and base not in ends:
+                found.append(f"{segment.path} came")
+            elif before is not None and segment.size > before:
+                found.append(f"{segment.path} grew from {before} to {segment.size} bytes")
+        return found
+
+
+def _closed_segments(log: Log) -> list[tuple[Segment, int, int]]:
+    live = [one for one in log.segments if one.state == "live" and one.has_canonical_name]
+    return [(one, one.base_offset, following.base_offset) for one, following in pairwise(live)]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.losses import Losses
-from pyspark_kafka_log.moved_files import there_still
+from pyspark_kafka_log.moved_files import locate_splits
 from pyspark_kafka_log.options import OptionError, Options
-from pyspark_kafka_log.source import KafkaLogReader, Task
-from pyspark_kafka_log.stream.offsets import initial_offsets, with_initial
+from pyspark_kafka_log.reader import KafkaLogReader, Task
+from pyspark_kafka_log.stream.offsets import add_initial, initial_offsets
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import LogStream
+from pyspark_kafka_log.worker_memory import freeze_loaded_objects
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +73,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         end = self._stream.latest(start, limited=limited)
         if start is None or start != self._initial or end == start:
             return end
-        return with_initial(end, start)
+        return add_initial(end, start)
 
     def getDefaultReadLimit(self) -> Any:
         given = self._options.limits
@@ -98,7 +98,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         losses = Losses()
         splits = partition.splits if isinstance(partition, Task) else ()
-        there = Task(there_still(splits, self._options.reading, fails=self._options.fails))
-        with quick_collections():
-            yield from self._reads.rows(there, losses)
+        there = Task(locate_splits(splits, self._options.reading, fails=self._options.fails))
+        with freeze_loaded_objects():
+            yield from self._reads.read_rows(there, losses)
         losses.warn()

@@ -278,7 +278,7 @@ def pieces(rows: Any) -> Iterator[Any]:
 
 def logs_of(partitions: Iterable[Partition]) -> list[Partition]:
     """Each partition once, with the segments that make up its log: the live ones, and before the first of these those in other states,
-    in the order of :data:`~kafka_log.disk.directory.STATES`. So no offsets come twice: what is not live has often been replaced by
+    in the order of :data:`~kafka_log.logs.partitions.STATES`. So no offsets come twice: what is not live has often been replaced by
     what is."""
     found: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:

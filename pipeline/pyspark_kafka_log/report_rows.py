@@ -30,7 +30,7 @@ BATCH_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReportRequest:
     """Which partitions an answer is about, which of their ``offsets``, and how they are read.
 
     ``beside`` are partitions that say more of these, and ``directories`` log directories of brokers whose own files are looked at.
@@ -56,11 +56,11 @@ class Asked:
         return raise_damage if self.selection.raises else self.warn
 
 
-Tables = Callable[[Asked, tuple[str, ...]], pa.RecordBatchReader]
+Tables = Callable[[ReportRequest, tuple[str, ...]], pa.RecordBatchReader]
 """What makes rows: of all columns, or those that are asked for."""
 
 
-def _batches(asked: Asked, columns: tuple[str, ...]) -> pa.RecordBatchReader:
+def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.read.scanning import scan_batches
 
     wanted = Selection(
@@ -78,12 +78,12 @@ def _batches(asked: Asked, columns: tuple[str, ...]) -> pa.RecordBatchReader:
     )
 
 
-def _stat(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table
 
     of = AskedOfStat.of(
-        _now(),
+        _now_ms(),
         deep=asked.deep,
         offsets=asked.offsets,
         policy=asked.selection.policy,
@@ -92,13 +92,13 @@ def _stat(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     return stat_table(asked.partitions, asked=of).to_reader()
 
 
-def _segments(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.report.listing import segment_table
 
     return segment_table(asked.partitions).to_reader()
 
 
-def _transactions(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.inspect.transactions.coordinator_states import coordinators
     from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
     from kafka_log.inspect.transactions.table import transaction_table
@@ -106,20 +106,20 @@ def _transactions(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     return transaction_table(
         asked.partitions,
         coordinators(asked.beside, asked.on_damage),
-        Clock(_now(), False, MAX_TIMEOUT_MS),
+        Clock(_now_ms(), False, MAX_TIMEOUT_MS),
         asked.on_damage,
         wanted=Selection(offsets=asked.offsets),
     ).to_reader()
 
 
-def _producers(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.inspect.producers.table import producer_table
 
     wanted = Selection(offsets=asked.offsets)
     return producer_table(asked.partitions, asked.on_damage, wanted).to_reader()
 
 
-def _keys(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+def _keys(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.inspect.keys.table import key_table
 
     wanted = Selection(
@@ -130,7 +130,7 @@ def _keys(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     return key_table(asked.partitions, wanted).to_reader()
 
 
-def _findings(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
+def _findings(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.inspect.check.table import check_table
 
     return check_table(
@@ -142,7 +142,7 @@ def _findings(asked: Asked, _: tuple[str, ...]) -> pa.RecordBatchReader:
     ).to_reader()
 
 
-def _now() -> int:
+def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
@@ -189,21 +189,21 @@ def _arrow_schema(report: str) -> pa.Schema:
     return FINDINGS
 
 
-def schema_of(report: str) -> pa.Schema:
+def report_schema(report: str) -> pa.Schema:
     """The columns of a view in types that Spark has, all of them nullable."""
-    return pa.schema([pa.field(f.name, _plain(f.type)) for f in _arrow_schema(report)])
+    return pa.schema([pa.field(f.name, _spark_type(f.type)) for f in _arrow_schema(report)])
 
 
-def rows_of(
-    report: str, asked: Asked, columns: tuple[str, ...], most: int
+def read_report(
+    report: str, asked: ReportRequest, columns: tuple[str, ...], most: int
 ) -> Iterator[pa.RecordBatch]:
     """The rows in these columns, in batches of ``most`` rows or fewer. A timestamp that microseconds cannot hold is null."""
-    every = schema_of(report)
+    every = report_schema(report)
     schema = pa.schema([every.field(name) for name in columns])
     for batch in _TABLES[report](asked, columns):
         for start in range(0, batch.num_rows, most):
             part = batch.slice(start, most)
-            arrays = [_cast(part.column(f.name), f.type) for f in schema]
+            arrays = [_cast_array(part.column(f.name), f.type) for f in schema]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -213,15 +213,15 @@ _PLAIN = {
 }
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _spark_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC")
     if pa.types.is_dictionary(kind):
-        return _plain(kind.value_type)
+        return _spark_type(kind.value_type)
     return _PLAIN.get(kind, kind)
 
 
-def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _cast_array(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind) and values.type.unit == "ms":
         numbers = values.cast(pa.int64())
         fits = pc.and_(pc.greater_equal(numbers, -MS_MAX), pc.less_equal(numbers, MS_MAX))

@@ -21,10 +21,9 @@ from kafka_log.write.commit import Micro, abort, commit, new_job, of_batch
 from kafka_log.write.log_format import WriteJob, now_ms
 from kafka_log.write.sink_rows import SinkError, check_columns
 from kafka_log.write.staging import Staged, to_json, write_task
-from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.columns import METADATA_COLUMNS
-from pyspark_kafka_log.worker_memory import memory_told
-from pyspark_kafka_log.write_options import parse_write
+from pyspark_kafka_log.options.write import parse_write
+from pyspark_kafka_log.worker_memory import explain_memory_errors, freeze_loaded_objects
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +33,7 @@ BATCH_ID = "streaming.sql.batchId"
 """Properties that Spark gives the tasks of a stream."""
 
 
-def job_of(
+def make_job(
     options: Mapping[str, str], schema: StructType, overwrite: bool, query: str | None = None
 ) -> WriteJob:
     """The job of a query that writes rows of a schema, named after the ``query`` where that is known: a stream that begins again goes
@@ -60,7 +59,7 @@ def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.Re
     """Write the rows of a task, of one micro-batch if there are such. What is to be told to the driver."""
     if batch is not None:
         job = replace(of_batch(job, batch), created_ms=now_ms())
-    with memory_told(), quick_collections():
+    with explain_memory_errors(), freeze_loaded_objects():
         return to_json(write_task(job, task, rows))
 
 
@@ -76,7 +75,7 @@ def abort_rows(job: WriteJob, batch: int | None = None) -> None:
     abort(job if batch is None else of_batch(job, batch))
 
 
-class Written(WriterCommitMessage):
+class TaskResult(WriterCommitMessage):
     """What a task has written, of which query."""
 
     def __init__(self, staged: str, query: str | None = None) -> None:
@@ -84,7 +83,7 @@ class Written(WriterCommitMessage):
         self.query = query
 
 
-def _context() -> Any:
+def _task_context() -> Any:
     context = TaskContext.get()
     assert context is not None
     return context
@@ -96,11 +95,11 @@ class KafkaLogWriter(DataSourceArrowWriter):
     def __init__(self, job: WriteJob) -> None:
         self.job = job
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        return Written(write_rows(self.job, _context().partitionId(), None, iterator))
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
+        return TaskResult(write_rows(self.job, _task_context().partitionId(), None, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        commit_rows(self.job, [one.staged for one in _all(messages)])
+        commit_rows(self.job, [one.staged for one in _require_results(messages)])
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         abort_rows(self.job)
@@ -112,31 +111,31 @@ class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, job: WriteJob) -> None:
         self.job = job
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        context = _context()
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
+        context = _task_context()
         query = context.getLocalProperty(QUERY_ID)
         batch = int(context.getLocalProperty(BATCH_ID))
         told = write_rows(replace(self.job, id=query), context.partitionId(), batch, iterator)
-        return Written(told, query)
+        return TaskResult(told, query)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        for query, told in _by_query(_all(messages)).items():
+        for query, told in _group_by_query(_require_results(messages)).items():
             commit_rows(replace(self.job, id=query), told, Micro(query, batchId))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        for query in _by_query([one for one in messages if isinstance(one, Written)]):
+        for query in _group_by_query([one for one in messages if isinstance(one, TaskResult)]):
             abort_rows(replace(self.job, id=query), batchId)
 
 
-def _all(messages: list[WriterCommitMessage | None]) -> list[Written]:
+def _require_results(messages: list[WriterCommitMessage | None]) -> list[TaskResult]:
     """What all tasks wrote. Rows would be lost in silence if one of them had not told."""
-    found = [one for one in messages if isinstance(one, Written)]
+    found = [one for one in messages if isinstance(one, TaskResult)]
     if len(found) < len(messages):
         raise RuntimeError("a task has not told what it wrote: nothing is committed")
     return found
 
 
-def _by_query(messages: list[Written]) -> dict[str, list[str]]:
+def _group_by_query(messages: list[TaskResult]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for one in messages:
         if one.query is not None:

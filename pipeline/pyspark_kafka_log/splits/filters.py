@@ -18,7 +18,7 @@ MILLISECOND_US = 1000
 
 
 @dataclass(frozen=True)
-class Pushed:
+class RowRanges:
     """What the filters of a query leave. ``timestamps`` are in milliseconds. None stands for all topics, partitions, or offsets."""
 
     offsets: Range = EVERYTHING
@@ -29,7 +29,7 @@ class Pushed:
     only_offsets: frozenset[int] | None = None
     """The offsets of the range ``offsets`` that are wanted."""
 
-    def takes(self, topic: str, partition: int) -> bool:
+    def may_contain(self, topic: str, partition: int) -> bool:
         """Whether rows of a partition may be wanted."""
         low, high = self.partitions
         return (
@@ -40,42 +40,49 @@ class Pushed:
         )
 
 
-EVERY_ROW = Pushed()
+EVERY_ROW = RowRanges()
 
 
-def pushed(filters: Iterable[Filter]) -> Pushed:
+def parse_filters(filters: Iterable[Filter]) -> RowRanges:
     """What filters leave, all of which hold. Those that say nothing of places and times are passed over."""
-    out = Pushed()
+    out = RowRanges()
     for column, operator, value in filters:
         values = list(value) if operator == "in" else [value]
-        if column == "topic" and operator in ("=", "in") and _all(str, values):
-            out = replace(out, topics=_both(out.topics, values))
-        if column == "partition" and operator in ("=", "in") and _all(int, values):
-            out = replace(out, only_partitions=_both(out.only_partitions, values))
-        if not values or not _all(int, values):
+        if column == "topic" and operator in ("=", "in") and _are_all(str, values):
+            out = replace(out, topics=_intersect_values(out.topics, values))
+        if column == "partition" and operator in ("=", "in") and _are_all(int, values):
+            out = replace(out, only_partitions=_intersect_values(out.only_partitions, values))
+        if not values or not _are_all(int, values):
             continue
         if column == "partition":
-            out = replace(out, partitions=narrowed(out.partitions, _range(operator, values)))
+            out = replace(
+                out, partitions=intersect_ranges(out.partitions, _operator_range(operator, values))
+            )
         elif column == "offset":
-            out = replace(out, offsets=narrowed(out.offsets, _from_zero(_range(operator, values))))
+            out = replace(
+                out,
+                offsets=intersect_ranges(
+                    out.offsets, _drop_negative_bounds(_operator_range(operator, values))
+                ),
+            )
             if operator == "in":
-                out = replace(out, only_offsets=_both(out.only_offsets, values))
+                out = replace(out, only_offsets=_intersect_values(out.only_offsets, values))
         elif column == "timestamp":
-            low, high = _range(operator, values)
-            wanted = _up(low), _up(high)
-            out = replace(out, timestamps=narrowed(out.timestamps, wanted))
+            low, high = _operator_range(operator, values)
+            wanted = _round_up_to_ms(low), _round_up_to_ms(high)
+            out = replace(out, timestamps=intersect_ranges(out.timestamps, wanted))
     return out
 
 
-def _all(kind: type, values: Iterable[Any]) -> bool:
+def _are_all(kind: type, values: Iterable[Any]) -> bool:
     return all(isinstance(value, kind) and not isinstance(value, bool) for value in values)
 
 
-def _both(before: frozenset[Any] | None, values: Iterable[Any]) -> frozenset[Any]:
+def _intersect_values(before: frozenset[Any] | None, values: Iterable[Any]) -> frozenset[Any]:
     return frozenset(values) if before is None else before & frozenset(values)
 
 
-def _range(operator: str, values: list[int]) -> Range:
+def _operator_range(operator: str, values: list[int]) -> Range:
     """Return the numbers that an operator takes as a range of 64-bit numbers. If it takes none, both ends are the same number."""
     low, high = {
         "=": (min(values), max(values) + 1),
@@ -90,18 +97,18 @@ def _range(operator: str, values: list[int]) -> Range:
     return low, None if high is not None and high > MAX_OFFSET else high
 
 
-def _from_zero(offsets: Range) -> Range:
+def _drop_negative_bounds(offsets: Range) -> Range:
     """Widen an offset range to bounds from 0 on: negative ones would count from the end of a log."""
     low, high = offsets
     return None if low is None or low < 0 else low, None if high is None else max(high, 0)
 
 
-def _up(microseconds: int | None) -> int | None:
+def _round_up_to_ms(microseconds: int | None) -> int | None:
     """The first millisecond that is not before a time."""
     return None if microseconds is None else -(-microseconds // MILLISECOND_US)
 
 
-def narrowed(a: Range, b: Range) -> Range:
+def intersect_ranges(a: Range, b: Range) -> Range:
     """What two ranges have in common; an empty range where that is nothing."""
     lows = [low for low in (a[0], b[0]) if low is not None]
     highs = [high for high in (a[1], b[1]) if high is not None]

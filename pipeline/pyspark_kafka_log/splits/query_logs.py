@@ -13,10 +13,10 @@ from kafka_log import Policy, Segment
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.isolation import Known
 from kafka_log.segment.ranges import EVERYTHING
-from pyspark_kafka_log.logs import Log, find_logs
 from pyspark_kafka_log.options import Options
+from pyspark_kafka_log.splits.logs import Log, find_logs
 
-NO_BATCH = 24
+ZERO_TAIL_BYTES = 24
 """In so few bytes no batch fits. Where they are zeros at the end of a file, more may be written there."""
 
 
@@ -37,7 +37,7 @@ class QueryLogs:
     """Base offsets of the last segments, by directories that were found as a whole."""
 
     def find(self, options: Options) -> list[Log]:
-        """The logs below the paths. Raises as :func:`~pyspark_kafka_log.logs.find_logs`."""
+        """The logs below the paths. Raises as :func:`~pyspark_kafka_log.splits.logs.find_logs`."""
         selection = options.selection
         asked = (
             options.paths,
@@ -47,13 +47,13 @@ class QueryLogs:
             tuple(sorted(options.storage.items())),
         )
         if asked not in self.found:
-            logs = [_ended(self._as_before(log), options) for log in find_logs(options)]
+            logs = [_fix_end(self._restrict_to_known(log), options) for log in find_logs(options)]
             for log in logs:
-                self._keep(log, options)
+                self._remember(log, options)
             self.found[asked] = logs
         return self.found[asked]
 
-    def _as_before(self, log: Log) -> Log:
+    def _restrict_to_known(self, log: Log) -> Log:
         newest = self.newest.get(log.directory)
         kept = [
             self.segments.get(one.path, one)
@@ -65,25 +65,25 @@ class QueryLogs:
         ]
         return replace(log, segments=tuple(kept))
 
-    def _keep(self, log: Log, options: Options) -> None:
+    def _remember(self, log: Log, options: Options) -> None:
         for segment in log.segments:
             self.segments.setdefault(segment.path, segment)
         live = [segment for segment in log.segments if segment.state == "live"]
-        if live and not any(_names(path, live) for path in options.paths):
+        if live and not any(_may_name_file(path, live) for path in options.paths):
             self.newest.setdefault(log.directory, live[-1].base_offset)
 
     def to_bytes(self) -> bytes:
         return pickle.dumps(self)
 
     @classmethod
-    def of_bytes(cls, data: bytes) -> QueryLogs:
+    def from_bytes(cls, data: bytes) -> QueryLogs:
         """What earlier scans have found; nothing of no bytes."""
         found = pickle.loads(data) if data else cls()
         assert isinstance(found, cls)
         return found
 
 
-def _ended(log: Log, options: Options) -> Log:
+def _fix_end(log: Log, options: Options) -> Log:
     """A log, with its end where a broker has made the last file longer in advance: what is written there later lies within the file's size."""
     wanted = options.selection
     if not log.segments or not wanted.raises or wanted.policy is not Policy.KAFKA:
@@ -106,14 +106,14 @@ def _ended(log: Log, options: Options) -> Log:
 def _ends_in_zeros(segment: Segment) -> bool:
     try:
         with segment.path.open("rb", buffering=0) as file:
-            file.seek(max(0, segment.size - NO_BATCH))
-            there = file.read(NO_BATCH)
+            file.seek(max(0, segment.size - ZERO_TAIL_BYTES))
+            there = file.read(ZERO_TAIL_BYTES)
     except OSError:
         return False
     return bool(there) and not any(there)
 
 
-def _names(path: str, segments: list[Segment]) -> bool:
+def _may_name_file(path: str, segments: list[Segment]) -> bool:
     """Whether a path may be of files, not of directories."""
     last = path.rpartition("/")[2]
     return any(fnmatchcase(segment.path.name, last) for segment in segments)

@@ -22,23 +22,50 @@ _KEY_FILES = (
 _NO_CREDENTIALS = ("fs.gs.auth.null.enable", "google.cloud.auth.null.enable")
 
 
-def of_hadoop(url: str, given: Mapping[str, str]) -> dict[str, Any]:
+_OWN = "storage."
+
+
+def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
+    """The options of fsspec's class for a URL, by those of Spark; ``storage.`` goes before Hadoop's. Names are in small letters, as
+    all options of stores are. Raises :class:`OptionError`, which shows no value."""
+    found = hadoop_options(
+        url, {name: text for name, text in given.items() if not name.startswith(_OWN)}
+    )
+    for name, text in given.items():
+        if name.startswith(_OWN):
+            found[name.removeprefix(_OWN)] = _parse_value(name, text)
+    return found
+
+
+def _parse_value(name: str, text: str) -> Any:
+    """A text, true or false, or a JSON object or list."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise OptionError(name, "it begins as JSON does, and is none") from None
+
+
+def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
     """The options of fsspec's class for a URL, by those of Hadoop's connector for it, whose names are in small letters. Raises
     :class:`OptionError`, which shows no secret."""
     parts = urlsplit(url)
     scheme, authority = parts.scheme.lower(), parts.netloc.lower()
     if scheme in ("s3", "s3a"):
-        return _of_s3(given, authority)
+        return _s3_options(given, authority)
     if scheme in ("abfs", "abfss") and "@" in authority:
-        return _of_azure(given, scheme, *authority.split("@", 1))
+        return _azure_options(given, scheme, *authority.split("@", 1))
     if scheme in ("gs", "gcs"):
-        return _of_google(given)
+        return _google_options(given)
     return {}
 
 
-def _of_s3(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
-    said = _said(given, lambda name: (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}"))
-    found: dict[str, Any] = _named(
+def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
+    said = _setting_reader(given, lambda name: (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}"))
+    found: dict[str, Any] = _read_settings(
         said, key="access.key", secret="secret.key", token="session.token"
     )
     endpoint = said("endpoint")
@@ -54,32 +81,34 @@ def _of_s3(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
     return found
 
 
-def _of_azure(given: Mapping[str, str], scheme: str, container: str, host: str) -> dict[str, Any]:
+def _azure_options(
+    given: Mapping[str, str], scheme: str, container: str, host: str
+) -> dict[str, Any]:
     blobs = host.replace(".dfs.", ".blob.", 1)
     ends = [f".{container}.{host}", f".{host}", f".{container}.{blobs}", f".{blobs}", ""]
-    said = _said(given, lambda name: [f"fs.azure.{name}{end}" for end in ends])
+    said = _setting_reader(given, lambda name: [f"fs.azure.{name}{end}" for end in ends])
     account = host.partition(".")[0]
     found: dict[str, Any] = {}
     if not host.endswith(_AZURE):
         found |= {"account_name": account, "account_host": blobs}
     kind = said("account.auth.type").lower()
     if kind in ("", "sharedkey"):
-        found |= _named(said, account_key="account.key")
+        found |= _read_settings(said, account_key="account.key")
     if kind in ("", "sas") and (sas := said("sas.fixed.token") or said("sas")):
         found["sas_token"] = sas.removeprefix("?")
     if kind in ("", "oauth") and (client := said("account.oauth2.client.id")):
         found |= {"client_id": client}
-        found |= _named(said, client_secret="account.oauth2.client.secret")
+        found |= _read_settings(said, client_secret="account.oauth2.client.secret")
         if endpoint := said("account.oauth2.client.endpoint"):
             found["tenant_id"] = urlsplit(endpoint).path.strip("/").partition("/")[0]
     endpoint = said("abfs.endpoint")
     if ":" in endpoint:  # that of an emulator, as Hadoop has it: an address with a port
         tls = scheme == "abfss" or said("always.use.https").lower() != "false"
-        return _of_emulator(f"http{'s' * tls}://{endpoint}/{account}", account, found)
+        return _azure_emulator_options(f"http{'s' * tls}://{endpoint}/{account}", account, found)
     return found
 
 
-def _of_emulator(url: str, account: str, found: Mapping[str, Any]) -> dict[str, Any]:
+def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) -> dict[str, Any]:
     parts = [f"AccountName={account}", f"BlobEndpoint={url}"]
     if key := found.get("account_key"):
         parts.append(f"AccountKey={key}")
@@ -88,9 +117,9 @@ def _of_emulator(url: str, account: str, found: Mapping[str, Any]) -> dict[str, 
     return {"connection_string": ";".join(parts)}
 
 
-def _of_google(given: Mapping[str, str]) -> dict[str, Any]:
-    said = _said(given, lambda name: (name,))
-    found = _named(said, project="fs.gs.project.id")
+def _google_options(given: Mapping[str, str]) -> dict[str, Any]:
+    said = _setting_reader(given, lambda name: (name,))
+    found = _read_settings(said, project="fs.gs.project.id")
     if root := said("fs.gs.storage.root.url").rstrip("/"):
         found["endpoint_url"] = root
     kind = said("fs.gs.auth.type").lower()
@@ -101,11 +130,11 @@ def _of_google(given: Mapping[str, str]) -> dict[str, Any]:
     elif kind in ("", "service_account_json_keyfile"):
         name = next((name for name in _KEY_FILES if said(name)), None)
         if name is not None:
-            found["token"] = _key_file(name, said(name))
+            found["token"] = _read_key_file(name, said(name))
     return found
 
 
-def _key_file(name: str, path: str) -> Any:
+def _read_key_file(name: str, path: str) -> Any:
     """What is in it: tasks are given that, and need no file."""
     try:
         file = Path(path_of_file_url(path) or path)
@@ -119,13 +148,13 @@ def _key_file(name: str, path: str) -> Any:
         raise OptionError(name, f"{path} is not JSON, as a key of a service account is") from None
 
 
-def _said(given: Mapping[str, str], names: Any) -> Callable[[str], str]:
+def _setting_reader(given: Mapping[str, str], names: Any) -> Callable[[str], str]:
     def said(name: str) -> str:
         return next((given[one].strip() for one in names(name) if given.get(one)), "")
 
     return said
 
 
-def _named(said: Callable[[str], str], **names: str) -> dict[str, Any]:
+def _read_settings(said: Callable[[str], str], **names: str) -> dict[str, Any]:
     """What is said of some names, by those that fsspec has for them."""
     return {ours: text for ours, name in names.items() if (text := said(name))}

@@ -23,7 +23,7 @@ from kafka_log.read.internal_topics import (
 from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of
 from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from pyspark_kafka_log.options import Bound, Files, OptionError, Options
-from pyspark_kafka_log.storage import storage_options
+from pyspark_kafka_log.splits.stores import storage_options
 
 INTERNAL = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, CLUSTER_METADATA)
 """Topics that brokers keep for themselves: patterns leave them out, as in Spark's Kafka source."""
@@ -37,7 +37,11 @@ def find_logs(options: Options) -> list[Log]:
 
     Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
     """
-    return [log for partition in find_survey(options).partitions for log in _logs(partition)]
+    return [
+        log
+        for partition in find_survey(options).partitions
+        for log in _split_by_partition(partition)
+    ]
 
 
 def find_survey(options: Options) -> Survey:
@@ -47,7 +51,7 @@ def find_survey(options: Options) -> Survey:
     Raises as :func:`find_logs`.
     """
     selection = options.selection
-    places = find_places(options)
+    places = find_paths(options)
     empty = [path for path in places if _is_empty_log_directory(path)]
     there = survey(
         [path for path in places if path not in empty],
@@ -60,20 +64,20 @@ def find_survey(options: Options) -> Survey:
     return there._replace(directories=[*empty, *there.directories])
 
 
-def find_places(options: Options) -> list[Path]:
+def find_paths(options: Options) -> list[Path]:
     """What the paths stand for. Raises :class:`OptionError`."""
     if not options.paths:
         raise OptionError(
             "path",
             "say what to read: load(path), or CREATE TEMPORARY VIEW ... OPTIONS (path '...')",
         )
-    there = [p for path in options.paths for p in expand(path, options.storage)]
+    there = [p for path in options.paths for p in expand_path(path, options.storage)]
     if options.files.recursive:
-        there = [p for place in there for p in _directories(place)]
+        there = [p for place in there for p in _find_segment_directories(place)]
     return there
 
 
-def _directories(place: Path) -> list[Path]:
+def _find_segment_directories(place: Path) -> list[Path]:
     """A place, or the directories below it that have segments. Links are not followed, and names that begin with a dot are passed over:
     what is being written lies in such directories."""
     if not place.is_dir():
@@ -90,10 +94,10 @@ def _directories(place: Path) -> list[Path]:
     return sorted(found) or [place]
 
 
-def expand(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
+def expand_path(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
     """The paths that a path, URL or pattern stands for, absolute. What is there by that name is no pattern."""
     try:
-        found = _matching(path, storage or {})
+        found = _match_paths(path, storage or {})
     except (PatternError, FileUrlError) as error:
         raise OptionError("path", str(error)) from None
     if not found:
@@ -101,7 +105,7 @@ def expand(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
     return found
 
 
-def _matching(path: str, storage: Mapping[str, str]) -> list[Path]:
+def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
     if is_url(path):
         return place_of(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined,no-any-return]
     of_url = path_of_file_url(path)
@@ -128,7 +132,7 @@ def _is_empty_log_directory(path: Path) -> bool:
     return not inside or any(child.name == META for child in inside)
 
 
-def _logs(partition: Partition) -> Iterator[Log]:
+def _split_by_partition(partition: Partition) -> Iterator[Log]:
     """A partition directory is one log; files that lie together without being one are a log each."""
     by_topic: dict[tuple[str, int], list[Segment]] = {}
     for segment in partition.segments:
@@ -140,20 +144,20 @@ def _logs(partition: Partition) -> Iterator[Log]:
 # ---------------------------------------------------------------- topics, partitions, offsets
 
 
-def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
+def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
     """The logs that the options name. Raises :class:`OptionError` for names that are not there, and for those that are there twice."""
     topics = sorted({log.topic for log in logs})
     if options.subscribe is not None:
         missing = sorted(set(options.subscribe) - set(topics))
         if missing:
-            raise OptionError("subscribe", _not_there("topic", missing, topics))
+            raise OptionError("subscribe", _describe_missing("topic", missing, topics))
     elif options.assign is not None:
         absent = sorted(options.assign - {log.key for log in logs})
         if absent:
             names = [f"{topic}-{number}" for topic, number in absent]
             known = [f"{log.topic}-{log.partition}" for log in logs]
-            raise OptionError("assign", _not_there("partition", names, known))
-    found = matching(logs, options)
+            raise OptionError("assign", _describe_missing("partition", names, known))
+    found = filter_logs(logs, options)
     if options.subscribe_pattern is not None and not found:
         own = [name for name in topics if name in INTERNAL]
         matched = [name for name in own if re.search(options.subscribe_pattern, name)]
@@ -169,7 +173,7 @@ def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
     return found
 
 
-def names(options: Options, key: tuple[str, int]) -> bool:
+def is_selected(options: Options, key: tuple[str, int]) -> bool:
     """Whether options name a partition, whether or not it is there."""
     topic, _ = key
     if options.subscribe is not None:
@@ -180,28 +184,28 @@ def names(options: Options, key: tuple[str, int]) -> bool:
     return options.assign is None or key in options.assign
 
 
-def matching(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
+def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
     """Those of the logs that the options name, which need not all be there. ``ends`` of remote segments are known from earlier.
     Raises :class:`OptionError` for one that is there twice."""
-    found = [log for log in logs if names(options, log.key)]
+    found = [log for log in logs if is_selected(options, log.key)]
     replicas = options.selection.replicas
     if replicas == "error":
         _check_replicas(found)
     found = merge_tiered_segments(
         select_replicas(found, "newest" if replicas == "newest" else "keep"), ends
     )
-    return [log for one in found if (log := _with_files(one, options.files)) is not None]
+    return [log for one in found if (log := _filter_segments(one, options.files)) is not None]
 
 
-def _with_files(log: Log, files: Files) -> Log | None:
+def _filter_segments(log: Log, files: Files) -> Log | None:
     """A log with those of its segments that are wanted by their names and times, None where none of them is."""
     if files.pattern is None and files.after is None and files.before is None:
         return log
-    kept = tuple(segment for segment in log.segments if _is_wanted(segment, files))
+    kept = tuple(segment for segment in log.segments if _is_selected_file(segment, files))
     return replace(log, segments=kept) if kept else None
 
 
-def _is_wanted(segment: Segment, files: Files) -> bool:
+def _is_selected_file(segment: Segment, files: Files) -> bool:
     if files.pattern is not None and not matches(segment.path.name, files.pattern):
         return False
     if files.after is None and files.before is None:
@@ -214,7 +218,7 @@ def _is_wanted(segment: Segment, files: Files) -> bool:
     return (after is None or written > after) and (before is None or written < before)
 
 
-def _not_there(what: str, missing: Sequence[str], known: Sequence[str]) -> str:
+def _describe_missing(what: str, missing: Sequence[str], known: Sequence[str]) -> str:
     there = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
     return f"no {what} {', '.join(missing)} in the path; there are: {there or 'none'}"
 

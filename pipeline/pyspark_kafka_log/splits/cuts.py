@@ -16,7 +16,7 @@ from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.segment.row_selection import RowSelection
 
 
-def split(
+def split_segment(
     segment: Segment,
     split_bytes: int,
     offsets: Range = EVERYTHING,
@@ -31,10 +31,10 @@ def split(
     """
     cuts = [Cut(0, None)]
     if records is not None:
-        cuts += _by_records(segment, split_bytes, records)
+        cuts += _cut_by_records(segment, split_bytes, records)
     elif segment.size > split_bytes:
         count = math.ceil(segment.size / split_bytes)
-        cuts += boundaries(segment, math.ceil(segment.size / count), by_index=by_index)
+        cuts += find_boundaries(segment, math.ceil(segment.size / count), by_index=by_index)
     first, end = offsets
     out = []
     for i, cut in enumerate(cuts):
@@ -48,7 +48,7 @@ def split(
     return out
 
 
-def selected_runs(
+def find_selected_runs(
     segment: Segment, offsets: Range, only: frozenset[int] | None = None
 ) -> list[tuple[int, int]] | None:
     """Return the first and the end position of each run of batches that may hold some of the offsets, by all headers of a segment.
@@ -102,7 +102,7 @@ def _may_have_any(headers: Any, offsets: Any) -> Any:
     return is_open | (low < high)
 
 
-def within_runs(part: Split, runs: Iterable[tuple[int, int]]) -> Iterator[Split]:
+def intersect_runs(part: Split, runs: Iterable[tuple[int, int]]) -> Iterator[Split]:
     """Yield the parts of a split that lie in runs of batches."""
     stop = part.segment.size if part.stop is None else part.stop
     for begin, end in runs:
@@ -111,12 +111,12 @@ def within_runs(part: Split, runs: Iterable[tuple[int, int]]) -> Iterator[Split]
             yield replace(part, start=begin, stop=end)
 
 
-def _by_records(segment: Segment, split_bytes: int, records: int) -> list[Cut]:
+def _cut_by_records(segment: Segment, split_bytes: int, records: int) -> list[Cut]:
     """Places between which there are ``records`` offsets at most, and about ``split_bytes`` bytes, as far as a batch has no more."""
     begin = Cut(0, segment.base_offset if segment.has_canonical_name else 0)
     last = begin
     found: list[Cut] = []
-    for cut in boundaries(segment, 1):
+    for cut in find_boundaries(segment, 1):
         span = (cut.offset or 0) - (begin.offset or 0)
         if last is not begin and (span > records or cut.position - begin.position > split_bytes):
             found.append(last)
@@ -138,7 +138,7 @@ class Cut:
     is_first_offset: bool = False
 
 
-def boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) -> list[Cut]:
+def find_boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) -> list[Cut]:
     """Places where batches begin, at least ``split_bytes`` bytes from each other.
 
     Only lengths are read, and the headers in these places. What lies after the first one that cannot be is left to whoever reads the last

@@ -1,0 +1,121 @@
+"""The reader of records: plans tasks, and reads the rows of each as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from codecgen.runtime.arrow.memory_limit import fitting
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.read.plan import Split
+from pyspark_kafka_log.losses import Losses
+from pyspark_kafka_log.options import Options
+from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
+from pyspark_kafka_log.splits.plan import plan
+from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.worker_memory import explain_memory_errors, freeze_loaded_objects
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pyspark_kafka_log.splits.query_logs import QueryLogs
+
+PROBLEM = "problem"
+"""The column that describes damage."""
+
+
+class Task(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, splits: tuple[Any, ...]) -> None:
+        super().__init__(splits)
+        self.splits = splits
+
+
+class KafkaLogReader(DataSourceReader):
+    """Reads splits of segments. It is sent to every task, so it holds options only."""
+
+    def __init__(
+        self,
+        options: Options,
+        columns: tuple[str, ...],
+        query: RowRanges = EVERY_ROW,
+        parallelism: int | None = None,
+    ) -> None:
+        self.options = options
+        self.query = query
+        self.parallelism = parallelism
+        self.columns = columns
+        self.scan = Scan(
+            columns=tuple(dict.fromkeys(map(self._source_column, columns))),
+            policy=options.selection.policy,
+            on_damage=options.selection.damage,
+            batch_rows=options.batch_rows,
+            limits=Limits(decompressed=options.max_decompressed),
+            engine=options.engine,
+            view=options.view,
+            show_secrets=options.show_secrets,
+            ends_corrupt_files=options.ends_corrupt_files,
+        )
+
+    def partitions(self, seen: QueryLogs | None = None) -> list[InputPartition]:
+        """The tasks. ``seen`` is what other scans of the same query have found."""
+        planned = plan(self.options, self.query, self.parallelism, seen)
+        return [Task(splits) for splits in planned]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        losses = Losses()
+        with freeze_loaded_objects():
+            yield from self.read_rows(partition, losses)
+        losses.warn()
+
+    def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
+        """The rows of a task; what is passed over is counted."""
+        # Spark makes one partition of its own when there is nothing to read.
+        splits = partition.splits if isinstance(partition, Task) else ()
+        from pyspark_kafka_log.moved_files import make_locator  # not needed to plan
+
+        scan = replace(self.scan, batch_bytes=fitting(self.scan.batch_bytes))
+        with explain_memory_errors():
+            batches = read_splits(
+                splits, scan, losses.add, losses.add_read, make_locator(self.options)
+            )
+            yield from (
+                map(self._rename_columns, batches) if self._has_corrupt_record_column else batches
+            )
+
+    def locate(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
+        """The splits where their files are by now. What is gone is left out if that is asked for."""
+        if not splits:
+            return splits
+        from pyspark_kafka_log.moved_files import locate_splits  # not needed to plan
+
+        return locate_splits(splits, self.options, fails=not self.options.files.ignore_missing)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """What the rows have."""
+        import pyarrow as pa
+
+        return pa.schema(
+            [self.scan.schema.field(self._source_column(n)).with_name(n) for n in self.columns]
+        )
+
+    @property
+    def _has_corrupt_record_column(self) -> bool:
+        return self.options.view is None and self.options.corrupt_record in self.columns
+
+    def _source_column(self, name: str) -> str:
+        """The column that one is another name of, or itself."""
+        is_other = self.options.view is None and name == self.options.corrupt_record
+        return PROBLEM if is_other else name
+
+    def _rename_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        arrays = [batch.column(self._source_column(name)) for name in self.columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

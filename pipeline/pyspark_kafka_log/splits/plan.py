@@ -1,0 +1,297 @@
+"""From options to tasks: which segments, which bytes of them, which offsets."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+from kafka_log import Segment
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.read.isolation import Known, PartitionRows
+from kafka_log.read.plan import Split
+from kafka_log.read.selection import of_segment, within_offsets
+from kafka_log.segment.model import Policy
+from kafka_log.segment.ranges import EVERYTHING, Range
+from pyspark_kafka_log.options import Options
+from pyspark_kafka_log.splits.cuts import find_selected_runs, intersect_runs, split_segment
+from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges, intersect_ranges
+from pyspark_kafka_log.splits.logs import Log, select_logs
+from pyspark_kafka_log.splits.offset_ranges import resolve_offsets
+from pyspark_kafka_log.splits.query_logs import QueryLogs
+
+MIN_TASK_BYTES = 4 << 20
+"""A task has at least so many bytes to read, if there are as many: starting one costs as much as reading some of them."""
+
+OPEN_COST_BYTES = 256 << 10
+"""What opening a file costs, in bytes that are read in that time."""
+
+Tasks = list[tuple[Split, ...]]
+
+
+class Plan(NamedTuple):
+    """A plan: its tasks, and the transactions by which they were made."""
+
+    tasks: Tasks
+    transactions: Known
+
+
+MAX_PLANS = 16
+MAX_CACHED_SPLITS = 200_000
+"""Splits of all plans that are kept, some 100 bytes each."""
+
+
+def plan_key(logs: Sequence[Log], asked: object) -> str:
+    """What a plan is made of: files with their sizes and times, and all that is asked. Transactions come also of files beside these; when
+    one of them is written anew, so is its directory."""
+    files = [
+        (
+            str(log.directory),
+            _modified_ns(log.directory),
+            [(s.path.name, s.size, s.state, s.offsets, _modified_ns(s.path)) for s in log.segments],
+        )
+        for log in logs
+    ]
+    return hashlib.sha256(repr((files, asked)).encode()).hexdigest()
+
+
+def _modified_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return -1
+
+
+class PlanCache:
+    """The last plans, some of them. Any thread may ask."""
+
+    def __init__(self, kept: int = MAX_PLANS, splits: int = MAX_CACHED_SPLITS) -> None:
+        self._kept = kept
+        self._most = splits
+        self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str, make: Callable[[], Plan]) -> Plan:
+        """The plan of a key, made where it is not kept. What ``make`` raises is raised."""
+        with self._lock:
+            found = self._plans.get(key)
+            if found is not None:
+                self._plans.move_to_end(key)
+                return found
+        made = make()
+        with self._lock:
+            self._plans[key] = made
+            self._plans.move_to_end(key)
+            while len(self._plans) > self._kept or self._splits() > self._most:
+                self._plans.popitem(last=False)
+        return made
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._plans.clear()
+
+    def _splits(self) -> int:
+        return sum(len(task) for plan in self._plans.values() for task in plan.tasks)
+
+
+PLAN_CACHE = PlanCache()
+"""What this process has planned: the next action on a DataFrame asks for the same."""
+
+
+class Sized(Protocol):
+    """A part of what is read. ``size`` is in bytes."""
+
+    @property
+    def size(self) -> int: ...
+
+
+S = TypeVar("S", bound=Sized)
+
+
+def plan(
+    options: Options,
+    query: RowRanges = EVERY_ROW,
+    parallelism: int | None = None,
+    seen: QueryLogs | None = None,
+) -> Tasks:
+    """The splits of each task, in the order of topics, partitions and offsets.
+
+    ``query`` says which rows are wanted of those that the options choose. There are about ``parallelism`` tasks or more (by default one for each
+    processor), as long as none is too small, and none has more than ``splitBytes`` unless a single batch has.
+
+    All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same. ``seen`` is what
+    other scans of the same query have found, which is read in this one too; what this one finds is added.
+    A plan is kept, and given again as long as the files have the same sizes and times.
+    """
+    seen = seen or QueryLogs()
+    logs = select_logs(seen.find(options), options)
+    # The columns of a view may have the names of those by which partitions are chosen.
+    wanted = [log for log in logs if options.view is not None or query.may_contain(*log.key)]
+    asked = options, query, parallelism, [seen.starts.get(log) for log in wanted]
+    planned = PLAN_CACHE.get(
+        plan_key(wanted, asked), lambda: _make_plan(wanted, options, query, parallelism, seen)
+    )
+    seen.transactions.update(planned.transactions)
+    return list(planned.tasks)
+
+
+def _make_plan(
+    logs: Sequence[Log],
+    options: Options,
+    query: RowRanges,
+    parallelism: int | None,
+    seen: QueryLogs,
+) -> Plan:
+    total = sum(segment.size for log in logs for segment in log.segments)
+    enough = target_task_bytes(total, options, parallelism)
+
+    known = dict(seen.transactions)
+
+    def splits_of(log: Log) -> list[Split]:
+        return list(_log_splits(log, options, query, enough, seen.starts, known))
+
+    in_stores = any(not isinstance(part.path, Path) for log in logs for part in log.segments)
+    splits = [
+        part for parts in map_concurrently(splits_of, logs, waits=in_stores) for part in parts
+    ]
+    if options.max_records is not None:
+        return Plan([(part,) for part in splits], known)
+    return Plan(list(pack(splits, enough)), known)
+
+
+def target_task_bytes(total: int, options: Options, parallelism: int | None) -> int:
+    """How many bytes a task reads, about, of so many."""
+    enough = min(
+        options.split_bytes,
+        max(MIN_TASK_BYTES, total // (parallelism or os.cpu_count() or 1)),
+    )
+    if options.min_partitions is not None:
+        enough = min(enough, max(1, total // options.min_partitions))
+    return enough
+
+
+def pack(splits: Iterable[S], enough: int) -> Iterator[tuple[S, ...]]:
+    """Splits put together, as long as a task has no more than enough."""
+    held: list[S] = []
+    size = 0
+    for part in splits:
+        cost = part.size + OPEN_COST_BYTES
+        if held and size + cost > enough + OPEN_COST_BYTES:
+            yield tuple(held)
+            held, size = [], 0
+        held.append(part)
+        size += cost
+    if held:
+        yield tuple(held)
+
+
+def _log_splits(
+    log: Log, options: Options, query: RowRanges, split_bytes: int, starts: LogStarts, known: Known
+) -> Iterator[Split]:
+    first, end = resolve_offsets(log, options, starts)
+    of_options = intersect_ranges((first, end), EVERYTHING)
+    wanted = options.planning
+    if options.view is None and options.ends_corrupt_files:
+        # Damage that a filter hides would end the file for another query: rows may not come and go with filters.
+        wanted = wanted.but(offsets=intersect_ranges(of_options, (None, query.offsets[1])))
+    elif options.view is None:
+        wanted = wanted.but(
+            offsets=intersect_ranges(of_options, query.offsets), timestamps=query.timestamps
+        )
+    else:
+        wanted = wanted.but(offsets=of_options)  # columns of a view have these names too
+    of_view = options.view is not None
+    of_log = PartitionRows(wanted, options.engine, of_view=of_view, starts=starts, known=known)
+    following = dict(pairwise(log.segments))
+    # Headers of a store would be asked for one by one. Damage that lies outside of the range stays unseen, as in a scan.
+    wants_rows = options.view is None and options.max_records is None
+    narrows = wants_rows and wanted.raises and wanted.policy is Policy.KAFKA
+    segments = of_log.segments(log)
+    if options.view is None:
+        segments = within_offsets(segments, query.offsets, query.only_offsets)
+    for segment in segments:
+        next_offset = next_base_offset(segment, following)
+        # Tasks carry only the transactions that have records in their segment.
+        here = of_segment(of_log.of(log, segment.state), segment, following.get(segment))
+        if not within_offsets([segment], here.offsets):
+            continue  # it lies behind the last stable offset
+        if options.ends_corrupt_files:
+            # The rest of a file is no task's of its own.
+            yield Split(segment, 0, segment.size, here, next_offset)
+            continue
+        is_remote = not isinstance(segment.path, Path)
+        runs = None
+        is_part = query.only_offsets or not _is_within(segment, next_offset, here.offsets)
+        if narrows and not is_remote and is_part:
+            runs = find_selected_runs(segment, here.offsets, query.only_offsets)
+        # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
+        for part in split_segment(
+            segment,
+            split_bytes,
+            here.offsets if is_remote else EVERYTHING,
+            by_index=options.selection.raises,
+            records=options.max_records,
+        ):
+            for one in (part,) if runs is None else intersect_runs(part, runs):
+                yield replace(one, rows=here, next_offset=next_offset)
+
+
+def _is_within(segment: Segment, next_offset: int | None, offsets: Range) -> bool:
+    """Return whether all offsets of a segment lie in a range, by its name and that of the next one: then no header leaves out a batch."""
+    low, high = offsets
+    begins = low is None or (segment.has_canonical_name and segment.base_offset >= low)
+    return begins and (high is None or (next_offset is not None and next_offset <= high))
+
+
+def next_base_offset(segment: Segment, following: Mapping[Segment, Segment]) -> int | None:
+    """The first offset of the segment that follows one, where its name says it."""
+    after = following.get(segment)
+    return after.base_offset if after is not None and after.has_canonical_name else None
+
+
+THREADS = 8
+"""What is waited for together, at most."""
+
+MIN_WAIT_S = 0.02
+"""Seconds of waiting that are not worth threads."""
+
+A = TypeVar("A")
+B = TypeVar("B")
+Clock = Callable[[], tuple[float, float]]
+"""Seconds that have gone by, and seconds that this thread has worked."""
+
+
+def read_clock() -> tuple[float, float]:
+    """The clock of the system."""
+    return time.perf_counter(), time.thread_time()
+
+
+def map_concurrently(
+    work: Callable[[A], B], items: Sequence[A], *, waits: bool = False, clock: Clock = read_clock
+) -> list[B]:
+    """What comes of each item, in their order. ``waits`` says that the work is known to wait.
+
+    Python works in one thread at a time. Where files lie in memory, eight threads take twice the time of one, as they wait for one another
+    after each call of the system. So the others begin when one has waited for longer than it has worked.
+    """
+    done: list[B] = []
+    begun, busy = clock()
+    while not waits and len(done) < len(items):
+        done.append(work(items[len(done)]))
+        wall, cpu = clock()
+        waited = (wall - begun) - (cpu - busy)
+        waits = waited > max(MIN_WAIT_S, cpu - busy)
+    left = items[len(done) :]
+    if len(left) < 2:
+        return done + list(map(work, left))
+    with ThreadPoolExecutor(min(THREADS, len(left))) as threads:
+        return done + list(threads.map(work, left))

@@ -1,0 +1,84 @@
+"""Places of tables, and the options with which Delta's and Iceberg's packages open the same stores as fsspec."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_kafka_log.export import ExportError
+from pyspark_kafka_log.export.places import (
+    Location,
+    options_of_delta,
+    options_of_iceberg,
+    table_location,
+)
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_stores_that_tables_are_written_to() -> None:
+    for url in ("s3://bucket/table/", "s3a://bucket/table", "S3://bucket/table"):
+        place = table_location("table", url, {"key": "k"})
+        assert place == Location(url.rstrip("/"), {"key": "k"}) and place.is_store
+    for url in ("gs://bucket/table", "http://host/table"):
+        with pytest.raises(ExportError, match=r"^table: tables are written to directories and to"):
+            table_location("table", url)
+
+
+def test_a_file_url_of_another_host_is_refused() -> None:
+    with pytest.raises(ExportError, match=r"^table: .*host"):
+        table_location("table", "file://host/table")
+
+
+def test_delta_gets_the_options_of_fsspec() -> None:
+    given = {
+        "key": "k",
+        "secret": "s",
+        "token": "t",
+        "endpoint_url": "http://127.0.0.1:1",
+        "client_kwargs": {"region_name": "eu-west-1"},
+    }
+    assert options_of_delta("table", Location("s3://bucket/table", given)) == {
+        "aws_access_key_id": "k",
+        "aws_secret_access_key": "s",
+        "aws_session_token": "t",
+        "aws_endpoint_url": "http://127.0.0.1:1",
+        "aws_region": "eu-west-1",
+        "aws_allow_http": "true",
+    }
+    assert options_of_delta("table", Location("/table")) is None
+
+
+def test_delta_has_a_region_and_http_as_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = Location("s3://bucket/table")
+    assert options_of_delta("table", place) == {"aws_region": "us-east-1"}
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    assert options_of_delta("table", place) == {}
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    assert options_of_delta("table", place) == {"aws_allow_http": "true"}
+    secure = Location("s3://bucket/table", {"endpoint_url": "https://127.0.0.1:1"})
+    assert options_of_delta("table", secure) == {"aws_endpoint_url": "https://127.0.0.1:1"}
+
+
+def test_fsspec_gets_the_properties_of_iceberg() -> None:
+    given = {
+        "s3.access-key-id": "k",
+        "s3.secret-access-key": "s",
+        "s3.session-token": "t",
+        "s3.endpoint": "http://127.0.0.1:1",
+        "s3.region": "eu-west-1",
+        "type": "sql",
+    }
+    assert options_of_iceberg(given) == {
+        "key": "k",
+        "secret": "s",
+        "token": "t",
+        "endpoint_url": "http://127.0.0.1:1",
+        "client_kwargs": {"region_name": "eu-west-1"},
+    }
+    assert options_of_iceberg({"s3.region": "", "s3.endpoint": None}) == {}
