@@ -14,7 +14,7 @@ import pytest
 from codecgen.check import run
 from codecgen.examples import live
 from codecgen.plan import make_plan
-from codecgen.runtime.arrow.chunk import Chunk
+from codecgen.runtime.arrow.chunks import Chunk
 from codecgen.runtime.arrow.decoder import Decoder, Rows
 from codecgen.schema import scalars
 from codecgen.schema.model import Model

@@ -16,7 +16,7 @@ import numba
 import pyarrow as pa
 
 from codecgen.runtime.arrow import primitives
-from codecgen.runtime.arrow.chunk import Chunk
+from codecgen.runtime.arrow.chunks import Chunk
 from tests.arrow.checked import MODULES, PACKAGE, PLAIN, PLAIN_WRITING, PRIMITIVES, WRITING
 
 

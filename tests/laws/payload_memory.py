@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow import payload_inputs as inputs
 from codecgen.runtime.arrow import payloads as decoding
 from codecgen.runtime.arrow.payloads import Payloads, decode
 from tests.arrow.rows import unpacked
@@ -44,7 +43,7 @@ def tracked(memory: Memory, tight: bool = True) -> Iterator[None]:
         return made
 
     numpy = _Watched(np, empty=array(np.empty), zeros=array(np.zeros), array=array(np.array))
-    own: list[tuple[Any, str, Any]] = [(module, "np", numpy) for module in (decoding, inputs)]
+    own: list[tuple[Any, str, Any]] = [(decoding, "np", numpy)]
     own.append((decoding, "pa", _Watched(pa, allocate_buffer=memory.allocate)))
     own += [(decoding, name, value) for name, value in (TIGHT if tight else {}).items()]
     before = [(module, name, getattr(module, name)) for module, name, _ in own]

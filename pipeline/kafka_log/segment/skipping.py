@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from codecgen.runtime.arrow.chunks import split_by_flag
 from codecgen.runtime.arrow.decoder import (
     Chunk,
     Decoder,
@@ -17,7 +18,6 @@ from codecgen.runtime.arrow.decoder import (
     choose,
     load_kernels,
     load_numpy_reader,
-    sections_of,
 )
 from kafka_log.segment.kernels import load_view
 from kafka_log.segment.model import Batch, Policy
@@ -88,7 +88,7 @@ class SkippingDecoder:
             ends = starts + numbers(item.batch, "size")
             may_have = self.masks.may_have(item.batch)
             self.is_after = self.is_after or self.masks.is_after(item.batch)
-            for first, after, wanted in sections_of(_with_few(may_have, starts, ends)):
+            for first, after, wanted in split_by_flag(_with_few(may_have, starts, ends)):
                 # A header may say less than its records: others look at headers alone, and give no row of such a batch.
                 here = may_have[first:after]
                 others = starts[first:after][here] if wanted and not here.all() else None

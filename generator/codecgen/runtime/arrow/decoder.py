@@ -10,15 +10,20 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow.chunk import Chunk
+from codecgen.runtime.arrow.chunks import (
+    MAX_BYTES,
+    Chunk,
+    Rejected,
+    Rows,
+    SectionSizes,
+    split_by_flag,
+)
 from codecgen.runtime.arrow.decompressor import (
     AT,
     CASE,
@@ -32,7 +37,7 @@ from codecgen.runtime.arrow.decompressor import (
     Decompressor,
 )
 from codecgen.runtime.arrow.output_buffers import LEAVES, Allocate, Part, choose, schema_of
-from codecgen.runtime.arrow.view import Column, NoKernelsError, Place, View
+from codecgen.runtime.arrow.view import Column, NoKernelsError, View
 from codecgen.runtime.located_bytes import Limits
 
 __all__ = [
@@ -54,9 +59,6 @@ ENTRIES = 8192
 _SECTION_FOLLOWS = 3
 """Why the index stops: from its last row on entries are rows themselves, as many as there are."""
 
-MAX_BYTES = (1 << 31) - 1
-"""What 32-bit offsets can count."""
-
 MARGIN = 1.03
 SPARE = 1024
 PROBE = 64 << 10
@@ -66,40 +68,6 @@ measured on so many bytes of them."""
 _ROWS, _ENTRIES, _LAST, _NEXT = range(LEAVES)
 """What the kernels say of what they have written: rows, entries, where the last one is, where the next one; and then for
 each leaf its bytes or elements, and for each leaf its nulls."""
-
-
-@dataclass(frozen=True, slots=True)
-class SectionSizes:
-    """Bytes of the sections of entries that begin at ``start`` in the file: as they are ``stored``, and ``plain``, without
-    compression. Entries that are rows themselves have none."""
-
-    start: Any
-    stored: Any
-    plain: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The rows of some entries: from the byte ``start`` of the file to ``end``; ``last`` is where the last entry is. ``sections``
-    are there when they were asked for."""
-
-    batch: pa.RecordBatch
-    start: int
-    last: int
-    end: int
-    entries: int
-    sections: SectionSizes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """An entry that the kernels do not take: for a rule that has its ``place`` in YAML (None: no rule, or not known),
-    noticed at the byte ``at`` (None: in decompressed bytes). ``end`` is None when it is not known where the entry ends."""
-
-    start: int
-    end: int | None
-    place: Place | None = None
-    at: int | None = None
 
 
 def load_kernels(view: View) -> ModuleType:
@@ -124,14 +92,6 @@ def load_numpy_reader(view: View) -> ModuleType:
         what = "with numba" if view.kernels is not None else "by the reference codecs"
         raise NoKernelsError(f"the view {view.name} can only be read {what}")
     return importlib.import_module(view.numpy)
-
-
-def sections_of(flags: Any) -> Iterator[tuple[int, int, bool]]:
-    """(start, stop, flag) of the stretches of equal flags."""
-    cuts = [0, *(np.flatnonzero(np.diff(flags)) + 1).tolist(), len(flags)]
-    for start, stop in pairwise(cuts):
-        if start < stop:
-            yield start, stop, bool(flags[start])
 
 
 class Decoder:
@@ -260,7 +220,7 @@ class Decoder:
             return
         part = self.table[:count]
         passed = (part[:, STATUS] == 0) & (part[:, CODEC] != 0) & (part[:, COUNT] >= 0)
-        yield from sections_of(passed)
+        yield from split_by_flag(passed)
 
     def _decoded(
         self, chunk: Chunk, first: int, count: int, bias: int, kernels: tuple[Any, Any]

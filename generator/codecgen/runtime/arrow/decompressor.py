@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codecgen.runtime.arrow.chunk import Chunk
+from codecgen.runtime.arrow.chunks import Chunk
 from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.arrow.primitives.compressed_sections import NUMBERS
 from codecgen.runtime.arrow.primitives.native import Library

@@ -15,8 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow.chunk import Chunk
-from codecgen.runtime.arrow.decoder import MAX_BYTES, Rejected, Rows, SectionSizes, sections_of
+from codecgen.runtime.arrow.chunks import (
+    MAX_BYTES,
+    Chunk,
+    Rejected,
+    Rows,
+    SectionSizes,
+    split_by_flag,
+)
 from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.arrow.numpy_cases import Case, Layout, Section
 from codecgen.runtime.arrow.numpy_elements import places
@@ -221,7 +227,7 @@ class NumpyDecoder:
         passed = ~walk.bad & (whole.codec != 0) & (whole.count >= 0)
         if self.decompress:
             passed[:] = False
-        for at, after, is_passed in sections_of(passed):
+        for at, after, is_passed in split_by_flag(passed):
             if not is_passed:
                 yield from self._opened(
                     number, memory, start, end, whole, walk.bad, bias, at, after

@@ -1,8 +1,7 @@
-"""Payloads in Arrow columns of bytes -> the rows of a view into them, as record batches.
+"""Decode payloads in Arrow columns of bytes into the rows of a payload view, as record batches.
 
-A kernel goes through the payloads and writes the rows of those that are as they should be. The others are read again by the
-reference codecs, which give their rows or say what is wrong. Where nothing can be compiled these read all: the values
-are the same.
+A compiled kernel writes the rows of all valid payloads. The reference codecs read the payloads that the kernel rejects, and
+return their rows or the error. Without a kernel the reference codecs read all payloads. The rows are the same.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.output_buffers import LEAVES, Part, arrow_type, choose, schema_of
-from codecgen.runtime.arrow.payload_inputs import PartBytes, chunked
+from codecgen.runtime.arrow.primitives.memory import SLACK
 from codecgen.runtime.arrow.view import Column, PayloadView
 from codecgen.runtime.located_bytes import Limits
 from codecgen.runtime.payloads import PartError, PayloadRows, Unknown
@@ -26,25 +25,32 @@ from codecgen.runtime.payloads import PartError, PayloadRows, Unknown
 __all__ = ["MAX_BYTES", "Payloads", "Rejected", "decode", "load_kernels"]
 
 MAX_BYTES = (1 << 31) - 1
-"""What 32-bit offsets can count: no column of a batch has more bytes."""
+"""Max bytes of a column in a record batch: 32-bit offsets count no more."""
 
 MOST_BYTES = 256 << 20
-"""What columns are made for at first: more only for a single payload."""
+"""Max bytes of a column buffer, and of rows by the reference codecs in a batch. A single payload may take more."""
 
 MARGIN = 1.05
 SPARE = 1024
 PROBE = 256
-"""Buffers are larger than what is expected of them by a factor, and by some bytes. What to expect of the first rows is measured
-on so many payloads."""
+"""Buffers are allocated for the expected size times MARGIN plus SPARE. The first PROBE payloads are measured for the first estimate."""
 
 _ROWS, _REJECTED, _UNKNOWN, _ = range(LEAVES)
-"""What the kernel says of what it has written, before what each leaf takes, the nulls of each, and two numbers of its own."""
+"""Indices of the kernel's state: numbers of rows, rejected and unknown payloads. The sizes and the nulls of each leaf follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A payload that does not parse: the ``row`` of the input that it is in, the ``part``, the byte of it (``at``) and the
-    ``field`` that the ``message`` is about, and the ``place`` in YAML. Each may be unknown."""
+    """A payload that does not parse.
+
+    Attributes:
+        row: Row of the input.
+        part: Part of the payload that is wrong, None if its rows are too large for a batch.
+        at: Byte of the part, None if unknown.
+        field: Path of the field, None if unknown.
+        place: Place of the field in YAML, None if unknown.
+        message: What is wrong.
+    """
 
     row: int
     part: str | None
@@ -62,8 +68,16 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Payloads:
-    """The rows of the payloads from the input row ``start`` to (not with) ``end``. ``rows`` has the input row of each row of the
-    batch, ``unknown`` are input rows of which nothing says what they are."""
+    """The rows of consecutive payloads.
+
+    Attributes:
+        batch: The rows.
+        rows: Row of the input for each row of ``batch``, ascending.
+        rejected: Payloads that do not parse.
+        unknown: Rows of the input whose kind is unknown: the deciding part is null, or its number has no case.
+        start: First row of the input that was read.
+        end: Row of the input after the last one.
+    """
 
     batch: pa.RecordBatch
     rows: pa.Array
@@ -91,6 +105,64 @@ def load_kernels(view: PayloadView) -> ModuleType | None:
     return kernels if "numba" in sys.modules else None  # it has tried to import it
 
 
+class _PartBytes:
+    """The byte strings of a part, with the addresses that kernels read from."""
+
+    def __init__(self, array: pa.Array) -> None:
+        """Read the buffers of ``array``. Raise ValueError if its offsets descend or are out of bounds."""
+        self.array = array.cast(pa.large_binary())
+        validity, offsets, data = self.array.buffers()
+        count = len(self.array)
+        self.validity = validity if self.array.null_count else None
+        self.first_bit = self.array.offset
+        self.data = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+        if count == 0 or offsets is None:
+            self.offsets = np.zeros(count + 1, np.int64)
+        else:
+            whole = np.frombuffer(offsets, np.int64)
+            self.offsets = whole[self.array.offset : self.array.offset + count + 1]
+        steps = np.diff(self.offsets)
+        if (steps < 0).any() or self.offsets[0] < 0 or self.offsets[-1] > len(self.data):
+            raise ValueError("an array whose offsets are not in order, or beyond its bytes")
+
+    def get(self, i: int) -> bytes | None:
+        """Return the bytes of row ``i``, None if it is null."""
+        if self.validity is not None and not self.array[i].is_valid:
+            return None
+        return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
+
+    def safe_rows(self) -> int:
+        """Return the number of leading rows that end at least SLACK bytes before the end of the memory: kernels may read that far."""
+        return int(np.searchsorted(self.offsets[1:], len(self.data) - SLACK, side="right"))
+
+    def table(self) -> list[int]:
+        """Return the addresses of the bytes, the offsets and the validity bitmap (0 without nulls), and the first bit of the bitmap."""
+        validity = 0 if self.validity is None else self.validity.address
+        return [self.data.ctypes.data, self.offsets.ctypes.data, validity, self.first_bit]
+
+    def tail(self, first: int) -> _PartBytes:
+        """Return the rows from ``first`` on, copied to memory with SLACK zero bytes after them."""
+        tail: _PartBytes = object.__new__(_PartBytes)
+        tail.array = self.array.slice(first)
+        tail.validity, tail.first_bit = self.validity, self.first_bit + first
+        begin, end = int(self.offsets[first]), int(self.offsets[-1])
+        tail.data = np.zeros(end - begin + SLACK, np.uint8)
+        tail.data[: end - begin] = self.data[begin:end]
+        tail.offsets = np.array(self.offsets[first:] - begin, np.int64)
+        return tail
+
+
+def _chunks_of_part(name: str, array: Any) -> pa.ChunkedArray:
+    """Return the array of a part as a chunked array. Raise TypeError if its values are not bytes."""
+    found = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    kind = found.type
+    views = pa.types.is_binary_view(kind)
+    plain = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    if not (plain or views or pa.types.is_null(kind)):
+        raise TypeError(f"{name} is {kind}, not binary")
+    return found
+
+
 def decode(
     view: PayloadView,
     parts: Mapping[str, Any],
@@ -102,19 +174,30 @@ def decode(
     first_row: int = 0,
     compiled: bool = True,
 ) -> Iterator[Payloads]:
-    """The rows of payloads, in the order of the input, in batches of about ``max_rows`` rows.
+    """Decode payloads into the rows of a view, in the order of the input.
 
-    ``parts`` has an array for each part of the view, or a chunked array, of binary, large_binary or binary_view; all are of one
-    length. Input rows count from ``first_row``. A lenient reader (``strict=False``) takes what the freedoms of the layouts
-    allow. Without ``compiled`` the reference codecs read all.
+    Args:
+        view: Description of the view, from the generated package ``columns``.
+        parts: Array or chunked array of binary, large_binary or binary_view by the name of each part. All have the same length.
+        columns: Names of the columns. Without it all columns except those on request.
+        strict: Reject what only the tolerances of the layouts (``accepts``) allow.
+        limits: Limits for elements and decompressed bytes of a payload.
+        max_rows: Approximate number of rows in a batch.
+        first_row: Number of the first row of the input.
+        compiled: Use the compiled kernels of the view if there are any. Otherwise the reference codecs read all payloads.
 
-    Raises ValueError for parts or columns that the view does not have, and TypeError for arrays of something else.
+    Yields:
+        Batches of rows, with the payloads that were rejected or unknown.
+
+    Raises:
+        ValueError: if ``parts`` are not those of the view, their lengths differ, or a column is unknown or named twice.
+        TypeError: if a part is not binary.
     """
     chosen = choose(view, columns)
     names = set(view.parts)
     if set(parts) != names:
         raise ValueError(f"the parts are {', '.join(view.parts)}, not {', '.join(map(str, parts))}")
-    arrays = {name: chunked(name, parts[name]) for name in view.parts}
+    arrays = {name: _chunks_of_part(name, parts[name]) for name in view.parts}
     if len({len(array) for array in arrays.values()}) > 1:
         lengths = ", ".join(f"{len(array)} of {name}" for name, array in arrays.items())
         raise ValueError(f"parts of different lengths: {lengths}")
@@ -125,7 +208,7 @@ def decode(
 
 @dataclass(slots=True)
 class _Gathered:
-    """Rows by the reference codecs, and what was wrong."""
+    """Rows that the reference codecs made, with the payloads that they rejected or did not know."""
 
     values: list[tuple[Any, ...]] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
@@ -159,14 +242,14 @@ class _Decoder:
         self.room = np.zeros(LEAVES + leaves, np.int64)
         self.out = np.zeros(3 * leaves + 1, np.int64)
         self.leaves = leaves
+        # Rows for each payload, and what each leaf takes for each byte of the input. None before the first run.
         self.shares: Any = None
-        """Rows for each payload, and what each leaf takes for each of its bytes, as far as is known."""
 
     def decode(self, table: pa.Table, first_row: int) -> Iterator[Payloads]:
         done = 0
         for chunk in table.to_batches():
             arrays = {
-                name: PartBytes(array)
+                name: _PartBytes(array)
                 for name, array in zip(self.view.parts, chunk.columns, strict=True)
             }
             bias, count = first_row + done, chunk.num_rows
@@ -184,7 +267,7 @@ class _Decoder:
     # ------------------------------------------------------------ the kernel
 
     def _by_kernel(
-        self, arrays: Mapping[str, PartBytes], count: int, bias: int
+        self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
         assert self.kernels is not None
         table = np.array([n for array in arrays.values() for n in array.table()], np.int64)
@@ -231,26 +314,26 @@ class _Decoder:
             first = stop
 
     def _unbounded(self) -> None:
-        """Go through payloads without writing anything: the state says what they take."""
+        """Set up a run that writes nothing and only measures the payloads: null addresses, and no limit on sizes."""
         self.out[:] = 0
         self.room[:] = MAX_BYTES
 
-    def _bytes_of(self, arrays: Mapping[str, PartBytes], first: int, last: int) -> int:
+    def _bytes_of(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> int:
         return sum(int(a.offsets[last] - a.offsets[first]) for a in arrays.values())
 
-    def _learn(self, arrays: Mapping[str, PartBytes], first: int, last: int) -> None:
+    def _learn(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> None:
         used = self.state[: len(self.room)].astype(np.float64)
         share = used / max(1, self._bytes_of(arrays, first, last))
         share[_ROWS] = used[_ROWS] / max(1, last - first)
         self.shares = share if self.shares is None else np.maximum(share, self.shares * 0.9)
 
-    def _expected(self, arrays: Mapping[str, PartBytes], first: int, last: int) -> Any:
+    def _expected(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> Any:
         room = self.shares * (self._bytes_of(arrays, first, last) * MARGIN) + SPARE
         room[_ROWS] = min(self.shares[_ROWS] * (last - first) * MARGIN + SPARE, self.max_rows)
         return np.minimum(room, MOST_BYTES).astype(np.int64)
 
     def _outputs(self, room: Any) -> tuple[list[Part], Any]:
-        """Buffers with room for some rows."""
+        """Allocate buffers of the sizes ``room``. Return the columns, and the array for the input row of each row."""
         self.room[:] = room
         rows = int(room[_ROWS])
         parts = [Part(column, rows, room.tolist(), pa.allocate_buffer) for column in self.columns]
@@ -275,7 +358,7 @@ class _Decoder:
     # ------------------------------------------------------------ the reference codecs
 
     def _by_codecs(
-        self, arrays: Mapping[str, PartBytes], count: int, bias: int
+        self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
         for first in range(0, count, self.max_rows):
             last = min(count, first + self.max_rows)
@@ -285,7 +368,7 @@ class _Decoder:
 
     def _merged(
         self,
-        arrays: Mapping[str, PartBytes],
+        arrays: Mapping[str, _PartBytes],
         batch: pa.RecordBatch,
         rows: Any,
         left: Any,
@@ -294,7 +377,7 @@ class _Decoder:
         last: int,
         bias: int,
     ) -> Iterator[Payloads]:
-        """Rows of the kernel, with those of the payloads that it has ``left`` in between."""
+        """Yield the rows of the kernel, with those of the payloads that the kernel ``left`` to the reference codecs in between."""
         start = first + bias
         found = _Gathered()
         for number in left.tolist():
@@ -335,9 +418,9 @@ class _Decoder:
         )
 
     def _rows_of(
-        self, arrays: Mapping[str, PartBytes], number: int, bias: int, found: _Gathered
+        self, arrays: Mapping[str, _PartBytes], number: int, bias: int, found: _Gathered
     ) -> list[tuple[Any, ...]]:
-        """The rows of one payload; none when it is noted that it has none."""
+        """Return the rows of one payload by the reference codecs. Return ``[]`` if it is noted in ``found`` as rejected or unknown."""
         payload = {name: array.get(number - bias) for name, array in arrays.items()}
         try:
             made = self.reference.rows(
@@ -377,7 +460,7 @@ class _Decoder:
 
 
 def _size(value: Any) -> int:
-    """The bytes of text, of bytes, and of what is in lists."""
+    """Return the bytes of a string, of bytes or of all elements of a tuple, 0 for any other value."""
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
     if isinstance(value, bytes):

@@ -23,9 +23,14 @@ from codecgen.targets.arrow.code_tree import (
     invert,
 )
 from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_decode.field_reader import check_number, null_of
-from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables
-from codecgen.targets.arrow.numba_decode.layout_reader import Reader
+from codecgen.targets.arrow.numba_decode.field_variables import (
+    ENTRY,
+    Fields,
+    Variables,
+    check_number,
+    null_of,
+)
+from codecgen.targets.arrow.numba_decode.layout_reader import LayoutReader
 from codecgen.targets.arrow.numba_decode.layout_rules import (
     RULES,
     WITH_RULES,
@@ -74,7 +79,7 @@ class ArrayOpener:
         kernels: Kernels,
         case: CasePlan,
         code: Builder,
-        reader: Reader,
+        reader: LayoutReader,
         variables: Variables,
         row: Var,
         most: Var,
@@ -118,11 +123,11 @@ class ArrayOpener:
         if case.entry.rules:
             apply = reader.place(*RULES)
             self.code.assign(apply, self.full_check & WITH_RULES)
-            check_fields(reader, fields, apply)
+            check_fields(reader.values, fields, apply)
         if case.array.when is not None:
             there = condition_of(fields, case.array.when, f)
             if there is not None and there != TRUE:
-                reader.fail(invert(there), f)
+                reader.values.fail(invert(there), f)
         count = self.count(type_, f, end)
         codec: Expr = Num(0)
         if type_.compression is not None:
@@ -130,12 +135,12 @@ class ArrayOpener:
             self.name_codec(codec, fields, f)
         if type_.length is not None:
             length = Var("length")
-            reader.number(type_.length, case.entry, length, end, f)
-            reader.fail(any_of([length < 0, length.ne(end - reader.p)]), f)
-            reader.loose = 0
+            reader.values.number(type_.length, length, end, f)
+            reader.values.fail(any_of([length < 0, length.ne(end - reader.p)]), f)
+            reader.values.loose = 0
         if count is not None and isinstance(codec, Var) and type_.length is None:
             with code.when(count.eq(0)):
-                reader.fail(reader.p.ne(end), f)
+                reader.values.fail(reader.p.ne(end), f)
                 code.assign(codec, 0)
         if count is not None:
             test = count > (end - reader.p) // min_size_of(self.kernels.plan, case)
@@ -159,8 +164,8 @@ class ArrayOpener:
         found: Expr | None = None
         if type_.count is not None:
             number = Var("count")
-            self.reader.number(type_.count, self.case.entry, number, end, f)
-            self.reader.tighten(end, f)
+            self.reader.values.number(type_.count, number, end, f)
+            self.reader.values.tighten(end, f)
             found = number
         elif type_.counted_by is not None:
             counted = self.case.entry.field(type_.counted_by)
@@ -174,7 +179,7 @@ class ArrayOpener:
             with self.code.when(found.eq(null)):
                 self.code.assign(found, 0)
         if found is not None:
-            self.reader.fail(any_of([found < 0, found > self.most]), f)
+            self.reader.values.fail(any_of([found < 0, found > self.most]), f)
         return found
 
     def name_codec(self, codec: Var, fields: Fields, f: Field) -> None:

@@ -8,11 +8,13 @@ from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.constant_folding import Known, fold, settled_fields
 from codecgen.plan.nodes import Value
+from codecgen.schema.lookup import null_as_read
 from codecgen.schema.model import Field
 from codecgen.schema.scalars import SCALARS
-from codecgen.schema.types import BitsType, BytesType, ScalarType
+from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
-from codecgen.targets.arrow.code_tree import Expr, Num, Var, invert
+from codecgen.targets.arrow.checks import Unsupported, loading
+from codecgen.targets.arrow.code_tree import Expr, Num, Var, call, invert
 
 ENTRY, ITEM = "entry", "item"
 """Where fields lie: in the entry, in the element that is a row."""
@@ -34,6 +36,33 @@ def is_number(f: Field) -> bool:
 def is_raw(f: Field) -> bool:
     """Whether a field is a number that kernels copy."""
     return isinstance(f.type, ScalarType) and f.type.name in RAW
+
+
+def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:
+    """Return the number that says null, as it is read. Raise Unsupported if it may also be a length or a count."""
+    null = null_as_read(type_)
+    if null is not None and null >= 0:
+        raise Unsupported(f"null written as {type_.null}", f)
+    return null
+
+
+def field_of(layout: LayoutPlan, name: str) -> Field:
+    """Return the field of a layout by its name, which the layout has."""
+    fp = layout.field(name)
+    assert fp is not None
+    return fp.field
+
+
+def check_number(f: Field) -> None:
+    """Raise Unsupported if a length or a count is no integer that 64 bits hold with a sign."""
+    if not is_number(f):
+        raise Unsupported(f"a number of the type {getattr(f.type, 'name', '')}", f)
+
+
+def load(name: str, place: Expr, f: Field) -> Expr:
+    """Return the expression that loads a number of fixed size from the address ``place``. Raise Unsupported if no primitive does."""
+    order = "_le" if f.endian == "little" and SCALARS[name].width > 1 else ""
+    return call(loading(name, order, f), place)
 
 
 @dataclass(slots=True)

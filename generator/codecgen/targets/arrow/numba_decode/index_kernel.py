@@ -33,10 +33,9 @@ from codecgen.targets.arrow.numba_decode.array_opener import (
     condition_of,
 )
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs
-from codecgen.targets.arrow.numba_decode.field_reader import load
-from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables
+from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables, load
 from codecgen.targets.arrow.numba_decode.framing import framing_of
-from codecgen.targets.arrow.numba_decode.layout_reader import Reader
+from codecgen.targets.arrow.numba_decode.layout_reader import LayoutReader
 from codecgen.targets.arrow.numba_decode.layout_rules import WITH_CARE
 from codecgen.targets.arrow.numba_decode.view import Kernels, kind_of
 
@@ -99,7 +98,7 @@ class Index:
     def at_fixed_place(self, fp: FieldPlan, start: Expr) -> Expr:
         """A number at a fixed place."""
         place = start + fp.offset if fp.offset else start
-        return load(base_type(fp.field), self.entry, place, fp.field)
+        return load(base_type(fp.field), place, fp.field)
 
     def tests(self, variables: Variables) -> list[Test]:
         """When an entry holds rows of each case, and when it is looked at with more care."""
@@ -183,7 +182,7 @@ class Index:
             gives = ColumnOutputs(
                 code, None, {}, row=row, most=most, at=Var("at"), check=module.check
             )
-            reader = Reader(self.kernels.plan, code, "open", variables, p, gives)
+            reader = LayoutReader(self.kernels.plan, code, "open", variables, p, gives)
             ArrayOpener(self.kernels, case, code, reader, variables, row, most, full_check).emit(
                 end
             )

@@ -1,31 +1,102 @@
-"""Prints read programs as kernels: the fields of a layout, one after the other."""
+"""Prints read programs as kernels: the fields of a layout, one after the other, and the layouts that it holds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from codecgen.plan import FieldPlan, LayoutPlan, read_ops
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
 from codecgen.plan.nodes import Value
 from codecgen.plan.read_ops import ReadOp, fields_needed
 from codecgen.plan.read_program import read_program
+from codecgen.plan.tag_defaults import default_bytes, default_data, default_number
 from codecgen.plan.writable import KERNEL_CHECKSUMS
+from codecgen.runtime.tags import HIGHEST, MAX_COUNT
 from codecgen.schema.model import Field
-from codecgen.schema.types import BitsType, BytesType, ScalarType
+from codecgen.schema.scalars import fixed_size
+from codecgen.schema.types import (
+    ArrayType,
+    BitsType,
+    BytesType,
+    ChoiceType,
+    ScalarType,
+    StructType,
+)
 from codecgen.targets.arrow.arithmetic import Refused, negated_condition
 from codecgen.targets.arrow.checks import Unsupported
-from codecgen.targets.arrow.code_tree import Expr, Var, all_of, any_of, call
-from codecgen.targets.arrow.numba_decode.field_reader import (
-    Window,
+from codecgen.targets.arrow.code_tree import Expr, Num, Var, all_of, any_of, call
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
+from codecgen.targets.arrow.numba_decode.field_variables import (
+    Fields,
+    Variables,
     check_number,
     field_of,
+    is_number,
+    is_raw,
+    null_of,
+    part_of,
 )
-from codecgen.targets.arrow.numba_decode.field_variables import Fields
 from codecgen.targets.arrow.numba_decode.layout_rules import refuse_rules
-from codecgen.targets.arrow.numba_decode.tag_section import TaggedReader
+from codecgen.targets.arrow.numba_decode.value_reader import ValueReader
+
+_MIN_TAGGED = 2
+"""Min bytes of a tagged field: a tag and a size."""
+
+Mode = Literal["open", "rows", "hop"]
 
 
-class Reader(TaggedReader):
-    """Prints programs: fields in their order, with the windows that lengths open and the checksums over them."""
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Bytes that a length measures: the end of those ``around`` them. With ``when`` the length may be left out."""
+
+    length: str
+    around: Expr
+    last: str | None
+    when: Expr | None = None
+
+
+class LayoutReader:
+    """Prints read programs: fields in their order, with the windows that lengths open and the checksums over them.
+
+    Attributes:
+        values: Reader of single values.
+        windows: Windows that are open, from the outermost on.
+        ends: Variables for the end and the length of each window, by the field that is its length.
+        held: Names of the layouts that are being read, from the outermost on.
+        pending: Checksums that are verified later, with the ends of what they cover.
+    """
+
+    leaves_layouts = False
+    """Whether entries with a tagged layout may be left to the reference codecs."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        code: Builder,
+        mode: Mode,
+        variables: Variables,
+        p: Var,
+        gives: ColumnOutputs,
+    ) -> None:
+        """Print into ``code`` what reads at the place ``p``. In the modes ``open`` and ``rows`` that checks everything, and ``rows``
+        gives values to the columns of ``gives`` too. In the mode ``hop`` it only checks that nothing ends too early."""
+        self.plan = plan
+        self.code = code
+        self.mode = mode
+        self.variables = variables
+        self.p = p
+        self.gives = gives
+        self.values = ValueReader(code, variables, p, gives, checks=self.checks)
+        self.windows: list[Window] = []
+        self.ends: dict[str, tuple[Var, Var]] = {}
+        self.held: list[str] = []
+        self.pending: list[tuple[FieldPlan, Expr]] = []
+
+    @property
+    def checks(self) -> bool:
+        return self.mode != "hop"
 
     # ------------------------------------------------------------ programs
 
@@ -49,7 +120,7 @@ class Reader(TaggedReader):
         ops = whole.ops if stop is None else whole.until(stop)
         wanted = fields_needed(whole.ops, checks=self.checks) | set(needed)
         wanted |= self.gives.fields(part)
-        outer, self.windows, self.covered = self.windows, [], 0
+        outer, self.windows, self.values.covered = self.windows, [], 0
         self.held.append(layout.name)
         fields = Fields(self.plan, layout, part, self.variables)
         for i, op in enumerate(ops):
@@ -61,9 +132,9 @@ class Reader(TaggedReader):
                 return end
             end = self.op(op, ops, i, fields, end, wanted)
         if stop is None:
-            self.tighten(end, layout.fields[-1].field)
+            self.values.tighten(end, layout.fields[-1].field)
         else:
-            self.tighten(
+            self.values.tighten(
                 end, layout.layout.fields[0] if not layout.field(stop) else field_of(layout, stop)
             )
         self.windows = outer
@@ -93,8 +164,8 @@ class Reader(TaggedReader):
         inner = self.windows[0]
         end = self.ends[inner.length][0]
         self.code.assign(self.p, end)
-        self.loose = 0
-        self.tighten(inner.around, layout.fields[-1].field)
+        self.values.loose = 0
+        self.values.tighten(inner.around, layout.fields[-1].field)
         return inner.around
 
     def op(
@@ -133,9 +204,41 @@ class Reader(TaggedReader):
         else:
             self.read(op, fields, end, wanted)
 
+    def read(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
+        part = self.values.part = fields.part
+        match op:
+            case read_ops.Number(fp, name):
+                self.number_field(fp.field, name, fields, end, wanted)
+            case read_ops.Bytes(fp, type_, after):
+                n, target = self.variables.of(part, fp.name), self.gives.target(part, fp.name)
+                inside = bool(self.windows) and self.windows[-1].last == fp.name
+                self.values.bytes(fp.field, type_, after, n, target, end, ends_window=inside)
+            case read_ops.Elements():
+                self.array(op, fields, end)
+            case read_ops.Struct(fp, layout):
+                self.struct(fp.field, layout, fields, end)
+            case read_ops.Tags():
+                self.tags(op, fields, end, wanted)
+            case read_ops.Choose(fp):
+                raise Unsupported("one of several layouts", fp.field)
+            case _:
+                raise TypeError(type(op).__name__)
+        size = op.field.size
+        self.values.covered = 0 if size is None or not part else max(0, self.values.covered - size)
+
+    def number_field(
+        self, f: Field, name: str, fields: Fields, end: Expr, wanted: set[str]
+    ) -> None:
+        target = self.gives.target(fields.part, f.name)
+        variable = self.variables.of(fields.part, f.name)
+        known = is_number(f) or is_raw(f) or isinstance(f.type, BitsType)
+        self.values.scalar(
+            name, variable if f.name in wanted and known else None, target, fields.part, end, f
+        )
+
     def require(self, f: Field, condition: Value, fields: Fields) -> None:
         try:
-            self.fail(negated_condition(fields.arithmetic(), condition), f)
+            self.values.fail(negated_condition(fields.arithmetic(), condition), f)
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
@@ -156,13 +259,13 @@ class Reader(TaggedReader):
     ) -> None:
         """A field that may be left out."""
         test = self.condition(condition, fields, fp.field)
-        self.covered = 0
-        loose = self.loose
+        self.values.covered = 0
+        loose = self.values.loose
         with self.code.when(test):
             for op in then[:1] if _never_in_rows(then[0]) else then:
                 self.one(op, fields, end, wanted)
-        self.covered = 0
-        self.loose = max(loose, self.loose)
+        self.values.covered = 0
+        self.values.loose = max(loose, self.values.loose)
         with self.code.otherwise():
             self.absent(fp.field, fields.part)
         branch = self.code.body[-1]
@@ -190,10 +293,10 @@ class Reader(TaggedReader):
         inner = Var(f"end_of_{op.first.name}")
         self.ends[m.name] = (inner, length)
         too_long = any_of([length < 0, length > end - self.p])
-        self.covered = 0
+        self.values.covered = 0
         if op.when is None:
-            self.fail(too_long, m.field)
-            self.loose = 0
+            self.values.fail(too_long, m.field)
+            self.values.loose = 0
             code.assign(inner, self.p + length)
             self.windows.append(Window(m.name, end, op.last))
             return inner
@@ -205,7 +308,7 @@ class Reader(TaggedReader):
             raise Unsupported("bytes to the end with fields after them that vary", op.first.field)
         test = self.condition(op.when, fields, m.field)
         with code.when(test):
-            self.fail(too_long, m.field)
+            self.values.fail(too_long, m.field)
             code.assign(inner, self.p + length)
         with code.otherwise():
             code.assign(inner, end - op.after if op.after else end)
@@ -219,10 +322,10 @@ class Reader(TaggedReader):
         if not self.checks and window.last is None:
             self.code.assign(self.p, end)
         else:
-            self.fail(differs if window.when is None else all_of([window.when, differs]), f)
+            self.values.fail(differs if window.when is None else all_of([window.when, differs]), f)
         if window.when is None:
-            self.loose = 0
-        self.covered = 0
+            self.values.loose = 0
+        self.values.covered = 0
         return window.around
 
     def mark(self, c: FieldPlan, at_end: bool, fields: Fields) -> None:
@@ -257,7 +360,7 @@ class Reader(TaggedReader):
             self.code.assign(self.place(fields.part, f"start of {c.name}"), self.p)
             self.pending.append((c, end))
         else:
-            self.tighten(end, c.field)
+            self.values.tighten(end, c.field)
             self.verify(c, fields.part, self.p, end - self.p)
 
     def verify(
@@ -270,16 +373,16 @@ class Reader(TaggedReader):
         if isinstance(c.field.type, ScalarType) and c.field.type.name != "u32":
             stored = stored & 0xFFFFFFFF
         computed = call(str(c.field.checksum), start, size)
-        self.fail(all_of([*only, computed.ne(stored)]), c.field)
+        self.values.fail(all_of([*only, computed.ne(stored)]), c.field)
 
     def bound(self, ops: tuple[ReadOp, ...], layout: LayoutPlan, end: Expr) -> None:
         """Check once that fields of fixed size are there, as many as follow each other."""
         first = ops[0]
         fp = first.field  # type: ignore[union-attr]
         if fp.size is None:
-            self.covered = 0
+            self.values.covered = 0
             return
-        if self.covered > 0:
+        if self.values.covered > 0:
             return
         total = 0
         for op in ops:
@@ -292,8 +395,283 @@ class Reader(TaggedReader):
                     continue
                 case _:
                     break
-        self.fits(total, end, fp.field)
-        self.covered = total
+        self.values.fits(total, end, fp.field)
+        self.values.covered = total
+
+    # ------------------------------------------------------------ arrays and layouts in the place of fields
+
+    def array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
+        fp, type_, element = op.field, op.type, op.element
+        f, part = fp.field, fields.part
+        if type_.compression is not None:
+            if fp.when is None:
+                raise Unsupported("a compressed array inside rows", f)
+            self.values.never(f)  # rows hold no rows of their own
+            return
+        null = null_of(type_, f)
+        if op.any_version:
+            raise Unsupported("an array of layouts whose bytes say which version they are", f)
+        if type_.length is not None:
+            raise Unsupported("an array with a length inside rows", f)
+        if isinstance(element, ChoiceType):
+            raise Unsupported("an array of a choice", f)
+        n = self.variables.of(part, f.name)
+        self.values.covered = 0
+        counted = type_.says_how_many
+        if type_.fixed is not None:
+            self.code.assign(n, type_.fixed)
+        elif type_.count is not None:
+            self.values.number(type_.count, n, end, f)
+        elif type_.counted_by is not None:
+            check_number(field_of(fields.layout, type_.counted_by))
+            self.code.assign(n, self.variables.of(part, type_.counted_by))
+        else:
+            self.code.assign(n, 0)
+        if null is not None:
+            self.null_array(type_, n, null, self.gives.target(part, f.name), f)
+            type_ = replace(type_, at_least=0)
+        if counted:
+            most = self.gives.most
+            self.values.fail(any_of([n < 0, n > end - self.p, n > most]), f)
+            self.values.loose = 0
+        size = element_size(element)
+        if size is not None and counted and self.gives.target(part, f.name) is None:
+            self.values.fail(n * size > end - self.p, f)
+            if type_.at_least:
+                self.values.fail(n < type_.at_least, f)
+            self.code.add(self.p, n * size)
+            return
+        self.elements(f, type_, element, fields, n, end, counted)
+
+    def null_array(
+        self, type_: ArrayType, n: Var, null: int, target: Target | None, f: Field
+    ) -> None:
+        """An array that is null has no elements, which is not too few."""
+        with self.code.when(n.eq(null)):
+            self.code.assign(n, 0)
+            if target is not None:
+                self.gives.null(target)
+        if type_.at_least:
+            with self.code.otherwise():
+                self.values.fail(n < type_.at_least, f)
+
+    def elements(
+        self,
+        f: Field,
+        type_: ArrayType,
+        element: LayoutPlan | ScalarType | BytesType,
+        fields: Fields,
+        n: Var,
+        end: Expr,
+        counted: bool,
+    ) -> None:
+        """Go through the elements of an array in a row; a column of lists may want them."""
+        code = self.code
+        part = fields.part
+        target = self.gives.target(part, f.name)
+        if target is not None and counted:
+            self.gives.list_room(target, n)
+        with code.count(None, n) if counted else code.loop(self.p < end):
+            if target is not None and not counted:
+                self.gives.list_room(target, Num(1))
+            self.values.loose = 0
+            self.element(f, element, fields, target, end)
+            self.values.tighten(end, f)
+            if not counted:
+                code.add(n, 1)
+                self.values.fail(n > self.gives.most, f)
+            if target is not None:
+                code.add(target.at, 1)
+        if type_.at_least:
+            self.values.fail(n < type_.at_least, f)
+        self.gives.close(target)
+
+    def element(
+        self,
+        f: Field,
+        element: LayoutPlan | ScalarType | BytesType,
+        fields: Fields,
+        target: Target | None,
+        end: Expr,
+    ) -> None:
+        """One element of an array."""
+        if isinstance(element, LayoutPlan):
+            self.nested(f, element, part_of(fields.part, f.name), target, end)
+            return
+        self.values.covered = 0
+        inside = next(iter(self.gives.inside(target)), None)
+        of = replace(fields, part=part_of(fields.part, f.name))
+        if isinstance(element, ScalarType):
+            self.values.scalar(element.name, None, inside, of.part, end, f)
+        else:
+            n = self.variables.of(of.part, f.name)
+            self.values.bytes(f, element, None, n, inside, end)
+
+    def nested(
+        self, f: Field, layout: LayoutPlan, part: str, target: Target | None, end: Expr
+    ) -> None:
+        """A layout inside another one."""
+        if layout.name in self.held:
+            raise Unsupported("a layout that holds itself", f)
+        kept = self.windows, self.values.covered, self.ends
+        self.ends = {}
+        self.gives.enter(target, part)
+        self.layout(layout, part, end, ())
+        self.windows, self.values.covered, self.ends = kept
+        for inner in self.gives.inside(target):
+            if layout.field(inner.leaf.column.name) is None:  # not in this version
+                self.gives.nothing(inner)
+
+    def struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
+        """A layout in the place of a field."""
+        type_ = f.type
+        assert isinstance(type_, StructType)
+        if len(self.plan.held(type_.layout, fields.layout)) > 1:
+            raise Unsupported("a layout whose bytes say which version it is", f)
+        part, target = part_of(fields.part, f.name), self.gives.target(fields.part, f.name)
+        self.values.covered = 0
+        if type_.present is None:
+            self.nested(f, layout, part, target, end)
+            self.values.covered = 0
+            return
+        there = self.variables.of(fields.part, f.name)
+        self.values.number(type_.present, there, end, f)
+        self.values.tighten(end, f)
+        if type_.null is None:
+            self.values.fail(there.ne(1), f)
+            self.nested(f, layout, part, target, end)
+        else:
+            self.values.fail(all_of([there.ne(1), there.ne(type_.null)]), f)
+            with self.code.when(there.eq(1)):
+                self.nested(f, layout, part, target, end)
+            if target is not None:
+                with self.code.otherwise():
+                    self.gives.nothing(target)
+        self.values.covered = 0
+
+    # ------------------------------------------------------------ tagged fields
+
+    def tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
+        code, f = self.code, op.field.field
+        part = fields.part
+        there = {fp.name: self.before(fp, part) for fp, _ in op.known}
+        number, tag, last, size, after = (
+            self.place(part, f"{word} of {f.name}")
+            for word in ("number", "tag", "last", "size", "after")
+        )
+        self.values.covered = 0
+        self.values.number("uvarint", number, end, f)
+        limits = [number > self.gives.most, number > MAX_COUNT]
+        self.values.fail(any_of([Num(_MIN_TAGGED) * number > end - self.p, *limits]), f)
+        self.values.loose = 0
+        code.assign(last, -1)
+        with code.count(None, number):
+            self.values.number("uvarint", tag, end, f)
+            self.values.tighten(end, f)
+            self.values.fail(
+                any_of([tag <= last, tag > HIGHEST, *(tag.eq(t) for t in op.other)]), f
+            )
+            code.assign(last, tag)
+            self.values.number("uvarint", size, end, f)
+            self.values.fail(size > end - self.p, f)
+            self.values.loose = 0
+            code.assign(after, self.p + size)
+            for fp, ops in op.known:
+                if self.is_left(fp, part):
+                    self.values.fail(tag.eq(Num(fp.field.tag or 0)), fp.field)
+                    continue
+                with code.when(tag.eq(Num(fp.field.tag or 0))):
+                    self.known(fp, ops, fields, size, after, wanted)
+                    found = there[fp.name]
+                    if found is not None:
+                        code.assign(found, 1)
+            code.assign(self.p, after)
+        self.values.loose = self.values.covered = 0
+        for fp, _ in op.known:
+            self.missing(fp, part, there[fp.name])
+
+    def is_left(self, fp: FieldPlan, part: str) -> bool:
+        """Whether the reference codecs read a field: in payloads a tagged layout, which no column is made of."""
+        if not isinstance(fp.field.type, StructType):
+            return False
+        if not self.leaves_layouts or self.gives.target(part, fp.name) is not None:
+            raise Unsupported("a tagged layout", fp.field)
+        return True
+
+    def before(self, fp: FieldPlan, part: str) -> Var | None:
+        """Set the variable of a tagged field to its default. The variable that says whether it is there, for columns."""
+        f = fp.field
+        variable = self.variables.of(part, f.name)
+        default = default_value(fp)
+        if default is not None:
+            self.code.assign(variable, default)
+        elif isinstance(f.type, BytesType):
+            data = default_data(fp)
+            self.code.assign(variable, -1 if data is None else len(data))
+        if self.gives.target(part, f.name) is None:
+            return None
+        there = self.place(part, f"{f.name} is there")
+        self.code.assign(there, 0)
+        return there
+
+    def known(
+        self,
+        fp: FieldPlan,
+        ops: tuple[ReadOp, ...],
+        fields: Fields,
+        size: Var,
+        after: Var,
+        wanted: set[str],
+    ) -> None:
+        """Read a field of the layout, which does not hold its default and ends where its size says."""
+        f = fp.field
+        if self.checks:
+            default = default_bytes(fp)
+            same = [call("load_u8", self.p + i).eq(byte) for i, byte in enumerate(default)]
+            self.values.fail(all_of([size.eq(len(default)), *same]), f)
+        windows, self.windows = self.windows, []
+        for op in ops:
+            self.one(op, fields, after, wanted)
+        self.windows = windows
+        self.values.tighten(after, f)
+        self.values.fail(self.p.ne(after), f)
+        self.values.covered = 0
+
+    def missing(self, fp: FieldPlan, part: str, there: Var | None) -> None:
+        """Give the default to a column that holds the field."""
+        f = fp.field
+        target = self.gives.target(part, f.name)
+        if there is None or target is None:
+            return
+        null = fp.default is not None and isinstance(f.type, ArrayType)
+        if isinstance(f.type, BytesType):
+            data = default_data(fp)
+            null = data is None
+            if data:
+                raise Unsupported("a column of a tagged field with a default that is not empty", f)
+        with self.code.when(there.eq(0)):
+            if null:
+                self.gives.nothing(target)
+            elif default_value(fp) is not None:
+                self.gives.value(target, self.variables.of(part, f.name))
+            else:
+                self.gives.empty(target)
+
+
+def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:
+    """The bytes of an element that can be passed over without a look: None where there is no telling."""
+    if not isinstance(element, ScalarType) or element.name == "bool":
+        return None
+    return fixed_size(element.name)
+
+
+def default_value(fp: FieldPlan) -> int | None:
+    """The default of a number as kernels have it: its bits, for those that they copy. None for others."""
+    f, number = fp.field, default_number(fp)
+    if isinstance(f.type, ScalarType) and f.type.name != "uuid" and (number is None or is_raw(f)):
+        order: Literal["little", "big"] = "little" if f.endian == "little" else "big"
+        return int.from_bytes(default_bytes(fp), order, signed=True)
+    return number
 
 
 def _never_in_rows(op: ReadOp) -> bool:

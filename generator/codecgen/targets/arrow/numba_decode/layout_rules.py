@@ -15,7 +15,6 @@ from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Var, all_of, any_of, invert
 from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_decode.field_reader import FieldReader
 from codecgen.targets.arrow.numba_decode.field_variables import (
     ENTRY,
     ITEM,
@@ -23,6 +22,7 @@ from codecgen.targets.arrow.numba_decode.field_variables import (
     Variables,
     is_number,
 )
+from codecgen.targets.arrow.numba_decode.value_reader import ValueReader
 
 RULES = (ENTRY, "rules apply")
 """What the index notes of an entry: whether the rules are applied to its rows."""
@@ -121,13 +121,13 @@ def fields_of_rules(plan: Plan, layout: LayoutPlan) -> set[str]:
     return {name for _, name in asked.used}
 
 
-def check_fields(reader: FieldReader, fields: Fields, apply: Expr) -> None:
+def check_fields(values: ValueReader, fields: Fields, apply: Expr) -> None:
     """Print the rules that ask for no elements."""
     rules = rules_of_fields(fields.layout)
     if rules:
-        with reader.code.when(apply):
+        with values.code.when(apply):
             for rule in rules:
-                reader.fail(breach_of(fields, rule), field_of_rule(fields.layout, rule))
+                values.fail(breach_of(fields, rule), field_of_rule(fields.layout, rule))
 
 
 @dataclass(slots=True)
@@ -174,7 +174,7 @@ class RowRules:
         for variable in self.fields.extremes.values():
             code.assign(variable, 0)
 
-    def row(self, reader: FieldReader, code: Builder, apply: Expr, is_first: Expr) -> None:
+    def row(self, values: ValueReader, code: Builder, apply: Expr, is_first: Expr) -> None:
         """Look at one row."""
         if not self.rules:
             return
@@ -182,7 +182,7 @@ class RowRules:
             for rule, name, known in self.ascending:
                 value = self.fields.variables.of(ITEM, name)
                 test = all_of([invert(is_first), value <= known])
-                reader.fail(test, field_of_rule(self.layout, rule))
+                values.fail(test, field_of_rule(self.layout, rule))
             for (end, name), variable in self.fields.extremes.items():
                 value = self.fields.variables.of(ITEM, name)
                 if end == "last":
@@ -192,10 +192,10 @@ class RowRules:
                 with code.when(any_of([is_first, *further])):
                     code.assign(variable, value)
 
-    def after(self, reader: FieldReader, code: Builder, apply: Expr, is_empty: Expr) -> None:
+    def after(self, values: ValueReader, code: Builder, apply: Expr, is_empty: Expr) -> None:
         """Check the rules that ask for all rows, after the last row."""
         if not self.breaches:
             return
         with code.when(all_of([apply, invert(is_empty)])):
             for rule, breach in self.breaches:
-                reader.fail(breach, field_of_rule(self.layout, rule))
+                values.fail(breach, field_of_rule(self.layout, rule))

@@ -11,7 +11,7 @@ from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Call, Expr, Function, Global, Num, Var, any_of, call
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.array_opener import base_type
-from codecgen.targets.arrow.numba_decode.field_reader import load
+from codecgen.targets.arrow.numba_decode.field_variables import load
 from codecgen.targets.arrow.numba_decode.payload_rows import PayloadRowsKernel
 from codecgen.targets.arrow.numba_decode.payload_view import PayloadKernels
 
@@ -152,7 +152,7 @@ class Loop:
     def number(self, name: str, fp: FieldPlan, plan: LayoutPlan) -> Expr:
         start: Expr = self.starts[name]
         place = start + fp.offset if fp.offset else start
-        return load(base_type(fp.field), plan, place, fp.field)
+        return load(base_type(fp.field), place, fp.field)
 
     def part(
         self,

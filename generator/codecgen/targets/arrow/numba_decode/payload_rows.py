@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-from codecgen.plan import nodes
-from codecgen.plan.column_sources import BYTES_LIKE, DIRECT
+from contextlib import nullcontext
+
+from codecgen.plan import LayoutPlan, nodes, read_ops
+from codecgen.plan.column_sources import BYTES_LIKE, DIRECT, Sources
 from codecgen.plan.columns import Leaf
 from codecgen.plan.nodes import Value
 from codecgen.plan.payloads import Combination, PayloadCase
+from codecgen.plan.read_program import read_program
+from codecgen.plan.tag_defaults import default_bytes, default_data
 from codecgen.schema.model import Field
-from codecgen.schema.types import BytesType
+from codecgen.schema.types import ArrayType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.beyond import first_choice
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
 from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Variables
-from codecgen.targets.arrow.numba_decode.payload_cases import layout_of
-from codecgen.targets.arrow.numba_decode.payload_columns import FieldColumns
+from codecgen.targets.arrow.numba_decode.payload_cases import Cases, layout_of
 from codecgen.targets.arrow.numba_decode.payload_reader import (
     PayloadFields,
     PayloadReader,
+    Places,
 )
 from codecgen.targets.arrow.numba_decode.payload_view import PayloadKernels
 
 
-class PayloadRowsKernel(FieldColumns):
+class PayloadRowsKernel:
     """Prints the function of one combination. It reads and checks all parts before it writes a row, and what it has written
     counts when the state says so: all rows of a payload at once."""
 
     def __init__(self, kernels: PayloadKernels, combination: Combination) -> None:
         there = {n: p for n, p in combination.layouts.items() if p is not None}
-        super().__init__(kernels, there)
+        self.kernels = kernels
+        self.layouts = there
+        self.code = Builder()
+        self.variables = Variables()
+        self.places = Places()
+        self.cases = Cases(kernels.plan)
+        self.unread = Var("unread")
+        self.note, self.out, self.state, self.room, self.most = map(
+            Var, ("note", "out", "state", "room", "most")
+        )
+        self.at = Var("at")
+        self.gives = self.outputs()
         self.combination = combination
         found = (first_choice(kernels.plan, plan) for plan in there.values())
         self.choice = next((f for f in found if f is not None), None)
@@ -47,9 +64,9 @@ class PayloadRowsKernel(FieldColumns):
             if not plan.fields:
                 raise Unsupported("not there in a version without fields", plan.layout.fields[0])
             code.assign(self.p, self.starts[name])
-            reader.windows, reader.covered, reader.loose = [], 0, 0
+            reader.windows, reader.values.covered, reader.values.loose = [], 0, 0
             reader.layout(plan, name, self.ends[name], self.asked(name))
-            reader.fail(self.p.ne(self.ends[name]), plan.fields[-1].field)
+            reader.values.fail(self.p.ne(self.ends[name]), plan.fields[-1].field)
         for case in self.combination.cases:
             if case.when is None:
                 self.rows(case, reader)
@@ -69,11 +86,17 @@ class PayloadRowsKernel(FieldColumns):
         return self.name
 
     def reader(self) -> PayloadReader:
-        plan = self.kernels.plan
-        reader = PayloadReader(plan, self.code, "rows", self.variables, self.p, self.gives)
-        reader.places, reader.cases, reader.unread = self.places, self.cases, self.unread
-        reader.needed = frozenset(self.asked(ITEM))
-        return reader
+        return PayloadReader(
+            self.kernels.plan,
+            self.code,
+            self.variables,
+            self.p,
+            self.gives,
+            cases=self.cases,
+            unread=self.unread,
+            places=self.places,
+            needed=frozenset(self.asked(ITEM)),
+        )
 
     # ------------------------------------------------------------ what is asked for
 
@@ -224,7 +247,7 @@ class PayloadRowsKernel(FieldColumns):
     def looked_at(self, reader: PayloadReader) -> None:
         """See that nothing was passed over of what has rows: the reference codecs look at it."""
         if self.choice is not None:
-            reader.fail(self.unread.ne(0), self.choice)
+            reader.values.fail(self.unread.ne(0), self.choice)
 
     def row(self, case: PayloadCase, numbers: Var) -> None:
         """Write a row: all that it is made of has been read."""
@@ -280,3 +303,115 @@ class PayloadRowsKernel(FieldColumns):
                 self.code.choose(made, value)
             value = made
         self.gives.number(leaf, value, term.null, term.value)
+
+    # ------------------------------------------------------------ columns that are fields
+
+    def outputs(self, sources: Sources | None = None) -> ColumnOutputs:
+        return ColumnOutputs(
+            self.code,
+            sources,
+            self.kernels.columns,
+            row=self.note,
+            most=self.most,
+            at=self.at,
+            check=self.kernels.module.check,
+        )
+
+    def inside(self, leaf: Leaf) -> Sources:
+        """What a column is made of."""
+        leaves = self.kernels.view.leaves
+        inside = {x.index: self.kernels.view.inside(x) for x in leaves if x.root is leaf}
+        return Sources({}, (), (), inside)
+
+    def versions(
+        self, part: str, f: Field, case: PayloadCase
+    ) -> list[tuple[LayoutPlan, Expr | None]]:
+        """The layouts that a field may be read of, each with the condition that it is that one (None: otherwise)."""
+        chosen = self.cases.of(part)
+        if chosen is None:
+            layout = case.element if part == ITEM else self.layouts[part]
+            assert layout is not None
+            return [(layout, None)]
+        which = chosen.which(self.variables)
+        there = [(i, plan) for i, plan in enumerate(chosen.plans, 1) if plan.field(f.name)]
+        tests: list[Expr | None] = [which.eq(i) for i, _ in there]
+        return [(plan, test) for (_, plan), test in zip(there, [*tests[:-1], None], strict=True)]
+
+    def see_default(self, part: str, f: Field, case: PayloadCase) -> None:
+        """Bytes of a tagged field that is left out begin anywhere: there are none of them."""
+        for layout, _ in self.versions(part, f, case):
+            for fp in layout.tagged:
+                if fp.name == f.name and default_data(fp):
+                    reason = "a column of a tagged field with a default that is not empty"
+                    raise Unsupported(reason, f)
+                if fp.name == f.name and (part, f.name) not in self.places.bytes:
+                    self.places.note(part, f.name)
+                    self.code.assign(self.places.bytes[part, f.name], self.note)
+
+    def again(self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase) -> None:
+        """Read a field once more, for a column: what is in structs and lists goes to buffers of its own."""
+        start, end = self.places.again[part, f.name]
+        gives = self.outputs(self.inside(leaf))
+        gives.targets = self.gives.targets
+        gives.named = {(part, f.name): leaf}
+        plan = self.kernels.plan
+        at = Var("at_again")
+        reader = PayloadReader(
+            plan, self.code, self.variables, at, gives, cases=self.cases, unread=self.unread
+        )
+        with self.code.when(start.eq(0)):
+            self.not_read(target, part, f, case)
+        for layout, test in self.versions(part, f, case):
+            fields = PayloadFields(plan, layout, part, self.variables)
+            with self.code.otherwise(test):
+                self.code.assign(at, start)
+                reader.read(operation(self.kernels, layout, f), fields, end, {f.name})
+
+    def not_read(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
+        """A field has not been read: there is no such case, or it is left out."""
+        chosen = self.cases.of(part)
+        if chosen is None:
+            [(layout, _)] = self.versions(part, f, case)
+            self.left_out(target, layout, f)
+            return
+        which, begun = chosen.which(self.variables), False
+        for i, layout in enumerate(chosen.plans, 1):
+            if any(fp.name == f.name for fp in layout.tagged):
+                test = which.eq(i)
+                with self.code.otherwise(test) if begun else self.code.when(test):
+                    self.left_out(target, layout, f)
+                begun = True
+        with self.code.otherwise() if begun else nullcontext():
+            self.nothing(target)
+
+    def left_out(self, target: Target, layout: LayoutPlan, f: Field) -> None:
+        """A field is not there: it is null, or a tagged one that holds its default."""
+        tagged = next((fp for fp in layout.tagged if fp.name == f.name), None)
+        if tagged is None or (isinstance(f.type, ArrayType) and tagged.default is not None):
+            self.nothing(target)
+            return
+        if isinstance(f.type, ScalarType) and any(default_bytes(tagged)):
+            raise Unsupported("a column of a tagged field with a default that is not empty", f)
+        gives = self.outputs(self.inside(target.leaf))
+        gives.targets = self.gives.targets
+        gives.empty(target)
+
+    def nothing(self, target: Target) -> None:
+        """There is no value for a column."""
+        gives = self.outputs(self.inside(target.leaf))
+        gives.targets = self.gives.targets
+        gives.nothing(target)
+
+
+def operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:
+    """The operation that reads a field."""
+    ops = list(read_program(kernels.plan, layout).ops)
+    for op in ops:
+        if isinstance(op, read_ops.When):
+            ops += op.then
+        if isinstance(op, read_ops.Tags):
+            ops += [inner for _, known in op.known for inner in known]
+        reads = read_ops.Number | read_ops.Elements | read_ops.Struct
+        if isinstance(op, reads) and op.field.name == f.name:
+            return op
+    raise Unsupported("read otherwise than by itself", f)

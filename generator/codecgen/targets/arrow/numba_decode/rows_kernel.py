@@ -24,10 +24,9 @@ from codecgen.targets.arrow.code_tree import variables as variables_of
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.array_opener import base_type
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs
-from codecgen.targets.arrow.numba_decode.field_reader import load
-from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Fields, Variables
+from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Fields, Variables, load
 from codecgen.targets.arrow.numba_decode.index_kernel import Index
-from codecgen.targets.arrow.numba_decode.layout_reader import Reader
+from codecgen.targets.arrow.numba_decode.layout_reader import LayoutReader
 from codecgen.targets.arrow.numba_decode.layout_rules import (
     RULES,
     WITH_RULES,
@@ -122,14 +121,14 @@ class RowsKernel:
         code, case = self.code, self.case
         type_ = array.field.type
         assert isinstance(type_, ArrayType)
-        reader = Reader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
+        reader = LayoutReader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
         unchecked = self.loaded(self.row, "CHECKED").eq(0)
         for c in deferred(case.entry):
             place = self.noted(ENTRY, f"start of {c.name}")
             reader.verify(c, ENTRY, place, self.end - place, (unchecked,))
         self.find_ends(array)
         for refused in self.kernels.refused(self.kernels.fields(case, self.variables), case):
-            reader.fail(refused, array.field)
+            reader.values.fail(refused, array.field)
         start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
         code.assign(self.variables.of("place", "position"), start + self.bias)
         code.assign(self.variables.of("place", "size"), end - start)
@@ -153,17 +152,17 @@ class RowsKernel:
             refuse_rules(case.element, [case.entry.name])
             needed = self.kernels.item_fields(case)
             reader.layout(case.element, ITEM, self.end, needed, ruled=True)
-            rules.row(reader, code, apply, self.at.eq(first))
+            rules.row(reader.values, code, apply, self.at.eq(first))
             self.numbers(varying=True)
             if not counted:
                 code.add(self.at, 1)
-                reader.fail(self.at - first > self.most, array.field)
+                reader.values.fail(self.at - first > self.most, array.field)
         if type_.at_least:
             number = count if counted else self.at - first
-            reader.fail(number < type_.at_least, array.field)
-        reader.fail(self.p.ne(self.end), array.field)
+            reader.values.fail(number < type_.at_least, array.field)
+        reader.values.fail(self.p.ne(self.end), array.field)
         is_empty = count.eq(0) if counted else self.at.eq(first)
-        rules.after(reader, code, apply, is_empty)
+        rules.after(reader.values, code, apply, is_empty)
         self.commit(first + count if counted else self.at)
         code.do("store_64", self.slot(self.row, "SECTION"), self.end)
         code.do("store_64", self.slot(self.row, "COUNT"), 0)
@@ -192,7 +191,7 @@ class RowsKernel:
         gives = ColumnOutputs(
             code, None, {}, row=self.row, most=self.most, at=self.at, check=self.gives.check
         )
-        reader = Reader(self.kernels.plan, code, "hop", self.variables, self.p, gives)
+        reader = LayoutReader(self.kernels.plan, code, "hop", self.variables, self.p, gives)
         with code.loop(self.p < self.end):
             code.assign(before, self.p)
             refuse_rules(case.element, [case.entry.name])
@@ -235,17 +234,19 @@ class RowsKernel:
                 self.head_fields()
                 code.assign(self.p, after)
             else:
-                reader = Reader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
+                reader = LayoutReader(
+                    self.kernels.plan, code, "rows", self.variables, self.p, self.gives
+                )
                 rules_of_rows(case)  # there are none
                 fields = Fields(self.kernels.plan, case.entry, ITEM, self.variables)
                 needed = self.kernels.item_fields(case)
                 needed |= fields_of_rules(self.kernels.plan, case.entry)
                 reader.layout(case.entry, ITEM, after, needed, ruled=True)
-                check_fields(reader, fields, full_check & WITH_RULES)
+                check_fields(reader.values, fields, full_check & WITH_RULES)
                 if is_open:
                     code.assign(self.variables.of("place", "size"), self.p - start)
                 else:
-                    reader.fail(self.p.ne(after), case.entry.fields[-1].field)
+                    reader.values.fail(self.p.ne(after), case.entry.fields[-1].field)
             self.numbers(varying=True)
             code.add(self.at, 1)
             self.commit(self.at)
@@ -262,7 +263,7 @@ class RowsKernel:
                 blamed = entry.fields[0].field if fp is None else fp.field
                 raise Unsupported("in a view of heads, but at no fixed place", blamed)
             place = self.p + fp.offset if fp.offset else self.p
-            value = load(base_type(fp.field), entry, place, fp.field)
+            value = load(base_type(fp.field), place, fp.field)
             self.code.assign(self.variables.of(ITEM, name), value)
 
     def commit(self, rows: Expr) -> None:

@@ -27,8 +27,7 @@ from codecgen.targets.arrow.code_tree import (
     Var,
 )
 from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_decode.field_reader import check_number, null_of
-from codecgen.targets.arrow.numba_decode.field_variables import is_number
+from codecgen.targets.arrow.numba_decode.field_variables import check_number, is_number, null_of
 from codecgen.targets.arrow.numpy_decode.arithmetic import both
 from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
 

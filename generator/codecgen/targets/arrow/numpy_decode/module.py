@@ -36,7 +36,7 @@ from codecgen.targets.arrow.code_tree import (
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.function_printer import Names, Printer, function_text, pruned
 from codecgen.targets.arrow.numba_decode.array_opener import base_type, bytes_to_fixed
-from codecgen.targets.arrow.numba_decode.field_reader import null_of
+from codecgen.targets.arrow.numba_decode.field_variables import null_of
 from codecgen.targets.arrow.numba_decode.framing import Framing, framing_of
 from codecgen.targets.arrow.numba_decode.layout_rules import refuse_rules
 from codecgen.targets.arrow.numpy_decode.arithmetic import either, opposite
