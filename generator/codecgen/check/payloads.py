@@ -14,10 +14,10 @@ from codecgen.plan.constant_folding import is_known, truth
 from codecgen.plan.payloads import PartKind, combined, fits, part_kinds, part_scopes
 from codecgen.plan.resolve_views import (
     ViewResolver,
-    array_of,
-    condition_of,
+    find_rows_array,
     payload_scope,
-    scope_of_rows,
+    resolve_condition_of_rows,
+    scope_under_condition,
 )
 from codecgen.schema.lookup import all_versions, field_of
 from codecgen.schema.model import Choice, Layout, Model, Rows, View
@@ -198,13 +198,13 @@ def _columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
             resolver = ViewResolver(rows.when, scope, parts)
             condition = list(typed(resolver, "`when`", ("bool",), False))
             yield from condition
-            settled = condition_of(rows, scope, parts)
+            settled = resolve_condition_of_rows(rows, scope, parts)
             if condition or settled is None or (is_known(settled) and not truth(settled)):
                 continue
-        part, array = array_of(rows, parts)
+        part, array = find_rows_array(rows, parts)
         if rows.each is not None and (part is None or part.null or array is None):
             continue
-        scope = scope_of_rows(scope, rows, parts)
+        scope = scope_under_condition(scope, rows, parts)
         yield from values_of(
             view,
             rows,

@@ -164,7 +164,7 @@ def _case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) ->
     bare = replace(scope, holds=())
 
     def value(expression: Expression, holds: bool = True) -> Value:
-        found = ViewResolver(expression, scope if holds else bare).value()
+        found = ViewResolver(expression, scope if holds else bare).resolve()
         assert found is not None, str(expression)
         return found
 
@@ -234,7 +234,7 @@ def _keep(out: dict[str, Value], name: str, resolver: WriteResolver, layout: Lay
     fp = layout.field(name.partition(".")[0])
     if fp is None:
         return
-    value = resolver.value()
+    value = resolver.resolve()
     assert value is not None, name
     out[name] = value
 

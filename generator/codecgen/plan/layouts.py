@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from codecgen.plan.generated_names import spell
 from codecgen.plan.nodes import DerivedValue, EndValue, FieldValue, Value, ends_read
-from codecgen.plan.resolve import maximum_of, settled
-from codecgen.plan.resolve_views import derived_value
+from codecgen.plan.resolve import as_maximum, resolve_expression
+from codecgen.plan.resolve_views import resolve_derived_value
 from codecgen.plan.scope import Scope
 from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of
@@ -301,7 +301,9 @@ def _until(layout: Layout, f: Field, version: int | None, model: Model) -> Value
     if not isinstance(f.type, ArrayType) or f.type.until is None:
         return None
     at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
-    return settled(f.type.until, Scope(model, layout, version, at, f.name, f.type.element))
+    return resolve_expression(
+        f.type.until, Scope(model, layout, version, at, f.name, f.type.element)
+    )
 
 
 def _settled(
@@ -326,14 +328,20 @@ def _settled(
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     given, held_version = choosing(f.type)
     return (
-        None if f.when is None else settled(f.when, before),
-        None if f.valid is None else settled(f.valid, itself),
-        None if f.refuse is None else settled(f.refuse, itself),
-        None if f.default is None else settled(f.default, built, getattr(f.type, "enum", None)),
-        None if compression is None else settled(compression.by, before),
-        {m.name: settled(m.default, built, m.enum) for m in bits if m.default is not None},
-        None if given is None else settled(given, before),
-        None if held_version is None else settled(held_version, before),
+        None if f.when is None else resolve_expression(f.when, before),
+        None if f.valid is None else resolve_expression(f.valid, itself),
+        None if f.refuse is None else resolve_expression(f.refuse, itself),
+        None
+        if f.default is None
+        else resolve_expression(f.default, built, getattr(f.type, "enum", None)),
+        None if compression is None else resolve_expression(compression.by, before),
+        {
+            m.name: resolve_expression(m.default, built, m.enum)
+            for m in bits
+            if m.default is not None
+        },
+        None if given is None else resolve_expression(given, before),
+        None if held_version is None else resolve_expression(held_version, before),
     )
 
 
@@ -349,7 +357,7 @@ def _derived(layout: Layout, version: int | None, model: Model) -> tuple[Derived
             array.type.element if array is not None and isinstance(array.type, ArrayType) else None
         )
         scope = Scope(model, layout, version, owner=d.name, item=item, array=d.array)
-        out.append(derived_value(d, scope))
+        out.append(resolve_derived_value(d, scope))
     return tuple(out)
 
 
@@ -361,9 +369,9 @@ def _rules(
             continue
         scope = Scope(model, layout, version, owner=rule.name, whole=True, ruled=True)
         if rule.condition is not None:
-            yield RulePlan(rule, settled(rule.condition, scope))
+            yield RulePlan(rule, resolve_expression(rule.condition, scope))
         elif rule.ascending is not None:
-            value = settled(maximum_of(rule.ascending), scope)
+            value = resolve_expression(as_maximum(rule.ascending), scope)
             assert isinstance(value, EndValue) and isinstance(value.value, FieldValue)
             array = next(fp for fp in fields if fp.name == value.array.field.name)
             yield RulePlan(rule, None, array, replace(value.value, owner="item"))

@@ -16,10 +16,10 @@ from codecgen.plan.resolve_views import (
     Parts,
     PartScope,
     ViewResolver,
-    condition_of,
-    null_parts,
+    null_of_part,
     payload_scope,
-    scope_of_rows,
+    resolve_condition_of_rows,
+    scope_under_condition,
 )
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Model, Rows, View
@@ -223,12 +223,12 @@ def _case(
     parts = part_scopes(plan.model, view, rows, layouts)
     scope = payload_scope(plan.model, view, rows, parts)
 
-    when = condition_of(rows, scope, parts)
+    when = resolve_condition_of_rows(rows, scope, parts)
     assert when is not None
     if is_known(when) and not truth(when):
         return None
     when = None if is_known(when) else when
-    scope = scope_of_rows(scope, rows, parts)
+    scope = scope_under_condition(scope, rows, parts)
     of, _, name = (rows.each or "").partition(".")
     around = layouts.get(of)
     array = None if around is None else around.field(name)
@@ -240,9 +240,9 @@ def _case(
         element = plan.expected(inner, around) if isinstance(inner, Reference) else None
 
     def value(expression: Expression) -> Value:
-        found = ViewResolver(expression, scope, parts).value()
+        found = ViewResolver(expression, scope, parts).resolve()
         assert found is not None, str(expression)
-        return fold(found, lambda one: null_parts(one, parts))
+        return fold(found, lambda one: null_of_part(one, parts))
 
     values = {name: value(expression) for name, expression in rows.values.items()}
     return PayloadCase(number, rows, of, array, element, values, when)

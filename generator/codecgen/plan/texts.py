@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from codecgen.plan.nodes import Value
-from codecgen.plan.resolve import settled
+from codecgen.plan.resolve import resolve_expression
 from codecgen.plan.scope import Scope
 from codecgen.schema.expression import parse
 from codecgen.schema.model import Field, Layout, Model
@@ -41,9 +41,9 @@ def text_plan(text: Text, model: Model) -> TextPlan:
         ruled, built = scopes(text, path, model)
         values[path] = ValuePlan(
             value,
-            None if value.valid is None else settled(value.valid, ruled),
-            None if value.refuse is None else settled(value.refuse, ruled),
-            None if value.default is None else settled(value.default, built),
+            None if value.valid is None else resolve_expression(value.valid, ruled),
+            None if value.refuse is None else resolve_expression(value.refuse, ruled),
+            None if value.default is None else resolve_expression(value.default, built),
         )
     return TextPlan(text, values)
 
