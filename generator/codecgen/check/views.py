@@ -9,7 +9,7 @@ from codecgen.check import view_columns
 from codecgen.check.open_ended import Ends
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import LayoutPlan, make_plan
-from codecgen.plan.nodes import FieldValue, Value, fields_read, walk
+from codecgen.plan.nodes import FieldValue, Value, fields_read, iterate_nodes
 from codecgen.plan.resolve_views import NUMBERS, ViewResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
@@ -92,7 +92,7 @@ def _entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagnostic]:
     if any(ends.layout_open(plan) for plan in plans):
         message = f'"{layout.name}" takes what is left: nothing would stand after the first of them'
         yield Diagnostic("C032", message, where, help=help)
-    elif any(ends.least(plan) == 0 for plan in plans):
+    elif any(ends.min_size(plan) == 0 for plan in plans):
         message = f'"{layout.name}" can take no bytes at all: there would be no end to them'
         yield Diagnostic("C032", message, where, help=help)
 
@@ -206,7 +206,7 @@ def _wide_enough(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]
 def _exact(column: Column, value: Value, span: Span) -> Iterator[Diagnostic]:
     """A number with a fraction is in a column of its own size."""
     wanted = view_columns.FLOATS[column.type]
-    for part in walk(value):
+    for part in iterate_nodes(value):
         name = getattr(part.field.type, "name", "") if isinstance(part, FieldValue) else wanted
         if name in view_columns.FLOATS.values() and name != wanted:
             message = f'"{column.name}" is {column.type}, which is for {wanted}, not for {name}'

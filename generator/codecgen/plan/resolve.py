@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import nodes
-from codecgen.plan.narrowing import Facts, after, decided
+from codecgen.plan.narrowing import Facts, decide, learn
 from codecgen.plan.nodes import Value
-from codecgen.plan.scope import Scope, element_kind, layout_with, may_be_null
+from codecgen.plan.scope import Scope, can_be_null, element_kind, layout_containing
 from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, held_type, scalar_type
 from codecgen.schema import expression
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
@@ -49,7 +49,7 @@ class Resolver:
         self.uses: list[tuple[str, Since, Path]] = []
         self.facts = Facts()
         for condition in scope.holds:
-            self.facts = after(self.facts, condition, True)
+            self.facts = learn(self.facts, condition, True)
 
     def resolve(self, expected_enum: str | None = None) -> Value | None:
         """Return the resolved expression, or None if a diagnostic was recorded.
@@ -133,10 +133,10 @@ class Resolver:
         """
         one = self.resolve_condition(left, operator)
         decisive = operator == "or"
-        if decided(one) is decisive:  # the right side is never looked at
+        if decide(one) is decisive:  # the right side is never looked at
             return one
         outer = self.facts
-        self.facts = after(outer, one, not decisive)
+        self.facts = learn(outer, one, not decisive)
         other = self.resolve_condition(right, operator)
         self.facts = outer
         return nodes.Logical(operator, one, other)  # type: ignore[arg-type]
@@ -148,13 +148,13 @@ class Resolver:
         one branch.
         """
         test = self.resolve_condition(condition, "if")
-        known = decided(test)
+        known = decide(test)
         if known is not None:  # the other branch is about another version
             return self.resolve_node(then if known else otherwise, expected)
         outer = self.facts
-        self.facts = after(outer, test, True)
+        self.facts = learn(outer, test, True)
         one = self.resolve_node(then, expected)
-        self.facts = after(outer, test, False)
+        self.facts = learn(outer, test, False)
         other = self.resolve_node(otherwise, expected)
         self.facts = outer
         return nodes.Conditional(test, one, other, self.join_types(one.type, other.type))
@@ -323,10 +323,10 @@ class Resolver:
         """
         self.note_use(f.name, f.since, path)
         versions = tuple(versions)
-        nullable = nullable or may_be_null(f, inside=bool(names))
+        nullable = nullable or can_be_null(f, inside=bool(names))
         f = f.in_versions(versions)
         match f.type:
-            case holder if names and (ref := layout_with(holder, names[0])) is not None:
+            case holder if names and (ref := layout_containing(holder, names[0])) is not None:
                 inner = self.find_held_field(ref, names, path, owner)
                 held = self.scope.versions_in(holder, ref)
                 nullable = nullable or not all(exists_in(inner, v) for v in held)
@@ -347,7 +347,7 @@ class Resolver:
             case _:
                 type_ = held_type(f.type)
         value = nodes.FieldValue(f, type_, owner, holders)
-        nullable = nullable and not self.facts.there(value)
+        nullable = nullable and not self.facts.is_present(value)
         value = replace(value, type=type_.or_null(nullable))
         return self.resolve_bit(value, names, versions, path) if names else value
 
@@ -400,7 +400,7 @@ class Resolver:
         """Return an element of an array, or the value inside it that ``names`` leads to."""
         if isinstance(element, Reference) and names:
             f = self.find_held_field(element, names, path, owner)
-            versions = self.facts.versions(owner, self.scope.versions_of(element))
+            versions = self.facts.filter_versions(owner, self.scope.versions_of(element))
             absent = not all(exists_in(f, v) for v in versions)
             there = [v for v in versions if exists_in(f, v)]
             return self.resolve_field(f, names[1:], owner, (), there, path, absent)

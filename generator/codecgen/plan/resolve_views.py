@@ -10,7 +10,7 @@ from codecgen.plan.constant_folding import fold
 from codecgen.plan.narrowing import Facts
 from codecgen.plan.nodes import Value, owner_of_part
 from codecgen.plan.resolve import Resolver, Stop, resolve_expression
-from codecgen.plan.scope import Scope, layout_with
+from codecgen.plan.scope import Scope, layout_containing
 from codecgen.plan.types import BOOL, INT, Type
 from codecgen.schema.expression import EndOf, Expression, Node, Null, Path
 from codecgen.schema.lookup import exists_in, field_of, field_spans, versions_of
@@ -171,7 +171,7 @@ class ViewResolver(Resolver):
         versions = tuple(versions)
         choice = f.in_versions(versions)
         type_ = choice.type
-        if not names or not isinstance(type_, ChoiceType) or layout_with(type_, names[0]):
+        if not names or not isinstance(type_, ChoiceType) or layout_containing(type_, names[0]):
             value = super().resolve_field(f, names, owner, holders, versions, path, nullable)
             self.check_bits_of_case(value, path)
             return value
@@ -187,7 +187,7 @@ class ViewResolver(Resolver):
         self.note_use(f.name, f.since, path)
         case = Field(names[0], StructType(refs[0]), f.span)
         there = nodes.FieldValue(case, Type("layout"), owner, (choice,))
-        known = self.facts.there(there)
+        known = self.facts.is_present(there)
         if len(names) == 1:
             return replace(there, type=there.type.or_null(not known))
         ref = refs[0] if len(refs) == 1 else replace(refs[0], version=None)
@@ -334,7 +334,7 @@ def _with_owner(value: Value, part: str, null: bool) -> Value:
             inner = _with_owner(of, part, null)
             assert isinstance(inner, nodes.FieldValue | nodes.BitValue)
             return nodes.Membership(inner, allowed)
-    return nodes.rebuilt(value, lambda one: _with_owner(one, part, null))
+    return nodes.map_children(value, lambda one: _with_owner(one, part, null))
 
 
 def null_of_part(value: Value, parts: Parts) -> Value | None:
@@ -399,7 +399,7 @@ class WriteResolver(Resolver):
     def resolve_column(self, column: Column, which: nodes.Which) -> nodes.ColumnValue:
         """Return a column of the row or rows that ``which`` says, nullable unless a condition excludes null."""
         value = nodes.ColumnValue(column, which, column_type(column))
-        nullable = value.type.nullable and not self.facts.column_there(value)
+        nullable = value.type.nullable and not self.facts.is_column_present(value)
         return replace(value, type=value.type if nullable else value.type.not_null())
 
     def find_column(self, path: Path) -> Column:
