@@ -7,7 +7,7 @@ import pytest
 from codecgen.check import PASSES
 from codecgen.diagnostics import render
 from codecgen.plan import as_of, make_plan
-from codecgen.plan.as_of import exists, release_key
+from codecgen.plan.as_of import exists_at, release_key
 from codecgen.schema.lookup import enum_uses
 from codecgen.schema.model import Model
 from codecgen.schema.types import Since
@@ -45,9 +45,9 @@ def test_releases_are_numbers() -> None:
     releases = ["0.8.0", "0.10.0", "0.11", "1", "2.1.0", "2.10"]
     assert sorted(releases, key=release_key) == releases
     assert release_key("2.1") == release_key("2.1.0.0")
-    assert exists(Since("2.1.0"), "2.1")
-    assert not exists(Since("2.10"), "2.9")
-    assert exists(None, "0") and exists(Since(), "0")
+    assert exists_at(Since("2.1.0"), "2.1")
+    assert not exists_at(Since("2.10"), "2.9")
+    assert exists_at(None, "0") and exists_at(Since(), "0")
 
 
 def test_kafka_0_8_has_message_version_0_alone() -> None:

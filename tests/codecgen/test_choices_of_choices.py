@@ -12,7 +12,7 @@ from codecgen.explain.declarations import explain
 from codecgen.explain.programs import explain_program
 from codecgen.plan import make_plan
 from codecgen.plan.encoded_sizes import SizeError, encoded_size
-from codecgen.plan.size_bounds import bounds
+from codecgen.plan.size_bounds import size_bounds
 from codecgen.runtime.errors import BuildError, ParseError
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.targets.registry import TARGETS
@@ -241,8 +241,8 @@ def test_what_is_said_of_them() -> None:
         text for name, text in TARGETS["docs"](PLAN).files.items() if name.endswith("case.md")
     )
     assert "[new](#new)" in page
-    limits = bounds(PLAN, HOLDER)
-    assert limits.least <= 6
+    limits = size_bounds(PLAN, HOLDER)
+    assert limits.min_size <= 6
     after = model_of(SCHEMA.replace("{0: deep_zero, 300: deep_one}", "{0: deep_zero, 3: deep_one}"))
     said = diff("holder", Side("old", model, None), Side("new", after, None))
     assert "- entry: case 1, kind 2, sort 300, deep_one, is removed" in said

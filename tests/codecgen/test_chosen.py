@@ -9,7 +9,7 @@ import pytest
 
 from codecgen.plan import make_plan
 from codecgen.plan.encoded_sizes import encoded_size
-from codecgen.plan.size_bounds import bounds
+from codecgen.plan.size_bounds import size_bounds
 from codecgen.runtime.errors import BuildError, CodecError, LimitError, ParseError
 from tests.codecgen.chosen import SCHEMA
 from tests.codecgen.generated import package_of
@@ -82,8 +82,8 @@ def test_the_size_is_known_without_building(layout: str, value: dict[str, Any], 
     name, _, version = layout.lower().partition("_v")
     found = next(p for p in plan.versions[name] if p.version in (None, int(version or 0)))
     assert encoded_size(plan, found, value) == len(bytes.fromhex(hex_))
-    limits = bounds(plan, found)
-    assert limits.least <= len(bytes.fromhex(hex_))
+    limits = size_bounds(plan, found)
+    assert limits.min_size <= len(bytes.fromhex(hex_))
 
 
 BAD_BYTES: list[tuple[str, str, str, str, int | None]] = [

@@ -21,7 +21,7 @@ from codecgen.plan.encoded_sizes import (
     overhead_rows,
     varint_size,
 )
-from codecgen.plan.size_bounds import bounds, scalar_bounds
+from codecgen.plan.size_bounds import scalar_bounds, size_bounds
 from codecgen.runtime.errors import BuildError
 from codecgen.runtime.primitives import Varint
 from codecgen.schema.loader import load, read_files
@@ -192,10 +192,10 @@ def test_size_is_that_of_what_is_built_and_within_the_bounds(
         assume(False)
         raise
     assert encoded_size(plan, layout, drawn) == len(built)
-    found = bounds(plan, layout)
-    assert len(built) >= found.least
-    if found.most is not None and not found.payload:
-        assert len(built) <= found.most
+    found = size_bounds(plan, layout)
+    assert len(built) >= found.min_size
+    if found.max_size is not None and not found.payload:
+        assert len(built) <= found.max_size
 
 
 @given(st.sampled_from(VARINTS), st.data())
@@ -291,20 +291,20 @@ def test_how_the_table_of_kip_98_comes_about() -> None:
     for n, (old, new) in PROPOSED.items():
         assert (old, new) == (34 * n, 45 + 17 * n)
     plan, old_layout = layout_of(SCHEMAS, "message", 1)
-    assert bounds(plan, old_layout).least == bounds(plan, old_layout).most == 34
+    assert size_bounds(plan, old_layout).min_size == size_bounds(plan, old_layout).max_size == 34
     _, message_set = layout_of(SCHEMAS, "kip_98_message_set")
-    assert bounds(plan, message_set).least == bounds(plan, message_set).most == 45
+    assert size_bounds(plan, message_set).min_size == size_bounds(plan, message_set).max_size == 45
 
 
 def test_the_range_of_kip_98() -> None:
     """The proposal says 14 to 25 bytes a message. Its own list of fields gives 15 to 28, as the schema notes."""
     plan, message = layout_of(SCHEMAS, "kip_98_message")
-    found = bounds(plan, message)
-    assert (found.least, found.most) == (15, 28)
-    assert (found.least, found.most) != (14, 25)
+    found = size_bounds(plan, message)
+    assert (found.min_size, found.max_size) == (15, 28)
+    assert (found.min_size, found.max_size) != (14, 25)
     notes = plan.model.layouts["kip_98_message_set"].overhead
     assert notes is not None
-    for figure in ("14 to 25", f"is {found.least} ", f"to {found.most} "):
+    for figure in ("14 to 25", f"is {found.min_size} ", f"to {found.max_size} "):
         assert figure in notes.notes
 
 
@@ -341,10 +341,10 @@ def test_the_fewest_and_the_most_bytes_of_a_message() -> None:
     long = 1 << 28
     fixed = 1 + 8 + 4  # attributes, timestamp, checksum
     most = varint_size("uvarint", long + fixed + 10) + 2 * varint_size("uvarint", long) + fixed
-    assert most == bounds(plan, message).most
+    assert most == size_bounds(plan, message).max_size
     small = {
         "attributes": {"null_key": True, "null_value": True},
         "timestamp": 0,
         "offset_delta": 0,
     }
-    assert encoded_size(plan, message, small) == bounds(plan, message).least
+    assert encoded_size(plan, message, small) == size_bounds(plan, message).min_size

@@ -11,7 +11,7 @@ import pytest
 
 from codecgen.plan import make_plan
 from codecgen.plan.encoded_sizes import encoded_size
-from codecgen.plan.size_bounds import bounds
+from codecgen.plan.size_bounds import size_bounds
 from codecgen.runtime.errors import (
     BuildError,
     CodecError,
@@ -114,8 +114,8 @@ def test_null_is_not_empty(package: ModuleType, name: str, value: dict[str, Any]
     layout = plan.versions[name.lower()][0]
     if name != "PACKED":
         assert encoded_size(plan, layout, value) == len(data)
-    found = bounds(plan, layout)
-    assert found.least <= len(data)
+    found = size_bounds(plan, layout)
+    assert found.min_size <= len(data)
     for cut in range(len(data)):
         with pytest.raises(CodecError):
             codec.parse(data[:cut])

@@ -34,7 +34,7 @@ def test_a_record_batch_lies_where_apache_kafka_has_it() -> None:
         ("record_count", 57, 4),
         ("records", 61, None),
     ]
-    assert (batch.least, batch.size, batch.version) == (61, None, None)
+    assert (batch.min_size, batch.size, batch.version) == (61, None, None)
 
 
 def test_messages_lie_where_apache_kafka_has_them() -> None:
@@ -136,7 +136,7 @@ def test_nothing_has_a_fixed_place_behind_a_field_that_may_be_missing() -> None:
     text = "layout: a\nfields: {b: {type: bool}, c: {type: u8, when: b}, d: u8}\n"
     (plan,) = make_plan(model_of(text)).versions["a"]
     assert places(plan) == [("b", 0, 1), ("c", 1, 1), ("d", None, 1)]
-    assert (plan.least, plan.size) == (2, None)
+    assert (plan.min_size, plan.size) == (2, None)
 
 
 BITS = """

@@ -34,11 +34,11 @@ def test_a_record_says_what_its_name_says(name: str) -> None:
     number = re.fullmatch("([iuf])([0-9]+)", name)
     if number:
         assert (scalar.bits, scalar.signed) == (int(number[2]), number[1] == "i")
-        assert (scalar.least, scalar.most) == (scalar.width, scalar.width)
+        assert (scalar.min_size, scalar.max_size) == (scalar.width, scalar.width)
     if name.replace("u", "i") in LETTERS:
         assert fixed_size(name) == struct.calcsize("=" + LETTERS[name.replace("u", "i")])
     if "var" in name or scalar is COMPACT:
-        assert (scalar.least, scalar.most) == ((1, 10) if "long" in name else (1, 5))
+        assert (scalar.min_size, scalar.max_size) == ((1, 10) if "long" in name else (1, 5))
         assert fixed_size(name) is None
     unsigned_64 = name in ("u64", "uvarlong")
     assert scalar.fits_int64 == (scalar.python in ("int", "bool") and not unsigned_64)

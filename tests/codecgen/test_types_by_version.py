@@ -11,7 +11,7 @@ import pytest
 from codecgen.cli import GOOD, main
 from codecgen.plan import make_plan
 from codecgen.plan.encoded_sizes import encoded_size
-from codecgen.plan.nodes import FieldValue, walk
+from codecgen.plan.nodes import FieldValue, iterate_nodes
 from codecgen.plan.value_ranges import range_of
 from codecgen.runtime.errors import BuildError
 from codecgen.schema import loader
@@ -111,7 +111,7 @@ def test_expressions_know_all_versions_that_there_may_be() -> None:
     ranges = {
         (n.names, range_of(n))
         for when in (own.when, around.when)
-        for n in walk(when)
+        for n in iterate_nodes(when)
         if isinstance(n, FieldValue) and n.names[-1] == "offset"
     }
     assert ranges == {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic, once
-from codecgen.plan.as_of import exists
+from codecgen.plan.as_of import exists_at
 from codecgen.schema.lookup import all_versions, enum_values, exists_in
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.scalars import SCALARS
@@ -110,7 +110,7 @@ def _in_one_piece(
         taken = {
             bit
             for m in there
-            if not m.reserved and (release is None or exists(m.since, release))
+            if not m.reserved and (release is None or exists_at(m.since, release))
             for bit in range(m.low, m.high + 1)
         }
         free = [bit for bit in range(width) if bit not in taken]

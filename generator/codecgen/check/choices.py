@@ -180,7 +180,7 @@ def _take_out_help(held: list[Reference], model: Model) -> str:
 
 def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic]) -> Type | None:
     resolver = Resolver(expression, scope)
-    value = resolver.value()
+    value = resolver.resolve()
     found += resolver.found
     found += newer(resolver)
     return None if value is None else value.type

@@ -11,7 +11,7 @@ from typing import Any
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.plan.cases import held_plan
+from codecgen.plan.cases import find_held_plan
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import choice_of, enum_values, integer_range, is_signed
 from codecgen.schema.model import Example, Fill, Layout, Model
@@ -204,7 +204,7 @@ class _Example:
         if not isinstance(value, Mapping):
             self.wrong(value, "a mapping of fields", path)
             return
-        held = held_plan(self.plan, holder, fp, values, value)
+        held = find_held_plan(self.plan, holder, fp, values, value)
         if held is not None:  # without one the codec says what is wrong when it tries the example
             self.fields(value, [held], f"{path}.")
 

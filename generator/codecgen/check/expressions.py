@@ -9,7 +9,7 @@ from codecgen.check.nulls import in_reach
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.as_of import release_key
 from codecgen.plan.nodes import BitValue, EndValue, FieldValue
-from codecgen.plan.resolve import Resolver, maximum_of
+from codecgen.plan.resolve import Resolver, as_maximum
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type, bit_type, scalar_type
 from codecgen.schema.expression import Expression, Node, Null, Number, Truth
@@ -108,8 +108,8 @@ def _ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Diagnosti
     """Check that a rule `ascending` names a number that every element of an array of the layout has."""
     help = "write the array and a field of its elements: `ascending: items_.number`"
     where = expression_span(scope.model, path)
-    resolver = Resolver(maximum_of(path), scope)
-    value = resolver.value()
+    resolver = Resolver(as_maximum(path), scope)
+    value = resolver.resolve()
     yield from resolver.found
     yield from newer(resolver)
     if value is None:
@@ -154,7 +154,7 @@ def _last(f: Field, until: Expression, scope: Scope) -> Iterator[Diagnostic]:
 def _codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
     found = list(must_be("enum", by, scope, "what names a codec"))
     yield from found
-    value = Resolver(by, scope).value()
+    value = Resolver(by, scope).resolve()
     if not found and not isinstance(value, FieldValue | BitValue):
         message = "what names a codec is a field, or bits of one"
         yield Diagnostic("C022", message, expression_span(scope.model, by))
@@ -176,13 +176,13 @@ def newer(resolver: Resolver) -> Iterator[Diagnostic]:
         if own is None or release_key(since.release or "0") > release_key(own):
             first = "the first release" if own is None else own
             message = f'"{name}" exists since {since.release}, but "{scope.owner}" since {first}'
-            yield Diagnostic("C028", message, resolver.span(path), help=f"see {since.span}")
+            yield Diagnostic("C028", message, resolver.span_of(path), help=f"see {since.span}")
 
 
 def must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
     """What is wrong with an expression that has to give a value of a kind."""
     resolver = Resolver(expression, scope)
-    value = resolver.value()
+    value = resolver.resolve()
     found = None if value is None else value.type
     yield from resolver.found
     yield from newer(resolver)
@@ -212,7 +212,7 @@ def value_fits(
 ) -> Iterator[Diagnostic]:
     """What is wrong with an expression that has to give a value of a type."""
     resolver = Resolver(expression, scope)
-    value = resolver.value(wanted.enum)
+    value = resolver.resolve(wanted.enum)
     found = None if value is None else value.type
     yield from resolver.found
     yield from newer(resolver)
@@ -246,7 +246,7 @@ def _derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
         item = array.type.element
     scope = replace(scope, item=item, array=d.array)
     resolver = Resolver(d.value, scope)
-    value = resolver.value()
+    value = resolver.resolve()
     found = None if value is None else value.type
     yield from resolver.found
     yield from newer(resolver)

@@ -36,7 +36,7 @@ class Ends:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.opens: dict[tuple[str, int | None], bool] = {}
-        self.leasts: dict[tuple[str, int | None], int] = {}
+        self.min_sizes: dict[tuple[str, int | None], int] = {}
 
     def findings(self, layout: LayoutPlan) -> Iterator[Diagnostic]:
         for i, fp in enumerate(layout.in_order):
@@ -137,7 +137,7 @@ class Ends:
             message = f'"{ref}" takes what is left: the first element of "{fp.name}" would take all'
             help = f"let a field of it measure it; it is declared at {self.plan.model.layouts[ref.layout].span}"
             yield Diagnostic("C031", message, where, help=help)
-        elif any(self.least(plan) == 0 for plan in self.plan.held(ref, layout)):
+        elif any(self.min_size(plan) == 0 for plan in self.plan.held(ref, layout)):
             message = f'"{ref}" can take no bytes at all: there would be no end to the elements of "{fp.name}"'
             yield Diagnostic("C031", message, where)
 
@@ -152,23 +152,23 @@ class Ends:
             message = f'the first element of "{fp.name}" without a case would take all that is left'
         elif self.is_open(fp.field.type, layout):
             message = f'a case of "{choice.choice}" takes what is left: the first element of "{fp.name}" would take all'
-        elif any(self.least(plan) == 0 for plan in self.plan.held_by(fp.field.type, layout)):
+        elif any(self.min_size(plan) == 0 for plan in self.plan.held_by(fp.field.type, layout)):
             message = f'a case of "{choice.choice}" can take no bytes at all: there would be no end to the elements of "{fp.name}"'
         if message:
             yield Diagnostic("C031", message, choice.span, help="give each a `length` in front")
 
-    def least(self, layout: LayoutPlan) -> int:
+    def min_size(self, layout: LayoutPlan) -> int:
         """The fewest bytes that a layout can take."""
         key = (layout.name, layout.version)
-        if key not in self.leasts:
-            self.leasts[key] = 0
-            self.leasts[key] = sum(self.min_size_of(fp, layout) for fp in layout.in_order)
-        return self.leasts[key]
+        if key not in self.min_sizes:
+            self.min_sizes[key] = 0
+            self.min_sizes[key] = sum(self.min_size_of(fp, layout) for fp in layout.in_order)
+        return self.min_sizes[key]
 
     def least_element(self, element: Element, layout: LayoutPlan) -> int:
         """The fewest bytes that an element of an array can take."""
         if isinstance(element, Reference):
-            return min((self.least(plan) for plan in self.plan.held(element, layout)), default=0)
+            return min((self.min_size(plan) for plan in self.plan.held(element, layout)), default=0)
         if isinstance(element, BytesType):
             return self.least_bytes(element)
         if isinstance(element, ChoiceType):
@@ -217,4 +217,4 @@ class Ends:
         if isinstance(type_, ChoiceType) and type_.unknown:
             return 0
         held = self.plan.held_by(type_, layout)
-        return min((self.least(plan) for plan in held), default=0)
+        return min((self.min_size(plan) for plan in held), default=0)

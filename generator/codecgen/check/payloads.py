@@ -10,14 +10,20 @@ from codecgen.check import view_columns
 from codecgen.check.views import typed, values_of
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import Plan, make_plan
-from codecgen.plan.constant_folding import is_known, truth
-from codecgen.plan.payloads import PartKind, combined, fits, part_kinds, part_scopes
+from codecgen.plan.constant_folding import as_truth, is_known
+from codecgen.plan.payloads import (
+    PartKind,
+    iterate_combinations,
+    matches_parts,
+    part_kinds,
+    part_scopes,
+)
 from codecgen.plan.resolve_views import (
     ViewResolver,
-    array_of,
-    condition_of,
+    find_rows_array,
     payload_scope,
-    scope_of_rows,
+    resolve_condition_of_rows,
+    scope_under_condition,
 )
 from codecgen.schema.lookup import all_versions, field_of
 from codecgen.schema.model import Choice, Layout, Model, Rows, View
@@ -149,7 +155,7 @@ def _fitting(
     decider = next((kind for kind in kinds.values() if kind.decides), None)
     numbers: list[int | None] = [None] if decider is None else [*decider.cases]
     found = ({n: kind.reference(number) for n, kind in kinds.items()} for number in numbers)
-    if not any(fits(rows, refs) for refs in found):
+    if not any(matches_parts(rows, refs) for refs in found):
         pair = " and ".join(f'{name} "{layout}"' for name, layout in rows.parts.items())
         message = f"no payload has {pair} together"
         last = [*rows.parts][-1]
@@ -189,7 +195,7 @@ def _together(rows: Rows, kinds: dict[str, PartKind]) -> str:
 
 def _columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
     """The values of the columns, for all that the parts can be."""
-    for _, layouts, named in combined(plan, view):
+    for _, layouts, named in iterate_combinations(plan, view):
         if not any(one is rows for one in named):
             continue
         parts = part_scopes(plan.model, view, rows, layouts)
@@ -198,13 +204,13 @@ def _columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
             resolver = ViewResolver(rows.when, scope, parts)
             condition = list(typed(resolver, "`when`", ("bool",), False))
             yield from condition
-            settled = condition_of(rows, scope, parts)
-            if condition or settled is None or (is_known(settled) and not truth(settled)):
+            settled = resolve_condition_of_rows(rows, scope, parts)
+            if condition or settled is None or (is_known(settled) and not as_truth(settled)):
                 continue
-        part, array = array_of(rows, parts)
+        part, array = find_rows_array(rows, parts)
         if rows.each is not None and (part is None or part.null or array is None):
             continue
-        scope = scope_of_rows(scope, rows, parts)
+        scope = scope_under_condition(scope, rows, parts)
         yield from values_of(
             view,
             rows,

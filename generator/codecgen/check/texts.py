@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codecgen.check.expressions import must_be, value_fits
 from codecgen.check.names import CONTAINER, EXPRESSION, word
 from codecgen.diagnostics import Diagnostic, once
-from codecgen.plan.texts import scopes
+from codecgen.plan.texts import value_scopes
 from codecgen.plan.types import INT
 from codecgen.runtime.properties_file import COMMENTS, ORDER, UNKNOWN
 from codecgen.runtime.text_values import BLANKS
@@ -205,7 +205,7 @@ def _numbers(value: TextValue) -> Iterator[Diagnostic]:
 
 
 def _rules(text: Text, path: str, value: TextValue, model: Model) -> Iterator[Diagnostic]:
-    ruled, built = scopes(text, path, model)
+    ruled, built = value_scopes(text, path, model)
     for key, rule in (("valid", value.valid), ("refuse", value.refuse)):
         if rule is not None:
             yield from must_be("bool", rule, ruled, f"`{key}`")

@@ -9,7 +9,7 @@ from codecgen.check import view_columns
 from codecgen.check.open_ended import Ends
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import LayoutPlan, make_plan
-from codecgen.plan.nodes import FieldValue, Value, fields_read, walk
+from codecgen.plan.nodes import FieldValue, Value, fields_read, iterate_nodes
 from codecgen.plan.resolve_views import NUMBERS, ViewResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
@@ -92,7 +92,7 @@ def _entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagnostic]:
     if any(ends.layout_open(plan) for plan in plans):
         message = f'"{layout.name}" takes what is left: nothing would stand after the first of them'
         yield Diagnostic("C032", message, where, help=help)
-    elif any(ends.least(plan) == 0 for plan in plans):
+    elif any(ends.min_size(plan) == 0 for plan in plans):
         message = f'"{layout.name}" can take no bytes at all: there would be no end to them'
         yield Diagnostic("C032", message, where, help=help)
 
@@ -138,7 +138,7 @@ def _heads(rows: Rows, layout: LayoutPlan, scope: Scope) -> Iterator[Diagnostic]
     taken = {"when": rows.when, "full_check": rows.full_check}
     taken |= {f"columns.{name}": expression for name, expression in rows.values.items()}
     for where, expression in taken.items():
-        value = None if expression is None else ViewResolver(expression, scope).value()
+        value = None if expression is None else ViewResolver(expression, scope).resolve()
         for read in () if value is None else fields_read(value):
             f = layout.field(read.names[0])
             if f is not None and not f.is_fixed:
@@ -160,7 +160,7 @@ def values_of(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnostic]:
             yield from typed(resolve(value), f'the column "{column.name}"', kinds, column.nullable)
             yield from _wide_enough(column, resolve(value))
             resolver = resolve(value)
-            yield from view_columns.inside(column, resolver.value(), resolver.scope.model)
+            yield from view_columns.inside(column, resolver.resolve(), resolver.scope.model)
         elif not column.nullable and column.type != "list":
             message = f'"{column.name}" has no value here, and cannot be null'
             help = f"give it a value, or say `nullable: true` at {column.span}"
@@ -171,7 +171,7 @@ def typed(
     resolver: ViewResolver, what: str, kinds: tuple[str, ...], nullable: bool
 ) -> Iterator[Diagnostic]:
     """What is wrong with the type of a value that may be of some kinds."""
-    value = resolver.value()
+    value = resolver.resolve()
     yield from resolver.found
     if value is None:
         return
@@ -188,7 +188,7 @@ def typed(
 
 def _wide_enough(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]:
     """A number of any size that the value can have fits its column."""
-    value = resolver.value()
+    value = resolver.resolve()
     if value is None:
         return
     span = expression_span(resolver.scope.model, resolver.expression)
@@ -206,7 +206,7 @@ def _wide_enough(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]
 def _exact(column: Column, value: Value, span: Span) -> Iterator[Diagnostic]:
     """A number with a fraction is in a column of its own size."""
     wanted = view_columns.FLOATS[column.type]
-    for part in walk(value):
+    for part in iterate_nodes(value):
         name = getattr(part.field.type, "name", "") if isinstance(part, FieldValue) else wanted
         if name in view_columns.FLOATS.values() and name != wanted:
             message = f'"{column.name}" is {column.type}, which is for {wanted}, not for {name}'

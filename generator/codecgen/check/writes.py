@@ -209,7 +209,7 @@ class _Rows:
         known = {key.partition(".")[0] for key in self.write.entry} if where == "item" else named
         running = [name for name in known if name in running_fields(self.rows)]
         resolver = WriteResolver(expression, scope, self.view, own, where, known, running)
-        value = resolver.value()
+        value = resolver.resolve()
         yield from resolver.found
         found = None if value is None else value.type
         if found is None or (found.kind == "null" and f.when is not None):

@@ -11,7 +11,7 @@ from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.examples.live import Codecs, load
 from codecgen.examples.text_trial import text_findings
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.cases import held_plan
+from codecgen.plan.cases import find_held_plan
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import choice_of
@@ -197,7 +197,7 @@ class _Meant:
             return given.encode("utf-8")
         if not isinstance(given, Mapping):
             return given
-        held = held_plan(self.plan, plan, fp, fields, given)
+        held = find_held_plan(self.plan, plan, fp, fields, given)
         return given if held is None else self.layout(held, given, path)
 
     def value(
@@ -329,7 +329,7 @@ def _compare_value(
     parsed = fields[fp.name]
 
     def chosen(given: object, parsed: Any, path: str) -> None:
-        held = held_plan(meant.plan, plan, fp, fields, parsed)
+        held = find_held_plan(meant.plan, plan, fp, fields, parsed)
         if isinstance(given, Mapping) and isinstance(parsed, Mapping) and held is not None:
             _compare(meant, held, given, parsed, path, worked_out)
         else:

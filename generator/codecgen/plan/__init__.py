@@ -1,4 +1,4 @@
-"""What every target needs, worked out once: versions told apart, sizes, offsets, ranges, the state as of a release."""
+"""Plans: layouts by version with sizes and offsets, resolved expressions, read programs and write programs."""
 
 from codecgen.plan.as_of import as_of
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan, RulePlan, make_plan

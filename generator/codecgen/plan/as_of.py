@@ -1,4 +1,4 @@
-"""The model as it stood at a release: what came later is not there, and old names are back."""
+"""Build the model of an earlier release: without later additions, and with the former names."""
 
 from __future__ import annotations
 
@@ -26,29 +26,34 @@ from codecgen.schema.types import (
 
 
 def release_key(release: str) -> tuple[int, ...]:
-    """For ordering: ``0.11.0`` < ``2.1`` < ``2.10``. Zeros at the end do not count."""
+    """Return the sort key of a release: ``0.11.0`` < ``2.1`` < ``2.10``. Trailing zeros do not count."""
     parts = [int(part) for part in release.split(".")]
     while parts and parts[-1] == 0:
         parts.pop()
     return tuple(parts)
 
 
-def exists(since: Since | None, release: str) -> bool:
-    """Whether something with this ``since`` is there at a release."""
+def exists_at(since: Since | None, release: str) -> bool:
+    """Return whether something that began with ``since`` exists at ``release``. True if ``since`` names no
+    release.
+    """
     if since is None or since.release is None:
         return True
     return release_key(since.release) <= release_key(release)
 
 
 def as_of(model: Model, release: str | None) -> Model:
-    """The model at a release; the model itself for None. What it uses of other directories stays as it is.
+    """Return the model as it was at ``release``, or ``model`` itself if ``release`` is None.
+
+    Declarations of other directories stay unchanged. Drafts have no release and are left out. Views are left
+    out, because they are written for today's formats.
 
     Drafts have no release and stay out, and so do views, which are made for the formats of today.
     """
     if release is None:
         return model
     enums = {
-        name: replace(e, values=tuple(v for v in e.values if exists(v.since, release)))
+        name: replace(e, values=tuple(v for v in e.values if exists_at(v.since, release)))
         for name, e in model.enums.items()
     }
     known = {
@@ -60,24 +65,24 @@ def as_of(model: Model, release: str | None) -> Model:
     for name, layout in model.layouts.items():
         if (
             layout.draft is None
-            and exists(layout.since, release)
-            and _version_exists(layout, release)
+            and exists_at(layout.since, release)
+            and _has_version(layout, release)
         ):
-            layouts[name] = _layout(layout, release, known, model.manifest)
-    kept = _closed(_with_values(layouts, known, model, release), used)
+            layouts[name] = _layout_at(layout, release, known, model.manifest)
+    kept = _without_dangling_layouts(_without_later_cases(layouts, known, model, release), used)
     there = Declarations(kept, used)
-    kept = {name: _compared(layout, there) for name, layout in kept.items()}
+    kept = {name: _without_missing_columns(layout, there) for name, layout in kept.items()}
     every = Declarations(kept, used)
     choices = {}
     for name, choice in model.choices.items():
         cases = tuple(
             (key, ref)
             for key, ref in choice.cases
-            if _refers(ref, every)
-            and _leads(ref, model, release)
+            if _is_resolvable(ref, every)
+            and _are_steps_present(ref, model, release)
             and (choice.given is None or key in known.get(choice.given, set()))
         )
-        if cases and exists(choice.since, release):
+        if cases and exists_at(choice.since, release):
             keys = {key for key, _ in cases}
             named = tuple((key, ref) for key, ref in choice.named if key in keys)
             choices[name] = replace(choice, cases=cases, named=named)
@@ -93,49 +98,60 @@ def as_of(model: Model, release: str | None) -> Model:
         texts={
             name: replace(
                 text,
-                properties=tuple(p for p in text.properties if exists(p.since, release)),
-                examples=tuple(e for e in text.examples if exists(e.since, release)),
+                properties=tuple(p for p in text.properties if exists_at(p.since, release)),
+                examples=tuple(e for e in text.examples if exists_at(e.since, release)),
             )
             for name, text in model.texts.items()
-            if exists(text.since, release)
+            if exists_at(text.since, release)
         },
     )
 
 
-def _version_exists(layout: Layout, release: str) -> bool:
+def _has_version(layout: Layout, release: str) -> bool:
+    """Return whether at least one version of the layout existed at ``release``. True for layouts without
+    version notes.
+    """
     if not layout.version_notes:
         return True
-    return any(exists(since, release) for since, _ in layout.version_notes.values())
+    return any(exists_at(since, release) for since, _ in layout.version_notes.values())
 
 
-def _layout(layout: Layout, release: str, known: dict[str, set[str]], manifest: Manifest) -> Layout:
+def _layout_at(
+    layout: Layout, release: str, known: dict[str, set[str]], manifest: Manifest
+) -> Layout:
+    """Return the layout with the fields, versions, rules and examples that existed at ``release``.
+
+    ``known`` has the value names of each enum at that release.
+    """
     versions = layout.versions
     if versions is not None and layout.version_notes:
-        there = [v for v, (since, _) in layout.version_notes.items() if exists(since, release)]
+        there = [v for v, (since, _) in layout.version_notes.items() if exists_at(since, release)]
         missing = [v for v in layout.version_notes if v not in there]
         if missing and there:
             versions = replace(versions, high=max(there))
     flexible, gone = layout.flexible, frozenset[str]()
-    last = None if versions is None else _all(versions)[-1]
+    last = None if versions is None else _version_numbers(versions)[-1]
     if isinstance(flexible, Versions) and last is not None and last < flexible.low:
         flexible, gone = "never", frozenset({"loose_tags", "overlong_varints"})
     fields = []
     for f in layout.fields:
-        if not exists(f.since, release) or (flexible == "never" and _in_section(f)):
+        if not exists_at(f.since, release) or (flexible == "never" and _is_in_tag_section(f)):
             continue
         f = replace(f, accepts=f.accepts - gone)
-        fields.append(_renamed(_field(f, release, known), f.formerly, release, manifest))
+        fields.append(
+            _with_former_name(_field_at(f, release, known), f.formerly, release, manifest)
+        )
     notes = layout.version_notes.items()
     return replace(
         layout,
         fields=tuple(fields),
-        derived=tuple(d for d in layout.derived if exists(d.since, release)),
-        rules=tuple(rule for rule in layout.rules if exists(rule.since, release)),
+        derived=tuple(d for d in layout.derived if exists_at(d.since, release)),
+        rules=tuple(rule for rule in layout.rules if exists_at(rule.since, release)),
         examples=tuple(
             e
             for e in layout.examples
-            if exists(e.since, release)
-            and (versions is None or e.version in (None, *_all(versions)))
+            if exists_at(e.since, release)
+            and (versions is None or e.version in (None, *_version_numbers(versions)))
         ),
         versions=versions,
         flexible=flexible,
@@ -144,25 +160,31 @@ def _layout(layout: Layout, release: str, known: dict[str, set[str]], manifest: 
     )
 
 
-def _in_section(f: Field) -> bool:
-    """Whether it lies in the section of tagged fields, or is that section."""
+def _is_in_tag_section(f: Field) -> bool:
+    """Return whether a field is tagged, or is the section of tagged fields itself."""
     return f.tag is not None or isinstance(f.type, TagsType)
 
 
-def _all(versions: Versions) -> range:
+def _version_numbers(versions: Versions) -> range:
+    """Return all numbers of a version range. An open range counts as its first version only."""
     return range(versions.low, (versions.low if versions.high is None else versions.high) + 1)
 
 
-def _renamed(f: Field, formerly: Formerly | None, release: str, manifest: Manifest) -> Field:
-    """The field, spelled as it was. Its name in code stays, so that callers and expressions do."""
+def _with_former_name(
+    f: Field, formerly: Formerly | None, release: str, manifest: Manifest
+) -> Field:
+    """Return the field with its former spelling if ``release`` precedes the renaming. Its name in code does not
+    change.
+    """
     if formerly is None or release_key(release) >= release_key(formerly.until):
         return f
     return replace(f, spelled=spell(formerly.name, manifest.spelling))
 
 
-def _field(f: Field, release: str, known: dict[str, set[str]]) -> Field:
+def _field_at(f: Field, release: str, known: dict[str, set[str]]) -> Field:
+    """Return the field without bits, enum values and codecs that did not exist at ``release``."""
     if isinstance(f.type, BitsType):
-        members = tuple(_bit(m, known) for m in f.type.members if exists(m.since, release))
+        members = tuple(_bit_at(m, known) for m in f.type.members if exists_at(m.since, release))
         return replace(f, type=replace(f.type, members=members))
     if isinstance(f.type, ScalarType) and f.type.only and f.type.enum:
         only = tuple(v for v in f.type.only if v in known.get(f.type.enum, set()))
@@ -176,28 +198,32 @@ def _field(f: Field, release: str, known: dict[str, set[str]]) -> Field:
     return f
 
 
-def _bit(m: BitMember, known: dict[str, set[str]]) -> BitMember:
+def _bit_at(m: BitMember, known: dict[str, set[str]]) -> BitMember:
+    """Return the bit member without allowed enum values that are not in ``known``."""
     if m.only is None or m.enum is None:
         return m
     return replace(m, only=tuple(v for v in m.only if v in known.get(m.enum, set())))
 
 
-def _refers(ref: Reference, layouts: Mapping[str, Layout]) -> bool:
+def _is_resolvable(ref: Reference, layouts: Mapping[str, Layout]) -> bool:
+    """Return whether ``layouts`` contains the layout and the version that ``ref`` names."""
     layout = layouts.get(ref.layout)
     if layout is None:
         return False
     return ref.version is None or layout.versions is None or ref.version in layout.versions
 
 
-def _closed(layouts: dict[str, Layout], used: Mapping[str, Layout]) -> dict[str, Layout]:
-    """Without the layouts that hold one that is gone."""
+def _without_dangling_layouts(
+    layouts: dict[str, Layout], used: Mapping[str, Layout]
+) -> dict[str, Layout]:
+    """Drop layouts that refer to a missing layout, until no such layout remains."""
     while True:
         every = Declarations(layouts, used)
-        fewer = {name: _with_cases(layout, every) for name, layout in layouts.items()}
+        fewer = {name: _without_missing_cases(layout, every) for name, layout in layouts.items()}
         kept = {
             name: layout
             for name, layout in fewer.items()
-            if all(_refers(ref, every) for ref in _held(layout))
+            if all(_is_resolvable(ref, every) for ref in _held_references(layout))
             and all(choice is None or choice.cases for choice in map(choice_of, layout.fields))
         }
         if len(kept) == len(layouts):
@@ -205,24 +231,26 @@ def _closed(layouts: dict[str, Layout], used: Mapping[str, Layout]) -> dict[str,
         layouts = kept
 
 
-def _with_cases(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
-    """Without the cases of choices that are gone."""
+def _without_missing_cases(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
+    """Return the layout without cases of choices whose layout is not in ``layouts``."""
 
     def there(choice: ChoiceType) -> ChoiceType:
-        return replace(choice, cases=tuple(c for c in choice.cases if _refers(c[1], layouts)))
+        return replace(
+            choice, cases=tuple(c for c in choice.cases if _is_resolvable(c[1], layouts))
+        )
 
-    return _with_choices(layout, there)
+    return _map_choices(layout, there)
 
 
-def _with_values(
+def _without_later_cases(
     layouts: dict[str, Layout], known: Mapping[str, set[str]], model: Model, release: str
 ) -> dict[str, Layout]:
-    """Without the cases of choices that are gone, or are for values of an enum that are."""
+    """Drop the cases that a choice or an enum value introduced after ``release``."""
 
     def there(choice: ChoiceType) -> ChoiceType:
-        if not exists(model.choices[choice.choice].since, release):
+        if not exists_at(model.choices[choice.choice].since, release):
             return replace(choice, cases=())
-        cases = tuple(c for c in choice.cases if _leads(c[1], model, release))
+        cases = tuple(c for c in choice.cases if _are_steps_present(c[1], model, release))
         choice = replace(choice, cases=cases)
         if choice.enum is None:
             return choice
@@ -230,16 +258,16 @@ def _with_values(
         numbers = {v.value for v in values if v.name in known.get(choice.enum, set())}
         return replace(choice, cases=tuple(c for c in choice.cases if c[0] in numbers))
 
-    return {name: _with_choices(layout, there) for name, layout in layouts.items()}
+    return {name: _map_choices(layout, there) for name, layout in layouts.items()}
 
 
-def _leads(ref: Reference, model: Model, release: str) -> bool:
-    """Whether the choices were there that lead to a layout."""
-    return all(exists(model.choices[step.choice].since, release) for step in ref.steps)
+def _are_steps_present(ref: Reference, model: Model, release: str) -> bool:
+    """Return whether all choices on the way to the layout of ``ref`` existed at ``release``."""
+    return all(exists_at(model.choices[step.choice].since, release) for step in ref.steps)
 
 
-def _with_choices(layout: Layout, change: Callable[[ChoiceType], ChoiceType]) -> Layout:
-    """The layout with something changed in each choice that a field is, or its elements are."""
+def _map_choices(layout: Layout, change: Callable[[ChoiceType], ChoiceType]) -> Layout:
+    """Return the layout with ``change`` applied to each choice that is a field or the element of an array."""
 
     def changed(type_: FieldType) -> FieldType:
         if isinstance(type_, ArrayType) and isinstance(type_.element, ChoiceType):
@@ -253,19 +281,21 @@ def _with_choices(layout: Layout, change: Callable[[ChoiceType], ChoiceType]) ->
     return replace(layout, fields=tuple(fields))
 
 
-def _compared(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
-    """With a table of overhead of the layouts that are there, if it has any."""
+def _without_missing_columns(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
+    """Return the layout with only those columns of its overhead table whose layout is in ``layouts``."""
     if layout.overhead is None:
         return layout
-    columns = tuple(c for c in layout.overhead.columns if _refers(c.layout, layouts))
+    columns = tuple(c for c in layout.overhead.columns if _is_resolvable(c.layout, layouts))
     return replace(layout, overhead=replace(layout.overhead, columns=columns) if columns else None)
 
 
-def _held(layout: Layout) -> list[Reference]:
+def _held_references(layout: Layout) -> list[Reference]:
+    """Return the references to layouts in the fields of a layout."""
     return [ref for f in layout.fields for ref in held_layouts(f.type)]
 
 
 def _enums_in_use(layouts: dict[str, Layout]) -> set[str]:
+    """Return the names of the enums that scalar fields and bits of the layouts use."""
     out = set()
     for layout in layouts.values():
         for f in layout.fields:

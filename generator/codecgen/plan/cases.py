@@ -1,34 +1,36 @@
-"""Which of several layouts a value is, where a field holds one of them."""
+"""Find the layout of a value in a field that can hold one of several layouts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codecgen.plan.encoded_sizes import SizeError, evaluated
+from codecgen.plan.encoded_sizes import SizeError, evaluate
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.schema.lookup import choice_of, field_of
 from codecgen.schema.types import ChoiceType, Reference, ScalarType, StructType
 
 
-def held_plan(
+def find_held_plan(
     plan: Plan, around: LayoutPlan, fp: FieldPlan, fields: Mapping[str, object], value: object
 ) -> LayoutPlan | None:
-    """The layout that ``value`` is, in the field ``fp`` or as an element of it, by the values of the ``fields`` around it. None
-    for what has no case."""
-    known = _with_those_left_out(plan, around, fields)
+    """Return the layout and version of ``value``, the value of the field ``fp`` or one of its elements.
+
+    ``fields`` are the values of the surrounding layout ``around``. Returns None if no case matches.
+    """
+    known = _with_builder_defaults(plan, around, fields)
     choice = choice_of(fp.field)
     ref: Reference | None
     if choice is not None:
-        ref = _case(plan, around, fp, choice, known, value)
+        ref = _find_case(plan, around, fp, choice, known, value)
     else:
         ref = fp.field.type.layout if isinstance(fp.field.type, StructType) else None
     if ref is None:
         return None
-    return _in_version(plan, around, fp, ref, known, value)
+    return _find_version(plan, around, fp, ref, known, value)
 
 
-def _case(
+def _find_case(
     plan: Plan,
     around: LayoutPlan,
     fp: FieldPlan,
@@ -36,36 +38,44 @@ def _case(
     fields: Mapping[str, object],
     value: object,
 ) -> Reference | None:
+    """Return the case of ``choice`` that the discriminator selects, or None if no case matches."""
     if choice.by is None:
-        number = _evaluated(plan, around, fields, fp.given)
+        number = _evaluate(plan, around, fields, fp.given)
     else:
         number = value.get(choice.by) if isinstance(value, Mapping) else None
     for key, ref in choice.cases:
         named = number
         if isinstance(number, str) and choice.by is not None:
-            named = _number(plan, ref, choice.by, number)
-        if named is not None and named == key and _is_said(plan, ref, value):
+            named = _find_enum_number(plan, ref, choice.by, number)
+        if named is not None and named == key and _matches_steps(plan, ref, value):
             return ref
     return None
 
 
-def _is_said(plan: Plan, ref: Reference, value: object) -> bool:
-    """Whether a value has the numbers, or the names of them, by which choices lead to a layout."""
+def _matches_steps(plan: Plan, ref: Reference, value: object) -> bool:
+    """Return whether ``value`` holds the discriminators by which nested choices lead to ``ref``. They can be
+    numbers or names.
+    """
     if not ref.steps or not isinstance(value, Mapping):
         return not ref.steps
     said = {step.by: value.get(step.by) for step in ref.steps}
-    words = {by: _number(plan, ref, by, word) for by, word in said.items() if isinstance(word, str)}
+    words = {
+        by: _find_enum_number(plan, ref, by, word)
+        for by, word in said.items()
+        if isinstance(word, str)
+    }
     return ref.is_said(said | words)
 
 
-def _number(plan: Plan, ref: Reference, by: str, word: str) -> int | None:
+def _find_enum_number(plan: Plan, ref: Reference, by: str, word: str) -> int | None:
+    """Return the number of the enum value ``word`` in the field ``by``, or None if the field has no such value."""
     f = field_of(plan.model.layouts[ref.layout], by)
     enum = f.type.enum if f is not None and isinstance(f.type, ScalarType) else None
     values = plan.model.enums[enum].values if enum is not None else ()
     return next((v.value for v in values if word in (v.name, v.spelled)), None)
 
 
-def _in_version(
+def _find_version(
     plan: Plan,
     around: LayoutPlan,
     fp: FieldPlan,
@@ -73,6 +83,9 @@ def _in_version(
     fields: Mapping[str, object],
     value: object,
 ) -> LayoutPlan | None:
+    """Return the plan of ``ref`` in the version that the field or the value itself names, or None if no version
+    matches.
+    """
     by = plan.model.layouts[ref.layout].version_is
     if fp.held_version is None:
         plans = plan.held(ref, around)
@@ -80,17 +93,19 @@ def _in_version(
             return plans[0]
     else:
         plans = plan.of(ref)
-        version = _evaluated(plan, around, fields, fp.held_version)
+        version = _evaluate(plan, around, fields, fp.held_version)
         if by is None:
             return next((p for p in plans if p.version in (version, None)), None)
     wanted = value.get(by) if isinstance(value, Mapping) and by is not None else None
     return next((p for p in plans if p.version in (wanted, None)), None)
 
 
-def _with_those_left_out(
+def _with_builder_defaults(
     plan: Plan, layout: LayoutPlan, fields: Mapping[str, object]
 ) -> Mapping[str, object]:
-    """The fields with what builders write for those that are not given."""
+    """Return the fields with the values that builders write for missing fields: versions, constants and
+    defaults.
+    """
     out = dict(fields)
     for fp in layout.fields:
         if fp.name in out:
@@ -100,17 +115,18 @@ def _with_those_left_out(
         elif fp.field.const is not None:
             out[fp.name] = fp.field.const
         elif fp.default is not None:
-            out[fp.name] = _evaluated(plan, layout, out, fp.default)
+            out[fp.name] = _evaluate(plan, layout, out, fp.default)
     return out
 
 
-def _evaluated(
+def _evaluate(
     plan: Plan, layout: LayoutPlan, fields: Mapping[str, object], value: Value | None
 ) -> object:
+    """Return the result of ``value``, or None if there is no expression or it cannot be evaluated."""
     try:
-        return None if value is None else evaluated(plan, layout, fields, value)
+        return None if value is None else evaluate(plan, layout, fields, value)
     except SizeError:  # a word that is no value of its enum
         return None
 
 
-__all__ = ["held_plan"]
+__all__ = ["find_held_plan"]

@@ -1,4 +1,4 @@
-"""What the columns of a view are made of in each of its cases: fields as they are, and values."""
+"""Determine where readers of columns take the columns of a view from: fields as stored, or computed values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import nodes
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
-from codecgen.plan.constant_folding import fold, settled_fields
+from codecgen.plan.constant_folding import fold, known_fields
 from codecgen.plan.layouts import FieldPlan
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Field
@@ -20,7 +20,7 @@ DIRECT = (*BYTES_LIKE, "uuid", "struct", "list")
 
 
 class SourceError(Exception):
-    """A column that is made of something that no reader of columns can give, and the field to name."""
+    """A column that readers of columns cannot produce. ``field`` is the field to name in the message."""
 
     def __init__(self, reason: str, field: Field) -> None:
         super().__init__(reason)
@@ -30,8 +30,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """``fields`` are columns that are fields of the row, by the field's name: bytes, uuids, structs and lists. ``numbers`` are
-    worked out; ``missing`` have no value here. ``inside`` has what structs and lists are made of, by their index."""
+    """Sources of the columns of one case of a view."""
 
     fields: Mapping[str, Leaf]
     numbers: tuple[tuple[Leaf, Value], ...]
@@ -39,25 +38,29 @@ class Sources:
     inside: Mapping[int, tuple[Leaf, ...]]
 
     def is_missing(self, leaf: Leaf) -> bool:
-        """Whether a column, or that which it is in, has no value here."""
+        """Return whether a column, or the column around it, has no value in this case."""
         return any(other is leaf.root for other in self.missing)
 
 
-def sources(view: ViewPlan, case: CasePlan) -> Sources:
-    """What the columns of a case are made of. Raises :class:`SourceError`."""
+def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
+    """Return where the columns of a case come from.
+
+    Raises:
+        SourceError: If a column of bytes, structs or lists is not a field of the row, or two columns show one field.
+    """
     fields: dict[str, Leaf] = {}
     numbers: list[tuple[Leaf, Value]] = []
     missing = []
     for leaf in view.leaves:
         if leaf.inside is not None:
             continue
-        value = settled(case, leaf)
+        value = resolve_column(case, leaf)
         nothing = value is None or isinstance(value, nodes.NullValue)
         if value is None or (nothing and leaf.column.type in DIRECT):
             missing.append(leaf)
         elif leaf.column.type in DIRECT:
-            field = _field_of_row(case, value)
-            _check_field(case, leaf, field.field)
+            field = _find_row_field(case, value)
+            _check_source_field(case, leaf, field.field)
             if field.name in fields:
                 raise SourceError("two columns of the same field", field.field)
             fields[field.name] = leaf
@@ -67,29 +70,31 @@ def sources(view: ViewPlan, case: CasePlan) -> Sources:
     return Sources(fields, tuple(numbers), tuple(missing), inside)
 
 
-def only_kernels_read(view: ViewPlan, case: CasePlan, others: Collection[str] = ()) -> None:
-    """Raise :class:`SourceError` for a column that only kernels can read: neither a plain value nor a list of structs of bytes
-    and text. ``others`` are types that cannot be had either."""
+def require_simple_columns(view: ViewPlan, case: CasePlan, others: Collection[str] = ()) -> None:
+    """Raise SourceError if a column needs kernels: a struct, a uuid, a type in ``others``, or a list of other
+    values than structs of bytes and text.
+    """
     for leaf in view.leaves:
-        column, value = leaf.root.column, settled(case, leaf)
+        column, value = leaf.root.column, resolve_column(case, leaf)
         if value is None or isinstance(value, nodes.NullValue):
             continue
         listed = leaf.inside is not None and leaf.column.type not in BYTES_LIKE
         odd = column.element is not None or leaf.column.type in ("struct", "uuid", *others)
         if listed or odd:
             what = "lists" if column.type == "list" else column.type
-            raise SourceError(f"in a column of {what}", blamed(case, value))
+            raise SourceError(f"in a column of {what}", field_to_blame(case, value))
 
 
-def settled(case: CasePlan, leaf: Leaf) -> Value | None:
-    """What a column is made of, without conditions that the version settles."""
+def resolve_column(case: CasePlan, leaf: Leaf) -> Value | None:
+    """Return the value of a column after conditions on the version are decided, or None if the case has none."""
     value = case.values.get(leaf.root.column.name)
     if not isinstance(value, nodes.Conditional) or leaf.root.column.type not in DIRECT:
         return value
-    return fold(value, settled_fields)
+    return fold(value, known_fields)
 
 
-def _check_field(case: CasePlan, leaf: Leaf, f: Field) -> None:
+def _check_source_field(case: CasePlan, leaf: Leaf, f: Field) -> None:
+    """Raise SourceError if the field ``f`` cannot fill a column of bytes, text, structs or lists."""
     if leaf.column.type in BYTES_LIKE and not isinstance(f.type, BytesType):
         raise SourceError("a column of bytes from something else", f)
     if leaf.column.type == "string" and not getattr(f.type, "text", False):
@@ -98,7 +103,8 @@ def _check_field(case: CasePlan, leaf: Leaf, f: Field) -> None:
         raise SourceError("in a view of heads, where only numbers are read", f)
 
 
-def _field_of_row(case: CasePlan, value: Value) -> FieldPlan:
+def _find_row_field(case: CasePlan, value: Value) -> FieldPlan:
+    """Return the field of the row that ``value`` names. Raise SourceError if it is not a field of the row."""
     wanted = "own" if case.array is None else "item"
     if isinstance(value, nodes.FieldValue) and value.owner == wanted and not value.holders:
         fp = case.element.field(value.field.name)
@@ -109,11 +115,13 @@ def _field_of_row(case: CasePlan, value: Value) -> FieldPlan:
             for read in nodes.fields_read(part):
                 reason = "one of several fields that a column may show, by a condition"
                 raise SourceError(reason, read.field)
-    raise SourceError("bytes, a struct or a list that are no field of the row", blamed(case, value))
+    raise SourceError(
+        "bytes, a struct or a list that are no field of the row", field_to_blame(case, value)
+    )
 
 
-def blamed(case: CasePlan, value: Value) -> Field:
-    """The field to name when a value cannot be expressed."""
+def field_to_blame(case: CasePlan, value: Value) -> Field:
+    """Return the field to name in the message when ``value`` cannot be expressed."""
     for read in nodes.fields_read(value):
         if read.holders:
             return read.holders[0]

@@ -1,4 +1,4 @@
-"""Views with versions told apart: for every layout and version, where the rows are and what their columns hold."""
+"""Plan views: for each layout and version, where the rows lie and how their columns are computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from codecgen.schema.types import ArrayType, Reference
 
 @dataclass(frozen=True, slots=True)
 class CodecPlan:
-    """How a section is read: a codec, perhaps a variant of it (and the one to write), and the most bytes that it may hold."""
+    """Codec of a compressed section: its name, the variants to read and to write, and the maximum decompressed
+    size.
+    """
 
     name: str
     variant: str | None
@@ -49,7 +51,7 @@ class CasePlan:
 
     @property
     def name(self) -> str:
-        """``message_v1_messages``."""
+        """Return the name of the case in generated code: ``message_v1_messages``."""
         version = "" if self.entry.version is None else f"_v{self.entry.version}"
         return f"{identifier(self.entry.name)}{version}" + (
             f"_{self.array.name}" if self.array else ""
@@ -58,7 +60,7 @@ class CasePlan:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column that has buffers of its own: one of the view, or what is ``inside`` a column of structs or lists."""
+    """A column with buffers of its own: a column of the view, or a part of a column of structs or lists."""
 
     index: int
     column: Column
@@ -66,16 +68,17 @@ class Leaf:
 
     @property
     def name(self) -> str:
+        """Return the names from the column of the view to this one, joined with ``_``."""
         return self.column.name if self.inside is None else f"{self.inside.name}_{self.column.name}"
 
     @property
     def root(self) -> Leaf:
-        """The column of the view."""
+        """Return the column of the view that contains this column, or the column itself."""
         return self if self.inside is None else self.inside.root
 
     @property
     def list(self) -> Leaf | None:
-        """The lists that it is in, the innermost ones: it has a value for each of their elements (None: for each row)."""
+        """Return the innermost list around this column, or None if the column has one value per row."""
         if self.inside is None or self.inside.column.type == "list":
             return self.inside
         return self.inside.list
@@ -112,18 +115,20 @@ class ViewPlan:
 
 
 def plan_view(plan: Plan, view: View) -> ViewPlan:
-    """The plan of a view without faults."""
-    by, entries = _entries(plan, view)
+    """Return the plan of a view. The checks must have accepted the view."""
+    by, entries = _list_entries(plan, view)
     cases: list[CasePlan] = []
     for _, entry in entries:
         for rows in view.rows:
             if rows.layout == entry.name:
-                cases.append(_case(plan, view, len(cases), rows, entry))
+                cases.append(_plan_case(plan, view, len(cases), rows, entry))
     return ViewPlan(view, by, entries, tuple(cases), tuple(leaves_of(view)))
 
 
-def _entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, LayoutPlan], ...]]:
-    """What stands one after the other, and the field that tells it apart."""
+def _list_entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, LayoutPlan], ...]]:
+    """Return the field that tells the entries of a view apart (None if there is only one) and the layouts by
+    its numbers.
+    """
     choice = plan.model.choices.get(view.of)
     if choice is not None:
         cases = ((int(key), p) for key, ref in choice.cases for p in plan.of(ref))
@@ -133,13 +138,13 @@ def _entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, Layou
     return by, tuple((p.version or 0, p) for p in plans)
 
 
-def is_made(plan: Plan, view: View) -> bool:
-    """Whether what a view is of is there: not in the formats as they were before there was any of it."""
+def has_layouts(plan: Plan, view: View) -> bool:
+    """Return whether the model contains the layout or choice of a view. False for releases before it existed."""
     return view.of in plan.model.choices or view.of in plan.model.layouts
 
 
 def leaves_of(view: View) -> Iterator[Leaf]:
-    """The columns, and what is in them. Structs and lists come before that."""
+    """Yield the columns of a view depth first: each struct or list before its parts."""
     numbers = itertools.count()
 
     def leaves(columns: tuple[Column, ...], inside: Leaf | None) -> Iterator[Leaf]:
@@ -151,7 +156,8 @@ def leaves_of(view: View) -> Iterator[Leaf]:
     yield from leaves(view.columns, None)
 
 
-def _case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:
+def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:
+    """Return the plan of the rows of one layout in one version."""
     array = None if rows.each is None else entry.field(rows.each)
     element = entry
     codecs: dict[int, CodecPlan | None] = {0: None}
@@ -159,12 +165,12 @@ def _case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) ->
         type_ = array.field.type
         if isinstance(type_.element, Reference):
             element = plan.expected(type_.element, entry)
-        codecs = _codecs(plan, entry, type_)
+        codecs = _plan_codecs(plan, entry, type_)
     scope = rows_scope(plan.model, entry.layout, entry.version, rows)
     bare = replace(scope, holds=())
 
     def value(expression: Expression, holds: bool = True) -> Value:
-        found = ViewResolver(expression, scope if holds else bare).value()
+        found = ViewResolver(expression, scope if holds else bare).resolve()
         assert found is not None, str(expression)
         return found
 
@@ -178,39 +184,44 @@ def _case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) ->
         {name: value(expression) for name, expression in rows.values.items()},
         None if rows.when is None else value(rows.when, False),
         None if rows.full_check is None else value(rows.full_check, False),
-        *_written(plan, view, rows, entry, element),
+        *_plan_writes(plan, view, rows, entry, element),
     )
 
 
 def running_fields(rows: Rows) -> set[str]:
-    """The fields of an entry that change with the rows that it holds."""
+    """Return the names of entry fields that depend on the last, largest or smallest row, so that each row can
+    change them.
+    """
     assert rows.write is not None
     out: set[str] = set()
     for name, expression in rows.write.entry.items():
-        if _runs(expression.node, out):
+        if _is_running(expression.node, out):
             out.add(name.partition(".")[0])
     return out
 
 
-def _runs(node: Node, running: set[str]) -> bool:
+def _is_running(node: Node, running: set[str]) -> bool:
+    """Return whether an expression uses ``last``, ``max``, ``min`` or an entry field in ``running``."""
     match node:
         case EndOf(end):
             return end in ("last", "max", "min")
         case Path(("entry", name, *_)):
             return name in running
         case Binary(_, left, right):
-            return _runs(left, running) or _runs(right, running)
+            return _is_running(left, running) or _is_running(right, running)
         case Not(operand):
-            return _runs(operand, running)
+            return _is_running(operand, running)
         case If(condition, then, otherwise):
-            return any(_runs(part, running) for part in (condition, then, otherwise))
+            return any(_is_running(part, running) for part in (condition, then, otherwise))
     return False
 
 
-def _written(
+def _plan_writes(
     plan: Plan, view: View, rows: Rows, entry: LayoutPlan, element: LayoutPlan
 ) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
-    """What the fields of the entry and of its elements are written from, where they are not columns as they are."""
+    """Return the values of the fields of an entry and of its elements that ``write`` gives: two mappings by
+    field or ``field.bit``.
+    """
     if rows.write is None:
         return {}, {}
     scope = Scope(plan.model, entry.layout, entry.version, owner=entry.name)
@@ -220,26 +231,29 @@ def _written(
     entries: dict[str, Value] = {}
     for name, expression in rows.write.entry.items():
         resolver = WriteResolver(expression, scope, view, entry.layout, own, named, running)
-        _keep(entries, name, resolver, entry)
+        _resolve_write(entries, name, resolver, entry)
         named.append(name.partition(".")[0])
     items: dict[str, Value] = {}
     for name, expression in rows.write.item.items():
         resolver = WriteResolver(expression, scope, view, entry.layout, "item", named, running)
-        _keep(items, name, resolver, element)
+        _resolve_write(items, name, resolver, element)
     return entries, items
 
 
-def _keep(out: dict[str, Value], name: str, resolver: WriteResolver, layout: LayoutPlan) -> None:
-    """Settle what a field is written from, if it exists in this version."""
+def _resolve_write(
+    out: dict[str, Value], name: str, resolver: WriteResolver, layout: LayoutPlan
+) -> None:
+    """Store in ``out`` the resolved value of a written field, unless the version lacks the field."""
     fp = layout.field(name.partition(".")[0])
     if fp is None:
         return
-    value = resolver.value()
+    value = resolver.resolve()
     assert value is not None, name
     out[name] = value
 
 
-def _codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecPlan | None]:
+def _plan_codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecPlan | None]:
+    """Return the codec for each number of the enum that names it. None stands for no compression."""
     compression = type_.compression
     if compression is None:
         return {0: None}
@@ -251,12 +265,13 @@ def _codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecP
     return {
         value.value: None
         if value.name == "none"
-        else _codec(value.name, variants, compression.limit)
+        else _plan_codec(value.name, variants, compression.limit)
         for value in plan.model.enums[compression.enum].values
         if value.name not in compression.excluded
     }
 
 
-def _codec(name: str, variants: dict[str, tuple[str, str]], limit: int) -> CodecPlan:
+def _plan_codec(name: str, variants: dict[str, tuple[str, str]], limit: int) -> CodecPlan:
+    """Return the plan of the codec ``name`` with its variants, which are a pair (read, written) by name."""
     read, written = variants.get(name, (None, None))
     return CodecPlan(name, read, limit, written)

@@ -1,4 +1,4 @@
-"""Values of which something is known, with what follows from that settled."""
+"""Fold values: replace known parts by constants and drop conditions that are decided."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Known = Callable[[Value], Value | None]
 """What is known of a field, of bits, of the version: a literal, or null. None: nothing."""
 
 
-def settled_fields(value: Value) -> Value | None:
-    """What a strict reader knows of fields once it has read them: constants and versions."""
+def known_fields(value: Value) -> Value | None:
+    """Return the constant or version that a strict reader knows ``value`` to be, or None if it is unknown."""
     match value:
         case nodes.FieldValue(f, type_, "own", ()) if f.const is not None and not type_.nullable:
             found = nodes.constant(f.const)
@@ -24,8 +24,11 @@ def settled_fields(value: Value) -> Value | None:
     return None
 
 
-def fold(value: Value, known: Known = settled_fields) -> Value:
-    """The value without what need not be asked any more."""
+def fold(value: Value, known: Known = known_fields) -> Value:
+    """Return ``value`` with known parts replaced by constants and decided conditions removed.
+
+    ``known`` returns the constant or null for a leaf, or None if nothing is known about it.
+    """
     found = known(value)
     if found is not None:
         return found
@@ -33,23 +36,31 @@ def fold(value: Value, known: Known = settled_fields) -> Value:
         case nodes.DerivedValue(derived, inner, bits):
             inner = fold(inner, known)
             if isinstance(inner, nodes.Literal):
-                return nodes.Literal(_wrapped(inner.value, bits))
+                return nodes.Literal(_wrap(inner.value, bits))
             return nodes.DerivedValue(derived, inner, bits)
         case nodes.Negation(operand):
             operand = fold(operand, known)
-            return _truth(not truth(operand)) if is_known(operand) else nodes.Negation(operand)
+            return (
+                _truth_literal(not as_truth(operand))
+                if is_known(operand)
+                else nodes.Negation(operand)
+            )
         case nodes.Logical(operator, left, right):
-            return _logical(operator, fold(left, known), fold(right, known))
+            return _fold_logical(operator, fold(left, known), fold(right, known))
         case nodes.Conditional(condition, then, otherwise, type_):
             condition = fold(condition, known)
             if is_known(condition):
-                return fold(then if truth(condition) else otherwise, known)
+                return fold(then if as_truth(condition) else otherwise, known)
             return nodes.Conditional(condition, fold(then, known), fold(otherwise, known), type_)
         case nodes.Comparison(operator, left, right):
-            return _comparison(operator, fold(left, known), fold(right, known))
+            return _fold_comparison(operator, fold(left, known), fold(right, known))
         case nodes.Membership(of, allowed):
             inner = fold(of, known)
-            return _truth(inner.value in allowed) if isinstance(inner, nodes.Literal) else value
+            return (
+                _truth_literal(inner.value in allowed)
+                if isinstance(inner, nodes.Literal)
+                else value
+            )
         case nodes.Sum(operator, left, right, type_):
             one, other = fold(left, known), fold(right, known)
             if isinstance(one, nodes.NullValue) or isinstance(other, nodes.NullValue):
@@ -59,48 +70,52 @@ def fold(value: Value, known: Known = settled_fields) -> Value:
 
 
 def is_known(value: Value) -> bool:
-    """Whether nothing has to be read to know a value."""
+    """Return whether a value is a constant, an enum value or null."""
     return isinstance(value, nodes.Literal | nodes.Word | nodes.NullValue)
 
 
-def number(value: Value) -> int | None:
-    """A value that is known, as a number; None for one that is not, and for null."""
+def as_number(value: Value) -> int | None:
+    """Return the number of a constant or an enum value, or None for null and for unknown values."""
     return value.value if isinstance(value, nodes.Literal | nodes.Word) else None
 
 
-def truth(value: Value) -> bool:
-    """A condition that is known."""
-    return bool(number(value))
+def as_truth(value: Value) -> bool:
+    """Return a known condition as a bool. Null and unknown values count as false."""
+    return bool(as_number(value))
 
 
-def _truth(holds: bool) -> nodes.Literal:
+def _truth_literal(holds: bool) -> nodes.Literal:
+    """Return a literal of true or false."""
     return nodes.Literal(int(holds), BOOL)
 
 
-def _logical(operator: str, left: Value, right: Value) -> Value:
+def _fold_logical(operator: str, left: Value, right: Value) -> Value:
+    """Return ``and`` or ``or`` of two folded sides, reduced to one side or a literal if a side is known."""
     decisive = operator == "or"
     for side, other in ((left, right), (right, left)):
         if is_known(side):
-            return _truth(decisive) if truth(side) is decisive else other
+            return _truth_literal(decisive) if as_truth(side) is decisive else other
     return nodes.Logical(operator, left, right)  # type: ignore[arg-type]
 
 
-def _comparison(operator: str, left: Value, right: Value) -> Value:
+def _fold_comparison(operator: str, left: Value, right: Value) -> Value:
+    """Return the comparison of two folded sides, as a literal if its result is known."""
     nulls = [isinstance(side, nodes.NullValue) for side in (left, right)]
     if any(nulls):
         if operator in nodes.ORDERS:
-            return _truth(False)
+            return _truth_literal(False)
         other = right if nulls[0] else left
         if all(nulls):
-            return _truth(operator == "==")
+            return _truth_literal(operator == "==")
         if not other.type.nullable:
-            return _truth(operator == "!=")
-    a, b = number(left), number(right)
+            return _truth_literal(operator == "!=")
+    a, b = as_number(left), as_number(right)
     if a is not None and b is not None:
-        return _truth(compare(operator, a, b))
+        return _truth_literal(compare(operator, a, b))
     return nodes.Comparison(operator, left, right)  # type: ignore[arg-type]
 
 
-def _wrapped(value: int, bits: int) -> int:
+def _wrap(value: int, bits: int) -> int:
+    """Return ``value`` wrapped in two's complement of ``bits`` bits."""
     half = 1 << bits - 1
     return (value + half & (1 << bits) - 1) - half

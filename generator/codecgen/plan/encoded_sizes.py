@@ -1,4 +1,4 @@
-"""How long the encoding of a value is, from the plan alone: nothing is encoded."""
+"""Compute the encoded size of a value from the plan alone, without encoding it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Fields = Mapping[str, object]
 
 
 class SizeError(ValueError):
-    """The length cannot be told: a value is missing or of the wrong kind, or it would be compressed."""
+    """The size is unknown: a value is missing, has the wrong kind, or lies in a compressed section."""
 
 
 def varint_size(name: str, value: int) -> int:
-    """Bytes of a number in one of the variable-length types."""
+    """Return the encoded size of a number in a variable-length type. Raise SizeError if it does not fit."""
     scalar = SCALARS[name]
     bits = scalar.bits
     if not (-(1 << bits - 1) <= value < 1 << bits - 1 if scalar.signed else 0 <= value < 1 << bits):
@@ -46,25 +46,32 @@ def varint_size(name: str, value: int) -> int:
 
 
 def length_size(name: str, length: int) -> int:
-    """Bytes of a length or a count (-1 is null) in one of the types for lengths."""
+    """Return the encoded size of a length or a count in the type ``name``. A length of -1 is null."""
     if name == "compact":
         return varint_size("uvarint", length + 1)
     return varint_size(name, length) if is_varint(name) else SCALARS[name].width
 
 
 def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
-    """The length in bytes of a value in a layout. The value is what a builder takes: mappings of fields, of which
-    those that the builder works out may be left out. Raises :class:`SizeError`."""
+    """Return the encoded size in bytes of ``value`` in a layout.
+
+    ``value`` is what a builder takes: a mapping of fields, without those that the builder computes.
+
+    Raises:
+        SizeError: If the size cannot be computed.
+    """
     return _Sizer(plan, layout, value).total()
 
 
-def evaluated(plan: Plan, layout: LayoutPlan, fields: Fields, value: Value) -> object:
-    """What an expression gives for the values of the fields. Raises :class:`SizeError`."""
+def evaluate(plan: Plan, layout: LayoutPlan, fields: Fields, value: Value) -> object:
+    """Return the result of an expression for the values in ``fields``. Raise SizeError if it cannot be
+    evaluated.
+    """
     return _Sizer(plan, layout, fields).evaluate(value)
 
 
 class _Sizer:
-    """Sizes the fields of one value, in the order of the bytes."""
+    """Sizes the fields of one value in byte order."""
 
     def __init__(self, plan: Plan, layout: LayoutPlan, value: Fields) -> None:
         self.plan = plan
@@ -73,22 +80,27 @@ class _Sizer:
         self.sizes: dict[str, int] = {}
 
     def total(self) -> int:
+        """Return the size of the whole value, including lengths of variable size."""
         for fp in self.layout.in_order:
-            self.sizes[fp.name] = self.field(fp)
+            self.sizes[fp.name] = self.size_field(fp)
         for fp in reversed(self.layout.in_order):
-            if fp.measures is not None and fp.size is None and self.there(fp):
+            if fp.measures is not None and fp.size is None and self.is_present(fp):
                 measured = sum(
                     self.sizes.get(f.name, 0) for f in self.layout.field_range(fp.measures)
                 )
-                self.sizes[fp.name] = self.scalar(fp.field.type, measured)
+                self.sizes[fp.name] = self.size_scalar(fp.field.type, measured)
         return sum(self.sizes.values())
 
-    def there(self, fp: FieldPlan) -> bool:
+    def is_present(self, fp: FieldPlan) -> bool:
+        """Return whether the condition of a field holds, or True if it has none."""
         return fp.when is None or bool(self.evaluate(fp.when))
 
-    def field(self, fp: FieldPlan) -> int:
+    def size_field(self, fp: FieldPlan) -> int:
+        """Return the size of a field and record its value for later expressions. Absent fields and measured
+        varints count 0.
+        """
         f = fp.field
-        if not self.there(fp):
+        if not self.is_present(fp):
             self.this[f.name] = None
             return 0
         if f.measures is not None or f.checksum is not None:
@@ -96,7 +108,7 @@ class _Sizer:
                 fp.size or 0
             )  # lengths of varying size wait for the field range that they measure
         if f.counts is not None:
-            self.this[f.name] = self.count(f.counts)
+            self.this[f.name] = self.count_elements(f.counts)
         elif f.is_version:
             self.this[f.name] = self.layout.version
         elif f.const is not None:
@@ -106,46 +118,49 @@ class _Sizer:
         value = self.this.get(f.name)
         match f.type:
             case BitsType(base, members):
-                self.this[f.name] = self.bits(members, value, fp)
+                self.this[f.name] = self.complete_bits(members, value, fp)
                 return SCALARS[base].width
             case ScalarType():
-                return fp.size if fp.size is not None else self.scalar(f.type, value)
+                return fp.size if fp.size is not None else self.size_scalar(f.type, value)
             case BytesType() as type_:
-                return self.bytes(type_, value)
+                return self.size_bytes(type_, value)
             case ArrayType() as array:
-                return self.array(array, value, fp)
+                return self.size_array(array, value, fp)
             case PaddingType(multiple):
                 return -sum(self.sizes.values()) % multiple
             case StructType(ref, present, null):
                 if present is None or null is None:
-                    return self.held(ref, value, fp.held_version)
+                    return self.size_held(ref, value, fp.held_version)
                 if value is None:
                     return length_size(present, null)
-                return length_size(present, 1) + self.held(ref, value, fp.held_version)
+                return length_size(present, 1) + self.size_held(ref, value, fp.held_version)
             case ChoiceType() as choice:
-                return self.chosen(choice, value, fp)
+                return self.size_chosen(choice, value, fp)
             case TagsType():
-                return self.tags(value)
+                return self.size_tags(value)
 
-    def count(self, name: str) -> int:
-        """The number of elements of an array, or the one that means null."""
+    def count_elements(self, name: str) -> int:
+        """Return the number of elements of an array, or its null count if the value is null."""
         array = self.layout.field(name)
         type_ = None if array is None else array.field.type
         null = type_.null if isinstance(type_, ArrayType) else None
         value = self.this.get(name)
         said = name in self.this or (array is not None and array.default is not None)
-        return null if value is None and said and null is not None else len(_items(value))
+        return null if value is None and said and null is not None else len(_as_items(value))
 
-    def scalar(self, type_: object, value: object) -> int:
+    def size_scalar(self, type_: object, value: object) -> int:
+        """Return the size of a number of variable length. Enum values can be given by name."""
         assert isinstance(type_, ScalarType)
         if type_.enum is not None:
-            value = self.number(type_.enum, value)
+            value = self.enum_number(type_.enum, value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise SizeError(f"{self.layout.name}: a number is needed, not {value!r}")
         return varint_size(type_.name, value)
 
-    def bits(self, members: Iterable[BitMember], value: object, fp: FieldPlan) -> dict[str, object]:
-        """All bits named, so that conditions can ask for them; enum values as numbers."""
+    def complete_bits(
+        self, members: Iterable[BitMember], value: object, fp: FieldPlan
+    ) -> dict[str, object]:
+        """Return all members of a word of bits by name, with defaults filled in and enum values as numbers."""
         given = value if isinstance(value, Mapping) else {}
         out: dict[str, object] = {}
         for m in members:
@@ -153,10 +168,11 @@ class _Sizer:
             if part is None:
                 default = fp.bit_defaults.get(m.name)
                 part = 0 if default is None else self.evaluate(default)
-            out[m.name] = part if m.enum is None else self.number(m.enum, part)
+            out[m.name] = part if m.enum is None else self.enum_number(m.enum, part)
         return out
 
-    def bytes(self, type_: BytesType, value: object) -> int:
+    def size_bytes(self, type_: BytesType, value: object) -> int:
+        """Return the size of bytes or text with its length prefix or its zero byte."""
         if isinstance(type_.length, int):
             return type_.length
         if value is None:
@@ -171,7 +187,8 @@ class _Sizer:
             return length_size(type_.prefix, len(value)) + len(value)
         return len(value) + (type_.length == ZERO_TERMINATED)
 
-    def array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
+    def size_array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
+        """Return the size of an array with its count and its length."""
         prefix = array.count or array.length
         if value is None and fp.name in self.this and array.null is not None:
             return (
@@ -179,42 +196,44 @@ class _Sizer:
                 if prefix is None
                 else length_size(prefix, -1 if prefix == "compact" else array.null)
             )
-        items = _items(value)
+        items = _as_items(value)
         element = array.element
         if isinstance(element, Reference):
-            size = sum(self.held(element, item) for item in items)
+            size = sum(self.size_held(element, item) for item in items)
         elif isinstance(element, BytesType):
-            size = sum(self.bytes(element, item) for item in items)
+            size = sum(self.size_bytes(element, item) for item in items)
         elif isinstance(element, ChoiceType):
-            size = sum(self.chosen(element, item, fp) for item in items)
+            size = sum(self.size_chosen(element, item, fp) for item in items)
         elif is_varint(element.name):
-            size = sum(self.scalar(element, item) for item in items)
+            size = sum(self.size_scalar(element, item) for item in items)
         else:
             size = scalar_bounds(element.name)[0] * len(items)
         if array.fixed is not None and len(items) != array.fixed:
             wanted = f"{array.fixed} elements are needed, not {len(items)}"
             raise SizeError(f"{self.layout.name}: {wanted}")
         if fp.codec is not None and (items or not array.counted_by):
-            self.uncompressed(fp.codec)
+            self.require_uncompressed(fp.codec)
         if array.length is not None:
             size += length_size(array.length, size)
         if array.count is not None:
             size += length_size(array.count, len(items))
         return size
 
-    def uncompressed(self, codec: Value) -> None:
-        """Raise for a section that is compressed: its length depends on the compressor."""
+    def require_uncompressed(self, codec: Value) -> None:
+        """Raise SizeError if the codec of a section compresses, because the size then depends on the
+        compressor.
+        """
         enum = codec.type.enum
         number = self.evaluate(codec)
         names = {v.value: v.name for v in self.plan.model.enums[enum].values} if enum else {}
         if names.get(number if isinstance(number, int) else -1) != "none":
             raise SizeError(f"{self.layout.name}: the length of a compressed section is not known")
 
-    def tags(self, unknown: object) -> int:
-        """The section of tagged fields: those that were given, other than null, and the ``unknown`` ones."""
+    def size_tags(self, unknown: object) -> int:
+        """Return the size of the section of tagged fields, including the ``unknown`` ones."""
         found = [
             (item.get("tag"), item.get("data"))
-            for item in _items(unknown)
+            for item in _as_items(unknown)
             if isinstance(item, Mapping)
         ]
         sizes = [
@@ -224,34 +243,35 @@ class _Sizer:
         ]
         for fp in self.layout.tagged:
             if fp.name in self.this:
-                known = self.tagged(fp)
+                known = self.size_tagged(fp)
                 if known is not None:
                     sizes.append((fp.field.tag or 0, known))
         parts = [varint_size("uvarint", tag) + varint_size("uvarint", n) + n for tag, n in sizes]
         return varint_size("uvarint", len(sizes)) + sum(parts)
 
-    def tagged(self, fp: FieldPlan) -> int | None:
-        """The bytes of a tagged field; None for one that holds its default, and is left out."""
+    def size_tagged(self, fp: FieldPlan) -> int | None:
+        """Return the size of the data of a tagged field, or None if the field holds its default and is omitted."""
         type_, value = fp.field.type, self.this[fp.name]
         if isinstance(type_, BitsType):
-            bits = self.bits(type_.members, value, fp)
+            bits = self.complete_bits(type_.members, value, fp)
             value = sum(int(bits[m.name]) << m.low for m in type_.members)  # type: ignore[call-overload]
         elif isinstance(type_, ScalarType) and type_.enum is not None:
-            value = self.number(type_.enum, value)
-        if self.filled(fp, value) if fp.field.filled else holds_default(fp, value):
+            value = self.enum_number(type_.enum, value)
+        if self.is_filled(fp, value) if fp.field.filled else holds_default(fp, value):
             return None
         if isinstance(type_, ScalarType) and not is_varint(type_.name):
             return scalar_bounds(type_.name)[0]
-        return self.field(fp)
+        return self.size_field(fp)
 
-    def filled(self, fp: FieldPlan, value: object) -> bool:
-        """Whether all fields of a layout that were given hold their defaults."""
+    def is_filled(self, fp: FieldPlan, value: object) -> bool:
+        """Return whether all given fields of a tagged layout hold their defaults."""
         if not isinstance(value, Mapping) or not isinstance(fp.field.type, StructType):
             return False
-        fields = self.plan_of(fp.field.type.layout, value).fields
+        fields = self.find_plan(fp.field.type.layout, value).fields
         return all(holds_default(f, value[f.name]) for f in fields if f.name in value)
 
-    def held(self, ref: Reference, value: object, version: Value | None = None) -> int:
+    def size_held(self, ref: Reference, value: object, version: Value | None = None) -> int:
+        """Return the size of the layout that a field holds. ``version`` selects its version if given."""
         if not isinstance(value, Mapping):
             raise SizeError(f"{ref.layout}: a mapping is needed, not {value!r}")
         if version is not None:
@@ -259,19 +279,20 @@ class _Sizer:
             for found in self.plan.of(ref):
                 if found.version in (number, None):
                     return encoded_size(self.plan, found, value)
-        return encoded_size(self.plan, self.plan_of(ref, value), value)
+        return encoded_size(self.plan, self.find_plan(ref, value), value)
 
-    def chosen(self, choice: ChoiceType, value: object, fp: FieldPlan) -> int:
-        """The length of one of the layouts of a choice, or of the bytes that stand for one."""
+    def size_chosen(self, choice: ChoiceType, value: object, fp: FieldPlan) -> int:
+        """Return the size of a case of a choice, or of the bytes in its place, with the length prefix."""
         if value is None and choice.length is not None and choice.null is not None:
             return length_size(choice.length, choice.null)
         if isinstance(value, bytes | bytearray | memoryview):
             size = len(value)
         else:
-            size = self.held(self.case_of(choice, value, fp), value, fp.held_version)
+            size = self.size_held(self.find_case(choice, value, fp), value, fp.held_version)
         return size if choice.length is None else size + length_size(choice.length, size)
 
-    def case_of(self, choice: ChoiceType, value: object, fp: FieldPlan) -> Reference:
+    def find_case(self, choice: ChoiceType, value: object, fp: FieldPlan) -> Reference:
+        """Return the case of a choice that ``value`` belongs to. Raise SizeError if none matches."""
         number = None if fp.given is None else self.evaluate(fp.given)
         said = value if isinstance(value, Mapping) else {}
         if choice.by is not None:
@@ -281,7 +302,8 @@ class _Sizer:
             raise SizeError(f"{choice.choice}: the value does not say which case it is")
         return found
 
-    def plan_of(self, ref: Reference, value: Fields) -> LayoutPlan:
+    def find_plan(self, ref: Reference, value: Fields) -> LayoutPlan:
+        """Return the version of a held layout that ``value`` belongs to. Raise SizeError if it is ambiguous."""
         plans = self.plan.held(ref, self.layout)
         by = self.plan.model.layouts[ref.layout].version_is
         if len(plans) > 1 and by is not None:
@@ -290,8 +312,10 @@ class _Sizer:
             raise SizeError(f"{ref.layout}: the value does not say which version it is of")
         return plans[0]
 
-    def number(self, enum: str, value: object) -> int:
-        """The number of a value of an enum, which may be given by name."""
+    def enum_number(self, enum: str, value: object) -> int:
+        """Return the number of an enum value that is given as a number or by name. Raise SizeError if it is
+        unknown.
+        """
         if isinstance(value, int):
             return int(value)
         word = str(value).lower()
@@ -303,6 +327,9 @@ class _Sizer:
     # ------------------------------------------------------------ expressions
 
     def evaluate(self, value: Value) -> object:
+        """Return the result of a resolved value for the fields so far. Raise SizeError for values that builders
+        do not know.
+        """
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):
                 return number
@@ -313,15 +340,17 @@ class _Sizer:
             case nodes.VersionValue():
                 return self.layout.version
             case nodes.FieldValue() | nodes.BitValue():
-                return self.number_of(value, self.at(self.this, value.names))
+                return self.as_enum_number(value, self.look_up(self.this, value.names))
             case nodes.EndValue(end, array, inner):
-                items = _items(self.at(self.this, array.names))
+                items = _as_items(self.look_up(self.this, array.names))
                 names = () if isinstance(inner, nodes.ElementValue) else inner.names
                 if end in ("max", "min") and items:
-                    numbers = [self.number_of(inner, self.at(item, names)) for item in items]
+                    numbers = [
+                        self.as_enum_number(inner, self.look_up(item, names)) for item in items
+                    ]
                     return (max if end == "max" else min)(cast(list[int], numbers))
                 item = (items[0] if end == "first" else items[-1]) if items else None
-                return self.number_of(inner, self.at(item, names))
+                return self.as_enum_number(inner, self.look_up(item, names))
             case nodes.Negation(operand):
                 return not self.evaluate(operand)
             case nodes.Conditional(condition, then, otherwise):
@@ -331,7 +360,7 @@ class _Sizer:
             case nodes.Logical(_, left, right):
                 return self.evaluate(left) or self.evaluate(right)
             case nodes.Comparison(operator, left, right):
-                return self.comparison(operator, self.evaluate(left), self.evaluate(right))
+                return self.compare_values(operator, self.evaluate(left), self.evaluate(right))
             case nodes.Sum(operator, left, right):
                 a, b = self.evaluate(left), self.evaluate(right)
                 if not isinstance(a, int) or not isinstance(b, int):
@@ -339,24 +368,27 @@ class _Sizer:
                 return a + b if operator == "+" else a - b
         raise SizeError(f"{self.layout.name}: a value that is not known where it is built")
 
-    def comparison(self, operator: str, a: object, b: object) -> bool:
+    def compare_values(self, operator: str, a: object, b: object) -> bool:
+        """Return the result of a comparison. A comparison of order with anything but integers is False."""
         if operator in ("==", "!="):
             return (a == b) is (operator == "==")
         return isinstance(a, int) and isinstance(b, int) and compare(operator, a, b)
 
-    def number_of(self, value: Value, found: object) -> object:
-        """Values of enums as their numbers: they may be given by name."""
+    def as_enum_number(self, value: Value, found: object) -> object:
+        """Return ``found`` as its enum number if the value has an enum, and unchanged otherwise."""
         if value.type.enum is None or found is None:
             return found
-        return self.number(value.type.enum, found)
+        return self.enum_number(value.type.enum, found)
 
-    def at(self, value: object, names: tuple[str, ...]) -> object:
+    def look_up(self, value: object, names: tuple[str, ...]) -> object:
+        """Return the value at a path of field names, or None if a step is not a mapping or lacks the name."""
         for name in names:
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
 
 
-def _items(value: object) -> list[object] | tuple[object, ...]:
+def _as_items(value: object) -> list[object] | tuple[object, ...]:
+    """Return the elements of a list, or ``()`` for None. Raise SizeError if ``value`` is not a list."""
     if value is None:
         return ()
     if not isinstance(value, list | tuple):
@@ -369,21 +401,24 @@ def _items(value: object) -> list[object] | tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OverheadRow:
-    """One line of an overhead table: for so many messages, the bytes that each column's layout adds."""
+    """One line of an overhead table: a number of messages, and the bytes that each column's layout adds."""
 
     messages: int
     bytes: tuple[int, ...]
 
 
 def overhead_rows(plan: Plan, overhead: Overhead) -> tuple[OverheadRow, ...]:
-    """The table: what the layouts take less what they carry. Raises :class:`SizeError`."""
+    """Return the rows of an overhead table: encoded sizes minus the size of the contents. Raise SizeError if a
+    size is unknown.
+    """
     return tuple(
-        OverheadRow(n, tuple(_overhead(plan, column, n) for column in overhead.columns))
+        OverheadRow(n, tuple(_overhead_bytes(plan, column, n) for column in overhead.columns))
         for n in overhead.batch_sizes
     )
 
 
-def _overhead(plan: Plan, column: OverheadOf, messages: int) -> int:
+def _overhead_bytes(plan: Plan, column: OverheadOf, messages: int) -> int:
+    """Return the bytes that the layout of ``column`` adds to ``messages`` messages."""
     layout = plan.of(column.layout)[-1]
     items = [
         {name: bytes(size) for name, size in column.sizes.items()}

@@ -1,19 +1,19 @@
-"""When two values are the same, wherever YAML has them."""
+"""Compare values by structure, and derive values from conditions that hold."""
 
 from __future__ import annotations
 
 from codecgen.plan import nodes
-from codecgen.plan.nodes import Value, negated
+from codecgen.plan.nodes import Value, negate
 from codecgen.plan.types import BOOL
 
 
-def same(one: Value, other: Value) -> bool:
-    """Whether two values ask for the same of the same fields and columns."""
+def is_same(one: Value, other: Value) -> bool:
+    """Return whether two values compute the same from the same fields and columns."""
     return shape(one) == shape(other)
 
 
 def shape(value: Value) -> object:
-    """What a value is made of, without places and types."""
+    """Return a comparable form of a value, without positions in the YAML and without types."""
     match value:
         case nodes.Literal(number) | nodes.Word(value=number):
             return number
@@ -44,7 +44,7 @@ def shape(value: Value) -> object:
         case nodes.Membership(of, allowed):
             return ("in", shape(of), allowed)
         case nodes.Negation(operand):
-            turned = negated(operand)
+            turned = negate(operand)
             if isinstance(turned, nodes.Negation):
                 return ("not", shape(turned.operand))
             return shape(turned)
@@ -53,24 +53,24 @@ def shape(value: Value) -> object:
 
 
 def conjuncts(condition: Value) -> list[Value]:
-    """The conditions that all hold where one does."""
+    """Return the conditions that all hold if ``condition`` holds, in order: the operands of ``and``."""
     match condition:
         case nodes.Logical("and", left, right):
             return [*conjuncts(left), *conjuncts(right)]
         case nodes.Negation(nodes.Logical("or", left, right)):
-            return [*conjuncts(negated(left)), *conjuncts(negated(right))]
+            return [*conjuncts(negate(left)), *conjuncts(negate(right))]
     return [condition]
 
 
-def said_by(holding: list[Value], value: Value) -> Value | None:
-    """What conditions that hold say of a value; None for nothing."""
+def implied_value(holding: list[Value], value: Value) -> Value | None:
+    """Return the literal that the conditions in ``holding`` imply for ``value``, or None if they imply nothing."""
     for condition in holding:
-        if same(value, condition):
+        if is_same(value, condition):
             return nodes.Literal(1, BOOL)
-        if same(value, negated(condition)):
+        if is_same(value, negate(condition)):
             return nodes.Literal(0, BOOL)
         match condition:
             case nodes.Comparison("==", left, nodes.Literal() | nodes.Word() as known):
-                if same(value, left):
+                if is_same(value, left):
                     return known
     return None

@@ -1,4 +1,4 @@
-"""Names in what is generated: those that targets take, and how a name is spelled in other documents."""
+"""Names in generated output: reserved package names, and spellings of names in other documents."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TARGET_DIRECTORIES = frozenset(["docs", "html", "kaitai"])
 
 
 def identifier(name: str) -> str:
-    """A declaration in the names of functions: ``weather.reading`` -> ``weather_reading``."""
+    """Return a declaration's name as part of a function name: ``weather.reading`` becomes ``weather_reading``."""
     return name.replace(".", "_")
 
 
 def spell(name: str, style: Literal["camel", "snake"]) -> str:
-    """A snake_case name in the style of a format's own documents."""
+    """Return a snake_case name in ``style``, the style of the format's own documents."""
     head, *rest = name.split("_")
     return name if style == "snake" else head + "".join(part.capitalize() for part in rest)

@@ -1,4 +1,4 @@
-"""Layouts with their versions told apart: for every field, where it lies and how long it is, if that is fixed."""
+"""Plan layouts: for each field in each version, its byte position and its size, if they are fixed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from codecgen.plan.generated_names import spell
 from codecgen.plan.nodes import DerivedValue, EndValue, FieldValue, Value, ends_read
-from codecgen.plan.resolve import maximum_of, settled
-from codecgen.plan.resolve_views import derived_value
+from codecgen.plan.resolve import as_maximum, resolve_expression
+from codecgen.plan.resolve_views import resolve_derived_value
 from codecgen.plan.scope import Scope
 from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of
@@ -69,17 +69,20 @@ class FieldPlan:
 
     @property
     def name(self) -> str:
+        """Return the name of the field."""
         return self.field.name
 
     @property
     def is_fixed(self) -> bool:
-        """Return whether it is always there, at a fixed place and with a fixed size."""
+        """Return whether the field always exists, at a fixed position and with a fixed size."""
         return self.offset is not None and self.size is not None and self.field.when is None
 
 
 @dataclass(frozen=True, slots=True)
 class RulePlan:
-    """A rule in one version: ``condition`` holds, or the numbers ``ascending`` of the elements of ``array`` ascend."""
+    """A rule in one version: ``condition`` must hold, or ``ascending`` must ascend over the elements of
+    ``array``.
+    """
 
     rule: Rule
     condition: Value | None = None
@@ -88,11 +91,12 @@ class RulePlan:
 
     @property
     def name(self) -> str:
+        """Return the name of the rule."""
         return self.rule.name
 
     @property
     def elements_of(self) -> str | None:
-        """The array whose elements the rule asks for; None if it asks for none."""
+        """Return the name of the array whose elements the rule uses, or None if it uses none."""
         if self.array is not None:
             return self.array.name
         ends = () if self.condition is None else ends_read(self.condition)
@@ -111,48 +115,50 @@ class LayoutPlan:
 
     @property
     def name(self) -> str:
+        """Return the name of the layout."""
         return self.layout.name
 
     @property
-    def least(self) -> int:
-        """The fewest bytes that the layout can take: the fixed fields that are always there."""
+    def min_size(self) -> int:
+        """Return the minimum size in bytes: the sum of the unconditional fields of fixed size."""
         return sum(f.size or 0 for f in self.fields if f.field.when is None)
 
     @property
     def in_order(self) -> tuple[FieldPlan, ...]:
-        """The fields whose bytes follow each other: all but the tagged ones, which lie in the section of them."""
+        """Return the fields whose bytes follow one another: all but the tagged fields."""
         return tuple(f for f in self.fields if f.field.tag is None)
 
     @property
     def tagged(self) -> tuple[FieldPlan, ...]:
-        """The tagged fields, by their numbers."""
+        """Return the tagged fields in ascending order of their tags."""
         found = [f for f in self.fields if f.field.tag is not None]
         return tuple(sorted(found, key=lambda f: f.field.tag or 0))
 
     @property
     def other_tags(self) -> tuple[int, ...]:
-        """The numbers of tagged fields that only other versions of the layout have."""
+        """Return the tags that only other versions of the layout have, in ascending order."""
         here = {f.field.tag for f in self.tagged}
         every = {f.tag for f in self.layout.fields if f.tag is not None}
         return tuple(sorted(every - here))
 
     @property
     def size(self) -> int | None:
-        """Its length in bytes, when that is fixed."""
+        """Return the size in bytes, or None if it varies."""
         sizes = [f.size for f in self.fields]
         if any(size is None for size in sizes) or any(f.field.when for f in self.fields):
             return None
         return sum(size or 0 for size in sizes)
 
     def field(self, name: str) -> FieldPlan | None:
+        """Return the field ``name`` of this version, or None if this version lacks it."""
         return next((f for f in self.fields if f.name == name), None)
 
     def covered(self, checksum: FieldPlan) -> tuple[FieldPlan, ...]:
-        """The fields that a checksum covers."""
+        """Return the fields that a checksum covers, range after range."""
         return tuple(fp for part in checksum.covers for fp in self.field_range(part))
 
     def checksums(self) -> tuple[FieldPlan, ...]:
-        """The checksums, in an order in which they can be worked out: one that another one covers comes first."""
+        """Return the checksums in order of computation: a checksum comes after the checksums that it covers."""
         out: list[FieldPlan] = []
 
         def add(checksum: FieldPlan) -> None:
@@ -168,7 +174,7 @@ class LayoutPlan:
         return tuple(out)
 
     def field_range(self, field_range: FieldRange) -> tuple[FieldPlan, ...]:
-        """The fields of a field range."""
+        """Return the fields of a field range, both ends included."""
         names = [f.name for f in self.fields]
         first = names.index(field_range.first)
         last = names.index(field_range.last) if field_range.last is not None else len(names) - 1
@@ -177,7 +183,7 @@ class LayoutPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that targets emit from. ``versions`` has the plans of each layout, oldest version first."""
+    """Input of all targets. ``versions`` has the plans of each layout, oldest version first."""
 
     model: Model
     versions: Mapping[str, tuple[LayoutPlan, ...]]
@@ -188,22 +194,29 @@ class Plan:
 
     @property
     def manifest(self) -> Manifest:
+        """Return the manifest of the model."""
         return self.model.manifest
 
     def of(self, ref: Reference) -> tuple[LayoutPlan, ...]:
-        """The plans that a reference can mean: one version, or all of them."""
+        """Return the plans that a reference outside a layout can mean: the named version, or all versions."""
         plans = self.versions[ref.layout]
         return plans if ref.version is None else tuple(p for p in plans if p.version == ref.version)
 
     def held(self, ref: Reference, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
-        """The plans that a reference inside a layout can mean."""
+        """Return the plans that a reference inside the layout ``around`` can mean.
+
+        A reference without a version means the version of ``around``, unless the bytes of the held layout say
+        their version.
+        """
         plans = self.of(ref)
         if ref.version is None and self.model.layouts[ref.layout].version_is is None:
             return tuple(p for p in plans if p.version in (around.version, None)) or plans
         return plans
 
     def held_by(self, type_: FieldType, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
-        """The plans that may stand in the place of a field, or as its elements."""
+        """Return the plans of the layouts that a field of type ``type_`` in ``around`` can hold, directly or as
+        elements.
+        """
         inner = type_.element if isinstance(type_, ArrayType) else type_
         told = isinstance(inner, StructType | ChoiceType) and inner.version is not None
         return tuple(
@@ -213,53 +226,64 @@ class Plan:
         )
 
     def expected(self, ref: Reference, around: LayoutPlan) -> LayoutPlan:
-        """The plan that a reference inside a layout means where no bytes say otherwise: the version of what is around."""
+        """Return the plan that a reference in ``around`` means by default: the version of ``around``, or the
+        oldest version.
+        """
         plans = self.of(ref)
         return next((p for p in plans if p.version in (around.version, None)), plans[0])
 
     def modules(self) -> Mapping[str, tuple[Declared, ...]]:
+        """Return the declarations of each generated module, by module name."""
         return self.model.modules()
 
     def spelling(self, name: str, spelled: str | None) -> str:
-        """How the format's own documents write a name."""
+        """Return how the format's own documents write a name: ``spelled``, or the rule of the manifest if it is
+        None.
+        """
         return spell(name, self.manifest.spelling) if spelled is None else spelled
 
 
 def make_plan(model: Model, release: str | None = None) -> Plan:
-    """The plan of a model without faults (the checks have passed)."""
+    """Return the plan of a model. The checks must have accepted the model."""
     plans: dict[str, tuple[LayoutPlan, ...]] = {}
 
     def plan_of(name: str) -> tuple[LayoutPlan, ...]:
         if name not in plans:
             plans[name] = ()  # a layout that holds itself has no fixed size
             layout = model.layouts[name]
-            plans[name] = tuple(_plan(layout, v, model, plan_of) for v in layout.all_versions())
+            plans[name] = tuple(
+                _plan_layout(layout, v, model, plan_of) for v in layout.all_versions()
+            )
         return plans[name]
 
     used = used_of(model.layouts)
     for name in (*model.layouts, *used):
         plan_of(name)
     derived = {
-        name: _derived(layout, None, model)
+        name: _plan_derived(layout, None, model)
         for name, layout in (*model.layouts.items(), *used.items())
     }
     texts = {name: text_plan(text, model) for name, text in model.texts.items()}
-    return Plan(model, _declarations(plans, used), _declarations(derived, used), release, texts)
+    return Plan(
+        model, _split_declarations(plans, used), _split_declarations(derived, used), release, texts
+    )
 
 
-def _declarations(things: Mapping[str, T], used: Mapping[str, object]) -> Declarations[T]:
+def _split_declarations(things: Mapping[str, T], used: Mapping[str, object]) -> Declarations[T]:
+    """Return ``things`` as declarations of the directory itself and of the directories that it uses."""
     own = {name: thing for name, thing in things.items() if name not in used}
     return Declarations(own, {name: things[name] for name in used})
 
 
-def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) -> LayoutPlan:
+def _plan_layout(layout: Layout, version: int | None, model: Model, plan_of: object) -> LayoutPlan:
+    """Return the plan of a layout in one version. ``plan_of`` returns the plans of another layout by name."""
     fields = []
     offset: int | None = 0
     there = layout.fields_of(version)
     for i, f in enumerate(there):
-        f = _in_version(f, version, model)
+        f = _with_version_bits(f, version, model)
         is_tagged = f.tag is not None
-        size = None if is_tagged else _size(f, version, plan_of)
+        size = None if is_tagged else _fixed_size(f, version, plan_of)
         if isinstance(f.type, PaddingType) and offset is not None:
             size = -offset % f.type.multiple
         following = next((g.name for g in there[i + 1 :] if g.tag is None), f.name)
@@ -268,9 +292,9 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
                 f,
                 None if is_tagged else offset,
                 size,
-                _spelled_out(f.measures, following),
-                tuple(part for c in f.covers if (part := _spelled_out(c, following)) is not None),
-                *_settled(layout, f, version, model),
+                _with_first(f.measures, following),
+                tuple(part for c in f.covers if (part := _with_first(c, following)) is not None),
+                *_resolve_expressions(layout, f, version, model),
             )
         )
         if is_tagged:
@@ -279,17 +303,17 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
     own = tuple(
         replace(
             fp,
-            own_bytes=_own_bytes(fp, fields),
-            until=_until(layout, fp.field, version, model),
+            own_bytes=_count_own_bytes(fp, fields),
+            until=_resolve_until(layout, fp.field, version, model),
         )
         for fp in fields
     )
-    rules = tuple(_rules(layout, own, version, model))
-    return LayoutPlan(layout, version, own, _derived(layout, version, model), rules)
+    rules = tuple(_plan_rules(layout, own, version, model))
+    return LayoutPlan(layout, version, own, _plan_derived(layout, version, model), rules)
 
 
-def _own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
-    """The bytes that a length counts before what follows it."""
+def _count_own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
+    """Return how many bytes a length field counts up to and including itself; 0 if its range begins after it."""
     before = fields[: fields.index(fp) + 1]
     first = next(
         (i for i, f in enumerate(before) if fp.measures and f.name == fp.measures.first), None
@@ -297,14 +321,17 @@ def _own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
     return 0 if first is None else sum(f.size or 0 for f in before[first:])
 
 
-def _until(layout: Layout, f: Field, version: int | None, model: Model) -> Value | None:
+def _resolve_until(layout: Layout, f: Field, version: int | None, model: Model) -> Value | None:
+    """Return the resolved end condition of an array, or None if the array has none."""
     if not isinstance(f.type, ArrayType) or f.type.until is None:
         return None
     at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
-    return settled(f.type.until, Scope(model, layout, version, at, f.name, f.type.element))
+    return resolve_expression(
+        f.type.until, Scope(model, layout, version, at, f.name, f.type.element)
+    )
 
 
-def _settled(
+def _resolve_expressions(
     layout: Layout, f: Field, version: int | None, model: Model
 ) -> tuple[
     Value | None,
@@ -316,8 +343,9 @@ def _settled(
     Value | None,
     Value | None,
 ]:
-    """What the expressions of a field mean: when, valid, refuse, default, codec, the defaults of bits, and what gives the
-    case and the version of what it holds."""
+    """Resolve the expressions of a field. Returns when, valid, refuse, default, codec, bit defaults, given,
+    version.
+    """
     at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
     scope = Scope(model, layout, version, owner=f.name)
     before, itself = replace(scope, before=at), replace(scope, before=at + 1)
@@ -326,19 +354,25 @@ def _settled(
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     given, held_version = choosing(f.type)
     return (
-        None if f.when is None else settled(f.when, before),
-        None if f.valid is None else settled(f.valid, itself),
-        None if f.refuse is None else settled(f.refuse, itself),
-        None if f.default is None else settled(f.default, built, getattr(f.type, "enum", None)),
-        None if compression is None else settled(compression.by, before),
-        {m.name: settled(m.default, built, m.enum) for m in bits if m.default is not None},
-        None if given is None else settled(given, before),
-        None if held_version is None else settled(held_version, before),
+        None if f.when is None else resolve_expression(f.when, before),
+        None if f.valid is None else resolve_expression(f.valid, itself),
+        None if f.refuse is None else resolve_expression(f.refuse, itself),
+        None
+        if f.default is None
+        else resolve_expression(f.default, built, getattr(f.type, "enum", None)),
+        None if compression is None else resolve_expression(compression.by, before),
+        {
+            m.name: resolve_expression(m.default, built, m.enum)
+            for m in bits
+            if m.default is not None
+        },
+        None if given is None else resolve_expression(given, before),
+        None if held_version is None else resolve_expression(held_version, before),
     )
 
 
-def _derived(layout: Layout, version: int | None, model: Model) -> tuple[DerivedValue, ...]:
-    """The derived values of a version (None: for all of them at once)."""
+def _plan_derived(layout: Layout, version: int | None, model: Model) -> tuple[DerivedValue, ...]:
+    """Return the derived values of a version, or of all versions at once if ``version`` is None."""
     out = []
     for d in layout.derived:
         versions = layout.all_versions() if version is None else (version,)
@@ -349,40 +383,44 @@ def _derived(layout: Layout, version: int | None, model: Model) -> tuple[Derived
             array.type.element if array is not None and isinstance(array.type, ArrayType) else None
         )
         scope = Scope(model, layout, version, owner=d.name, item=item, array=d.array)
-        out.append(derived_value(d, scope))
+        out.append(resolve_derived_value(d, scope))
     return tuple(out)
 
 
-def _rules(
+def _plan_rules(
     layout: Layout, fields: tuple[FieldPlan, ...], version: int | None, model: Model
 ) -> Iterator[RulePlan]:
+    """Yield the rules of a layout that apply to ``version``, resolved."""
     for rule in layout.rules:
         if rule.versions is not None and version not in rule.versions:
             continue
         scope = Scope(model, layout, version, owner=rule.name, whole=True, ruled=True)
         if rule.condition is not None:
-            yield RulePlan(rule, settled(rule.condition, scope))
+            yield RulePlan(rule, resolve_expression(rule.condition, scope))
         elif rule.ascending is not None:
-            value = settled(maximum_of(rule.ascending), scope)
+            value = resolve_expression(as_maximum(rule.ascending), scope)
             assert isinstance(value, EndValue) and isinstance(value.value, FieldValue)
             array = next(fp for fp in fields if fp.name == value.array.field.name)
             yield RulePlan(rule, None, array, replace(value.value, owner="item"))
 
 
-def _spelled_out(field_range: FieldRange | None, following: str) -> FieldRange | None:
+def _with_first(field_range: FieldRange | None, following: str) -> FieldRange | None:
+    """Return the field range with ``following`` as its first field if it names none."""
     if field_range is None or field_range.first:
         return field_range
     return replace(field_range, first=following)
 
 
-def _in_version(f: Field, version: int | None, model: Model) -> Field:
+def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
+    """Return a field of bits with the members of one version. Reserved members take the remaining bits."""
     if not isinstance(f.type, BitsType):
         return f
     members = [m for m in f.type.members if m.versions is None or version in m.versions]
     return replace(f, type=replace(f.type, members=tuple(spread(f.type.base, members))))
 
 
-def _size(f: Field, version: int | None, plan_of: object) -> int | None:
+def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:
+    """Return the size of a field in bytes, or None if it varies."""
     match f.type:
         case ScalarType(name):
             return fixed_size(name)
@@ -399,7 +437,7 @@ def _size(f: Field, version: int | None, plan_of: object) -> int | None:
             return found[0].size if found else None
         case ArrayType(element, fixed=int(number), compression=None):
             one = StructType(element) if isinstance(element, Reference) else element
-            size = _size(replace(f, type=one), version, plan_of)
+            size = _fixed_size(replace(f, type=one), version, plan_of)
             return None if size is None else number * size
         case ArrayType() | TagsType():
             return None

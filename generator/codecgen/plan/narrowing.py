@@ -1,4 +1,4 @@
-"""What conditions say about what is around them: values that are not null, versions that are left."""
+"""Derive facts from conditions: fields that are not null, and versions that remain possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPERATORS: Mapping[str, Callable[[int, int], bool]] = {
 
 
 def compare(operator: str, a: int, b: int) -> bool:
-    """Whether a comparison of two numbers holds."""
+    """Return whether the comparison ``a operator b`` holds."""
     return _OPERATORS[operator](a, b)
 
 
@@ -30,42 +30,48 @@ Key = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """``present``: fields that are not null, ``holding``: conditions as they are written that hold, ``left``: the versions
-    that an element may still be of."""
+    """Facts that hold at one place of an expression.
+
+    Attributes:
+        present: Fields and columns that are not null.
+        holding: Conditions that hold, as source text.
+        left: Tests for the versions that an element can still have, by owner.
+    """
 
     present: frozenset[Key] = frozenset()
     holding: frozenset[str] = frozenset()
     left: Mapping[str, Callable[[int | None], bool]] = field(default_factory=dict)
 
-    def there(self, value: nodes.FieldValue) -> bool:
-        """Whether a field is known not to be null."""
-        if _key(value) in self.present:
+    def is_present(self, value: nodes.FieldValue) -> bool:
+        """Return whether a field is known not to be null."""
+        if _fact_key(value) in self.present:
             return True
         when = value.field.when
         if when is None or value.holders or value.owner != "own" or value.field.nullable:
             return False
         return source(when.node) in self.holding
 
-    def column_there(self, value: nodes.ColumnValue) -> bool:
-        """Whether a column is known not to be null."""
-        return _key(value) in self.present
+    def is_column_present(self, value: nodes.ColumnValue) -> bool:
+        """Return whether a column is known not to be null."""
+        return _fact_key(value) in self.present
 
-    def versions(self, owner: str, every: frozenset[int | None]) -> frozenset[int | None]:
-        """Those of the versions that are left."""
+    def filter_versions(self, owner: str, every: frozenset[int | None]) -> frozenset[int | None]:
+        """Return those versions in ``every`` that the element of ``owner`` can still have."""
         test = self.left.get(owner)
         return every if test is None else frozenset(v for v in every if test(v))
 
 
-def _key(value: nodes.FieldValue | nodes.ColumnValue) -> Key:
+def _fact_key(value: nodes.FieldValue | nodes.ColumnValue) -> Key:
+    """Return the key of a field or column in ``Facts.present``: its owner and its names."""
     if isinstance(value, nodes.ColumnValue):
         return value.which, (value.column.name,)
     return value.owner, value.names
 
 
-def text(value: Value) -> str:
-    """A condition on the fields of a layout as it is written; empty for others."""
+def condition_text(value: Value) -> str:
+    """Return a condition on fields of the layout as source text, or ``""`` for other conditions."""
     match value:
-        case nodes.FieldValue() | nodes.BitValue() if _owner(value) == "own":
+        case nodes.FieldValue() | nodes.BitValue() if _owner_of(value) == "own":
             return ".".join(value.names)
         case nodes.Literal(number, type_):
             return str(number) if type_.kind != "bool" else ""
@@ -76,28 +82,29 @@ def text(value: Value) -> str:
         case nodes.VersionValue():
             return value.field
         case nodes.Comparison(operator, left, right):
-            sides = text(left), text(right)
+            sides = condition_text(left), condition_text(right)
             return f"{sides[0]} {operator} {sides[1]}" if all(sides) else ""
         case nodes.Negation(nodes.FieldValue() | nodes.BitValue() as operand):
-            return f"not {text(operand)}" if text(operand) else ""
+            return f"not {condition_text(operand)}" if condition_text(operand) else ""
         case _:
             return ""
 
 
-def _owner(value: nodes.FieldValue | nodes.BitValue) -> str:
+def _owner_of(value: nodes.FieldValue | nodes.BitValue) -> str:
+    """Return the owner of a field, or of the field that contains the bits."""
     return value.owner if isinstance(value, nodes.FieldValue) else value.word.owner
 
 
-def decided(value: Value) -> bool | None:
-    """What a condition about the version says, where that is known; None for other conditions."""
+def decide(value: Value) -> bool | None:
+    """Return the result of a condition on the version if it is known, or None for all other conditions."""
     match value:
         case nodes.Literal(number, type_) if type_.kind == "bool":
             return bool(number)
         case nodes.Negation(operand):
-            inner = decided(operand)
+            inner = decide(operand)
             return None if inner is None else not inner
         case nodes.Logical(operator, left, right):
-            sides = (decided(left), decided(right))
+            sides = (decide(left), decide(right))
             decisive = operator == "or"
             if decisive in sides:
                 return decisive
@@ -107,39 +114,42 @@ def decided(value: Value) -> bool | None:
     return None
 
 
-def after(facts: Facts, condition: Value, holds: bool) -> Facts:
-    """What is known besides where a condition holds, or does not."""
+def learn(facts: Facts, condition: Value, holds: bool) -> Facts:
+    """Return ``facts`` extended by what follows if ``condition`` holds (``holds`` True) or does not hold."""
     match condition:
         case nodes.Negation(operand):
-            return after(facts, operand, not holds)
+            return learn(facts, operand, not holds)
         case nodes.Logical(operator, left, right) if holds == (operator == "and"):
-            return after(after(facts, left, holds), right, holds)
+            return learn(learn(facts, left, holds), right, holds)
         case nodes.Comparison(operator, left, right):
-            return _after_comparison(facts, operator, left, right, holds)
-        case nodes.FieldValue() | nodes.BitValue() if text(condition):
-            known = text(condition if holds else nodes.Negation(condition))
+            return _learn_comparison(facts, operator, left, right, holds)
+        case nodes.FieldValue() | nodes.BitValue() if condition_text(condition):
+            known = condition_text(condition if holds else nodes.Negation(condition))
             return Facts(facts.present, facts.holding | {known}, facts.left)
     return facts
 
 
-def _after_comparison(facts: Facts, operator: str, left: Value, right: Value, holds: bool) -> Facts:
+def _learn_comparison(facts: Facts, operator: str, left: Value, right: Value, holds: bool) -> Facts:
+    """Return ``facts`` extended by what follows if a comparison holds or does not hold."""
     present, holding, left_versions = facts.present, facts.holding, dict(facts.left)
     actual = operator if holds else nodes.OPPOSITE[operator]
-    written = text(nodes.Comparison(actual, left, right))  # type: ignore[arg-type]
+    written = condition_text(nodes.Comparison(actual, left, right))  # type: ignore[arg-type]
     may_be_null = left.type.nullable or right.type.nullable
     if written and (holds or operator in ("==", "!=") or not may_be_null):
         holding |= {written}
     if isinstance(right, nodes.NullValue):
         if actual == "!=" and isinstance(left, nodes.FieldValue | nodes.ColumnValue):
-            present |= {_key(left)}
+            present |= {_fact_key(left)}
     elif holds and operator != "!=":
         # Null is neither smaller nor larger than a number, nor equal to one.
         for one, other in ((left, right), (right, left)):
             named = isinstance(one, nodes.FieldValue | nodes.ColumnValue)
             if named and (operator != "==" or not other.type.nullable):
-                present |= {_key(one)}  # type: ignore[arg-type]
+                present |= {_fact_key(one)}  # type: ignore[arg-type]
     match left, right:
-        case nodes.FieldValue(f, _, owner, ()), nodes.Literal(number) if _is_version(f, owner):
+        case nodes.FieldValue(f, _, owner, ()), nodes.Literal(number) if _is_element_version(
+            f, owner
+        ):
             earlier = left_versions.get(owner)
 
             def test(version: int | None) -> bool:
@@ -150,5 +160,6 @@ def _after_comparison(facts: Facts, operator: str, left: Value, right: Value, ho
     return Facts(present, holding, left_versions)
 
 
-def _is_version(f: Field, owner: str) -> bool:
+def _is_element_version(f: Field, owner: str) -> bool:
+    """Return whether a field of ``owner`` is the version field of an element."""
     return f.is_version and owner in ("item",)

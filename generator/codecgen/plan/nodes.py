@@ -1,4 +1,4 @@
-"""Expressions in which every name is settled: what the targets print.
+"""Nodes of resolved expressions, which targets emit.
 
 Null is a value of its own: a sum with null is null, a comparison of order with null is false, and ``==`` and ``!=``
 compare null as they compare numbers. Conditions are two-valued, so that ``not`` of a comparison with null is true.
@@ -24,12 +24,12 @@ Which = OneOf["row", "first", "last", "max", "min"]
 
 
 def owner_of_part(name: str) -> Owner:
-    """The owner of the fields of a part of a payload. No name has a blank."""
+    """Return the owner of the fields of a payload part. It contains a blank, which no name has."""
     return f"part {name}"
 
 
 def part_of(owner: Owner) -> str | None:
-    """The part of a payload that an owner is; None for the others."""
+    """Return the payload part of an owner, or None if the owner is not a part."""
     part, blank, name = owner.partition(" ")
     return name if blank and part == "part" else None
 
@@ -50,6 +50,7 @@ class Data:
 
     @property
     def type(self) -> Type:
+        """Return text for a str, and bytes otherwise."""
         return Type("text" if isinstance(self.value, str) else "bytes")
 
 
@@ -68,6 +69,8 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class NullValue:
+    """The value null."""
+
     @property
     def type(self) -> Type:
         return NULL
@@ -84,6 +87,7 @@ class FieldValue:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Return the path to the field, from the outermost holder to the field."""
         return (*(f.name for f in self.holders), self.field.name)
 
 
@@ -97,6 +101,7 @@ class BitValue:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Return the path to the bits: the path to the field, and the name of the member."""
         return (*self.word.names, self.member.name)
 
 
@@ -110,8 +115,9 @@ class ElementValue:
 
 @dataclass(frozen=True, slots=True)
 class EndValue:
-    """What the first or the last element of an array has, or the largest or smallest number that any has. Null where there
-    is no element."""
+    """A value in the first or last element of an array, or the largest or smallest value of all elements. Null
+    for an empty array.
+    """
 
     end: End
     array: FieldValue
@@ -133,7 +139,7 @@ class VersionValue:
 
 @dataclass(frozen=True, slots=True)
 class DerivedValue:
-    """A derived value, with what it is made of. ``bits``: the width in which its sums wrap."""
+    """A derived value and the value that it is computed from. Sums wrap in ``bits`` bits."""
 
     derived: Derived
     value: Value
@@ -146,8 +152,9 @@ class DerivedValue:
 
 @dataclass(frozen=True, slots=True)
 class PlaceValue:
-    """What a reader knows of an entry beside its fields: its ``position`` in the file, and its ``size`` in bytes. Of a payload
-    it is the ``row`` that it is in."""
+    """Position of an entry in the file (``position``), its size in bytes (``size``), or the row of a payload
+    (``row``).
+    """
 
     name: OneOf["position", "size", "row"]
 
@@ -158,8 +165,9 @@ class PlaceValue:
 
 @dataclass(frozen=True, slots=True)
 class ColumnValue:
-    """A column of the rows that are written: of the row at hand, of the first or last row of an entry, or the largest or
-    smallest value in it."""
+    """A column of the rows that are written: of the current, first or last row, or its largest or smallest
+    value.
+    """
 
     column: Column
     which: Which
@@ -178,6 +186,8 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
+    """A comparison of two values, which is true or false."""
+
     operator: OneOf["==", "!=", "<", "<=", ">", ">="]
     left: Value
     right: Value
@@ -189,7 +199,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Whether a value is one of some numbers (in order)."""
+    """A test whether a value is one of some numbers, which are in ascending order."""
 
     value: FieldValue | BitValue
     allowed: tuple[int, ...]
@@ -201,6 +211,8 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Logical:
+    """``and`` or ``or`` of two conditions."""
+
     operator: OneOf["and", "or"]
     left: Value
     right: Value
@@ -212,6 +224,8 @@ class Logical:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
+    """``not`` of a condition."""
+
     operand: Value
 
     @property
@@ -237,7 +251,7 @@ Value = Leaf | DerivedValue | Sum | Comparison | Membership | Logical | Negation
 
 
 def constant(value: int | str | bytes) -> Literal | Data:
-    """What a field always holds."""
+    """Return the constant of a field as a node: a literal for numbers and booleans, data for bytes and text."""
     if isinstance(value, int):
         return Literal(int(value), BOOL if isinstance(value, bool) else INT)
     return Data(value)
@@ -247,8 +261,8 @@ ORDERS = ("<", "<=", ">", ">=")
 OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def children(value: Value) -> tuple[Value, ...]:
-    """The values that a value is made of."""
+def children_of(value: Value) -> tuple[Value, ...]:
+    """Return the direct operands of a node, or ``()`` for a leaf."""
     match value:
         case DerivedValue():
             return (value.value,)
@@ -264,15 +278,15 @@ def children(value: Value) -> tuple[Value, ...]:
             return ()
 
 
-def walk(value: Value) -> Iterator[Value]:
-    """The value, and all that it is made of."""
+def iterate_nodes(value: Value) -> Iterator[Value]:
+    """Yield a node and all nodes below it, parents first."""
     yield value
-    for child in children(value):
-        yield from walk(child)
+    for child in children_of(value):
+        yield from iterate_nodes(child)
 
 
-def rebuilt(value: Value, change: Callable[[Value], Value]) -> Value:
-    """The value with its children changed."""
+def map_children(value: Value, change: Callable[[Value], Value]) -> Value:
+    """Return a node with ``change`` applied to each direct operand."""
     match value:
         case DerivedValue():
             return replace(value, value=change(value.value))
@@ -288,8 +302,10 @@ def rebuilt(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def fields_read(value: Value) -> Iterator[FieldValue]:
-    """The fields that must be read before a value can be worked out: also the arrays whose ends it asks for."""
-    for node in walk(value):
+    """Yield the fields that an expression reads, including arrays whose ends or extremes it uses. Repeats are
+    possible.
+    """
+    for node in iterate_nodes(value):
         if isinstance(node, FieldValue):
             yield node
         elif isinstance(node, BitValue):
@@ -299,7 +315,9 @@ def fields_read(value: Value) -> Iterator[FieldValue]:
 
 
 def case_in(value: Value) -> FieldValue | None:
-    """The case of a choice that a value is, or that it is in (``body.moved`` of ``body.moved.to``)."""
+    """Return the case of a choice that ``value`` is or lies in (``body.moved`` for ``body.moved.to``), or None
+    if it lies in none.
+    """
     field = value.word if isinstance(value, BitValue) else value
     if not isinstance(field, FieldValue) or not field.holders:
         return None
@@ -310,7 +328,9 @@ def case_in(value: Value) -> FieldValue | None:
 
 
 def cases_read(value: Value) -> Iterator[tuple[FieldValue, FieldValue]]:
-    """The cases of choices that a value asks for, each with what it asks for: the case itself, or a field in it."""
+    """Yield each case of a choice that an expression uses, with the field that it reads there or the case
+    itself.
+    """
     for read in fields_read(value):
         case = case_in(read)
         if case is not None:
@@ -318,18 +338,20 @@ def cases_read(value: Value) -> Iterator[tuple[FieldValue, FieldValue]]:
 
 
 def ends_read(value: Value) -> Iterator[EndValue]:
-    """The ends of arrays that a value asks for."""
-    return (node for node in walk(value) if isinstance(node, EndValue))
+    """Yield the ends and extremes of arrays that an expression uses."""
+    return (node for node in iterate_nodes(value) if isinstance(node, EndValue))
 
 
 def columns_read(value: Value) -> Iterator[ColumnValue]:
-    """The columns that a value is made of."""
-    return (node for node in walk(value) if isinstance(node, ColumnValue))
+    """Yield the columns that an expression uses."""
+    return (node for node in iterate_nodes(value) if isinstance(node, ColumnValue))
 
 
-def negated(value: Value) -> Value:
-    """The opposite condition, without ``not`` where a comparison can be turned round: that is so where neither side can
-    be null."""
+def negate(value: Value) -> Value:
+    """Return the opposite condition.
+
+    A comparison is inverted if neither side can be null. Every other condition is wrapped in ``not``.
+    """
     match value:
         case Negation(operand):
             return operand

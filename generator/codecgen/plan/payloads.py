@@ -1,5 +1,6 @@
-"""Views into payloads with everything told apart: for each number that decides what the parts are, and each version of them,
-where the rows are and what their columns hold."""
+"""Plan views of payloads: for each discriminator and each version of the parts, the rows and the values of
+their columns.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from codecgen.plan.columns import Leaf, leaves_of
-from codecgen.plan.constant_folding import fold, is_known, truth
+from codecgen.plan.constant_folding import as_truth, fold, is_known
 from codecgen.plan.generated_names import identifier
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
@@ -16,10 +17,10 @@ from codecgen.plan.resolve_views import (
     Parts,
     PartScope,
     ViewResolver,
-    condition_of,
-    null_parts,
+    null_of_part,
     payload_scope,
-    scope_of_rows,
+    resolve_condition_of_rows,
+    scope_under_condition,
 )
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Model, Rows, View
@@ -28,8 +29,10 @@ from codecgen.schema.types import ArrayType, Reference, Span
 
 @dataclass(frozen=True, slots=True)
 class PartKind:
-    """What a part of a payload is. A ``choice`` by a field decides what itself is and, by the same number, those after it that
-    are ``given`` it; a layout is what it is."""
+    """A part of a payload: a layout, or a choice with its cases by number.
+
+    A choice ``by`` a field decides its own layout and that of later parts that are ``given`` the same number.
+    """
 
     name: str
     of: str
@@ -38,18 +41,20 @@ class PartKind:
 
     @property
     def decides(self) -> bool:
-        """Whether a field of it says what it is."""
+        """Return whether the part is a choice by one of its own fields."""
         return self.choice is not None and self.choice.by is not None
 
     def reference(self, number: int | None) -> Reference | None:
-        """The layout for a number; None when there is no case for it."""
+        """Return the layout of the part for the discriminator ``number``, or None if there is no case for it."""
         if self.choice is None:
             return Reference(self.of, None, Span("", 1, 1, 1))
         return None if number is None else self.cases.get(number)
 
 
-def is_whole(plan: Plan, view: View) -> bool:
-    """Whether there is all that the payloads of a view are: in the formats as they were there may be less."""
+def has_all_parts(plan: Plan, view: View) -> bool:
+    """Return whether the model contains every layout and choice that a view of payloads names. Earlier releases
+    can lack some.
+    """
     model = plan.model
     if not all(of in model.choices or of in model.layouts for of in view.parts.values()):
         return False
@@ -58,16 +63,20 @@ def is_whole(plan: Plan, view: View) -> bool:
 
 
 def part_kinds(model: Model, view: View) -> tuple[PartKind, ...]:
-    """The parts of a view whose choices and layouts are there."""
+    """Return the parts of a view of payloads, in the order of the view."""
     out = []
     for name, of in view.parts.items():
         choice = model.choices.get(of)
-        out.append(PartKind(name, of, choice, {} if choice is None else numbers_of(choice, model)))
+        out.append(
+            PartKind(name, of, choice, {} if choice is None else cases_by_number(choice, model))
+        )
     return tuple(out)
 
 
-def numbers_of(choice: Choice, model: Model) -> Mapping[int, Reference]:
-    """The cases of a choice by their numbers, names being those of its enum."""
+def cases_by_number(choice: Choice, model: Model) -> Mapping[int, Reference]:
+    """Return the cases of a choice by number. Names become the numbers of the enum, and unknown names are left
+    out.
+    """
     enum = None if choice.given is None else model.enums.get(choice.given)
     names = {} if enum is None else {v.name: v.value for v in enum.values}
     out = {}
@@ -80,7 +89,11 @@ def numbers_of(choice: Choice, model: Model) -> Mapping[int, Reference]:
 
 @dataclass(frozen=True, slots=True)
 class PayloadCase:
-    """Rows of a payload whose parts are all known: the elements of ``array``, which lies in the part ``of``, or (None) one row.
+    """Rows of a payload whose parts are known: the elements of ``array`` in the part ``of``, or one row if
+    ``array`` is None.
+
+    ``values`` and ``when`` are folded: null parts and versions are known. ``empty`` is True if this version
+    lacks the array.
 
     ``values`` is what the columns are made of, ``when`` the condition of the rows: what is known of null parts and of versions
     is settled in them. ``empty`` ones have no rows: there is no such array.
@@ -98,9 +111,11 @@ class PayloadCase:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """What the parts of a payload are: for a ``number`` that decides (None: nothing does), the layouts in their versions of the
-    parts that are looked at; None is for a part that is null. ``cases`` has the rows that it may give, the first one whose
-    ``when`` holds."""
+    """One combination of part layouts that a payload can have.
+
+    ``number`` is the discriminator (None without one). A layout of None stands for a null part. The first case
+    whose ``when`` holds gives the rows.
+    """
 
     number: int | None
     layouts: Mapping[str, LayoutPlan | None]
@@ -108,7 +123,7 @@ class Combination:
 
     @property
     def name(self) -> str:
-        """``of_0_offset_key_v1_offset_value_v3``."""
+        """Return the name in generated code: ``of_0_offset_key_v1_offset_value_v3``."""
         words = [] if self.number is None else [str(self.number).replace("-", "minus_")]
         for part, plan in self.layouts.items():
             if plan is None:
@@ -121,8 +136,7 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class PayloadPlan:
-    """A view into payloads. ``combinations`` has all that the parts can be of which rows are made; a number of the part that
-    decides without any is passed over."""
+    """Plan of a view of payloads. Readers skip payloads whose discriminator has no combination."""
 
     view: View
     parts: tuple[PartKind, ...]
@@ -131,27 +145,27 @@ class PayloadPlan:
 
     @property
     def decider(self) -> PartKind | None:
-        """The part that decides what all are."""
+        """Return the part that decides the layouts of all parts, or None if there is none."""
         return next((part for part in self.parts if part.decides), None)
 
     def inside(self, leaf: Leaf) -> tuple[Leaf, ...]:
-        """What a column of structs or lists is made of."""
+        """Return the columns directly inside a column of structs or lists."""
         return tuple(other for other in self.leaves if other.inside is leaf)
 
     def files(self) -> list[str]:
-        """The files of the layouts that are read."""
+        """Return the schema files of the layouts that the view reads, sorted."""
         plans = [p for c in self.combinations for p in c.layouts.values() if p is not None]
         return sorted({plan.layout.span.file for plan in plans})
 
 
 def plan_payloads(plan: Plan, view: View) -> PayloadPlan:
-    """The plan of a view into payloads without faults."""
+    """Return the plan of a view of payloads. The checks must have accepted the view."""
     combinations: list[Combination] = []
     count = 0
-    for number, layouts, rows in combined(plan, view):
+    for number, layouts, rows in iterate_combinations(plan, view):
         cases = []
         for one in rows:
-            case = _case(plan, view, one, layouts, count)
+            case = _plan_case(plan, view, one, layouts, count)
             if case is not None:
                 cases.append(case)
                 count += 1
@@ -163,18 +177,18 @@ def plan_payloads(plan: Plan, view: View) -> PayloadPlan:
 Combined = tuple[int | None, Mapping[str, LayoutPlan | None], list[Rows]]
 
 
-def combined(plan: Plan, view: View) -> Iterator[Combined]:
-    """All that the parts can be, with the rows that are of it."""
+def iterate_combinations(plan: Plan, view: View) -> Iterator[Combined]:
+    """Yield each combination of part layouts that has rows: (discriminator, layout by part, rows)."""
     kinds = part_kinds(plan.model, view)
     decider = next((kind for kind in kinds if kind.decides), None)
     numbers: list[int | None] = [None] if decider is None else [*decider.cases]
     for number in numbers:
         found = {kind.name: kind.reference(number) for kind in kinds}
-        rows = [one for one in view.rows if fits(one, found)]
+        rows = [one for one in view.rows if matches_parts(one, found)]
         named = {name for one in rows for name in one.parts}
         options: list[list[tuple[str, LayoutPlan | None]]] = []
         for kind in kinds if rows else ():
-            plans = _plans(plan, kind, found[kind.name], number)
+            plans = _versions_of_part(plan, kind, found[kind.name], number)
             nulls: list[LayoutPlan | None] = [] if kind.decides else [None]
             if kind.name in named:
                 options.append([(kind.name, one) for one in [*plans, *nulls]])
@@ -182,18 +196,18 @@ def combined(plan: Plan, view: View) -> Iterator[Combined]:
             yield number, dict(chosen), rows
 
 
-def fits(rows: Rows, found: Mapping[str, Reference | None]) -> bool:
-    """Whether rows are of payloads whose parts have these layouts."""
+def matches_parts(rows: Rows, found: Mapping[str, Reference | None]) -> bool:
+    """Return whether ``rows`` are for payloads whose parts have the layouts in ``found``."""
     return all(
         (ref := found.get(name)) is not None and ref.layout == layout
         for name, layout in rows.parts.items()
     )
 
 
-def _plans(
+def _versions_of_part(
     plan: Plan, kind: PartKind, ref: Reference | None, number: int | None
 ) -> tuple[LayoutPlan, ...]:
-    """The versions of a part. Where the number that decides is the version, that is the one."""
+    """Return the versions that a part can have for the discriminator ``number``, or ``()`` if ``ref`` is None."""
     if ref is None:
         return ()
     plans = plan.of(ref)
@@ -206,7 +220,9 @@ def _plans(
 def part_scopes(
     model: Model, view: View, rows: Rows, layouts: Mapping[str, LayoutPlan | None]
 ) -> Parts:
-    """The parts as expressions of some rows see them."""
+    """Return each part of a view as the expressions of ``rows`` see it: its layout, its version, and whether it
+    is null.
+    """
     out = {}
     for name in view.parts:
         layout = model.layouts.get(rows.parts.get(name, ""))
@@ -216,19 +232,19 @@ def part_scopes(
     return out
 
 
-def _case(
+def _plan_case(
     plan: Plan, view: View, rows: Rows, layouts: Mapping[str, LayoutPlan | None], number: int
 ) -> PayloadCase | None:
-    """What some rows are of a payload; None where their condition never holds."""
+    """Return the plan of ``rows`` for one combination of parts, or None if their condition never holds."""
     parts = part_scopes(plan.model, view, rows, layouts)
     scope = payload_scope(plan.model, view, rows, parts)
 
-    when = condition_of(rows, scope, parts)
+    when = resolve_condition_of_rows(rows, scope, parts)
     assert when is not None
-    if is_known(when) and not truth(when):
+    if is_known(when) and not as_truth(when):
         return None
     when = None if is_known(when) else when
-    scope = scope_of_rows(scope, rows, parts)
+    scope = scope_under_condition(scope, rows, parts)
     of, _, name = (rows.each or "").partition(".")
     around = layouts.get(of)
     array = None if around is None else around.field(name)
@@ -240,9 +256,9 @@ def _case(
         element = plan.expected(inner, around) if isinstance(inner, Reference) else None
 
     def value(expression: Expression) -> Value:
-        found = ViewResolver(expression, scope, parts).value()
+        found = ViewResolver(expression, scope, parts).resolve()
         assert found is not None, str(expression)
-        return fold(found, lambda one: null_parts(one, parts))
+        return fold(found, lambda one: null_of_part(one, parts))
 
     values = {name: value(expression) for name, expression in rows.values.items()}
     return PayloadCase(number, rows, of, array, element, values, when)

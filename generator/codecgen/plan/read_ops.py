@@ -1,4 +1,4 @@
-"""The operations of read programs: what a strict reader does for a field, and what it needs for that."""
+"""Operations of read programs: what a strict reader does for each field."""
 
 from __future__ import annotations
 
@@ -157,41 +157,45 @@ ReadOp = (
 
 
 def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
-    """The fields whose values operations ask for; ``checks``: those that only look whether all is well count too."""
+    """Return the names of the fields whose values the operations use. ``checks`` includes operations that only
+    validate.
+    """
     out: set[str] = set()
     for op in ops:
         match op:
             case When(_, condition, then):
-                out |= _named(condition) | fields_needed(then, checks=checks)
+                out |= _own_names(condition) | fields_needed(then, checks=checks)
             case Tags(known=known):
                 for _, inner in known:
                     out |= fields_needed(inner, checks=checks)
             case Open(length, when=when):
-                out |= {length.name} | (set() if when is None else _named(when))
+                out |= {length.name} | (set() if when is None else _own_names(when))
             case Verify(checksum) if checks:
                 out.add(checksum.name)
             case Require(_, condition) if checks:
-                out |= _named(condition)
+                out |= _own_names(condition)
             case Elements(field, type_):
-                out |= set() if field.until is None else _named(field.until)
+                out |= set() if field.until is None else _own_names(field.until)
                 if type_.counted_by is not None:
                     out.add(type_.counted_by)
                 if field.codec is not None:
-                    out |= _named(field.codec)
-                out |= _choosing(field)
+                    out |= _own_names(field.codec)
+                out |= _names_of_discriminator(field)
             case Choose(field):
-                out |= _choosing(field)
+                out |= _names_of_discriminator(field)
     return out
 
 
-def _choosing(field: FieldPlan) -> set[str]:
+def _names_of_discriminator(field: FieldPlan) -> set[str]:
+    """Return the names of the fields that select the case or the version of ``field``."""
     out: set[str] = set()
     for value in (field.given, field.held_version):
-        out |= set() if value is None else _named(value)
+        out |= set() if value is None else _own_names(value)
     return out
 
 
-def _named(value: Value) -> set[str]:
+def _own_names(value: Value) -> set[str]:
+    """Return the names of the layout's own fields that a value reads."""
     return {read.names[0] for read in nodes.fields_read(value) if read.owner == "own"}
 
 

@@ -1,4 +1,4 @@
-"""What a strict reader does with a layout, step by step: a short list of operations for every version.
+"""Derive read programs: the operations of a strict reader for a layout in one version.
 
 Targets that emit code print these. What they refuse, they refuse by the field of an operation.
 """
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codecgen.plan import nodes
-from codecgen.plan.constant_folding import fold, is_known, truth
+from codecgen.plan.constant_folding import as_truth, fold, is_known
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.nodes import negated
+from codecgen.plan.nodes import negate
 from codecgen.plan.read_ops import (
     Absent,
     Bytes,
@@ -52,8 +52,10 @@ class ReadProgram:
     layout: LayoutPlan
     ops: tuple[ReadOp, ...]
 
-    def until(self, field: str) -> tuple[ReadOp, ...]:
-        """The operations before a field is read; what begins with the field has begun."""
+    def ops_before(self, field: str) -> tuple[ReadOp, ...]:
+        """Return the operations before the one that reads ``field``. Ranges that open at the field are
+        included.
+        """
         out = []
         for op in self.ops:
             reading = isinstance(
@@ -66,11 +68,12 @@ class ReadProgram:
 
 
 def read_program(plan: Plan, layout: LayoutPlan) -> ReadProgram:
-    """What a strict reader does with a layout."""
-    return ReadProgram(layout, tuple(_ops(plan, layout)))
+    """Return the read program of a layout in one version."""
+    return ReadProgram(layout, tuple(_iterate_ops(plan, layout)))
 
 
-def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
+def _iterate_ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
+    """Yield the operations of a layout in byte order."""
     fields = layout.in_order
     if not fields:
         return
@@ -81,63 +84,75 @@ def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
             if m.measures is not None and _opens_at(layout, m) == fp.name:
                 last = None if m.measures.last in (None, end) else m.measures.last
                 when = None if m.when is None else fold(m.when)
-                yield Open(m, fp, last, when, _after(layout, _index(layout, last)))
+                yield Open(m, fp, last, when, _fixed_size_after(layout, _index_of(layout, last)))
                 opened.append(m)
-        for c in _checksums(layout):
+        for c in _checksums_of(layout):
             for part in c.covers:
                 if part.first == fp.name:
-                    yield Verify(c, True) if _ahead(layout, c, part) else Mark(c, False)
+                    yield Verify(c, True) if _is_verified_ahead(layout, c, part) else Mark(c, False)
         field_range = opened[-1].measures if opened else None
-        yield from _field(
-            plan, layout, at, _index(layout, None if field_range is None else field_range.last)
+        yield from _iterate_field_ops(
+            plan, layout, at, _index_of(layout, None if field_range is None else field_range.last)
         )
         while opened and opened[-1].measures is not None and opened[-1].measures.last == fp.name:
             if fp.name == end:
                 break
             yield Close(opened.pop(), fp)
-        for c in _checksums(layout):
+        for c in _checksums_of(layout):
             for part in c.covers:
-                if _index(layout, part.last) == at and not _ahead(layout, c, part):
+                if _index_of(layout, part.last) == at and not _is_verified_ahead(layout, c, part):
                     ends = len(c.covers) > 1 or fields.index(c) > at or fp.name == end
                     yield from (Mark(c, True),) if ends else ()
-            if _known(layout, c) == at and not any(_ahead(layout, c, part) for part in c.covers):
+            if _known_at(layout, c) == at and not any(
+                _is_verified_ahead(layout, c, part) for part in c.covers
+            ):
                 yield Verify(c, False)
     for m in reversed(opened):
         yield Close(m, fields[-1])
 
 
 def _opens_at(layout: LayoutPlan, m: FieldPlan) -> str:
-    """The first field that has not been read when a length is known."""
+    """Return the name of the first field that lies in the range of the length ``m`` and is not yet read when
+    ``m`` is known.
+    """
     assert m.measures is not None
     if m.own_bytes == 0:
         return m.measures.first
     return layout.in_order[layout.in_order.index(m) + 1].name
 
 
-def _ahead(layout: LayoutPlan, c: FieldPlan, part: FieldRange) -> bool:
-    """Whether a checksum is that of all that follows from a range on, so that it can be verified before that is read."""
+def _is_verified_ahead(layout: LayoutPlan, c: FieldPlan, part: FieldRange) -> bool:
+    """Return whether the checksum ``c`` covers everything from ``part`` to the end, so that readers verify it
+    before they read on.
+    """
     last = layout.in_order[-1].name
     to_end = part.last in (None, last) and len(c.covers) == 1 and not part.zero
-    return to_end and layout.in_order.index(c) < _index(layout, part.first)
+    return to_end and layout.in_order.index(c) < _index_of(layout, part.first)
 
 
-def _known(layout: LayoutPlan, c: FieldPlan) -> int:
-    """The field with which a checksum and all that it covers has been read."""
-    return max(layout.in_order.index(c), *(_index(layout, part.last) for part in c.covers))
+def _known_at(layout: LayoutPlan, c: FieldPlan) -> int:
+    """Return the index of the field after which a checksum and all fields that it covers have been read."""
+    return max(layout.in_order.index(c), *(_index_of(layout, part.last) for part in c.covers))
 
 
-def _checksums(layout: LayoutPlan) -> list[FieldPlan]:
+def _checksums_of(layout: LayoutPlan) -> list[FieldPlan]:
+    """Return the fields of a layout that are checksums."""
     return [c for c in layout.fields if c.field.checksum is not None]
 
 
-def _index(layout: LayoutPlan, name: str | None) -> int:
+def _index_of(layout: LayoutPlan, name: str | None) -> int:
+    """Return the index of the field ``name`` in byte order, or of the last field if ``name`` is None."""
     if name is None:
         return len(layout.in_order) - 1
     return next(i for i, fp in enumerate(layout.in_order) if fp.name == name)
 
 
-def _after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
-    """The bytes of the fields that follow one, up to the ``last`` (None: of the layout); None when they vary."""
+def _fixed_size_after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
+    """Return the total size of the fields after index ``at`` up to index ``last``, included, or None if it
+    varies.
+
+    A ``last`` of None stands for the end of the layout.
+    """
     total = 0
     for fp in layout.in_order[at + 1 : None if last is None else last + 1]:
         type_ = fp.field.type
@@ -149,12 +164,12 @@ def _after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
     return total
 
 
-def _field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadOp]:
-    """A field of a field range that ends with the field ``last``."""
+def _iterate_field_ops(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadOp]:
+    """Yield the operations of the field at index ``at`` in a range that ends at index ``last``."""
     fp = layout.in_order[at]
-    ops = (_read(plan, layout, at, last), *_rules(plan, layout, fp))
+    ops = (_read_field(plan, layout, at, last), *_iterate_requirements(plan, layout, fp))
     when = None if fp.when is None else fold(fp.when)
-    if when is None or (is_known(when) and truth(when)):
+    if when is None or (is_known(when) and as_truth(when)):
         yield from ops
     elif is_known(when):
         yield Absent(fp)
@@ -162,12 +177,15 @@ def _field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadO
         yield When(fp, when, ops)
 
 
-def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
-    return _read_one(plan, layout, layout.in_order[at], _after(layout, at, last))
+def _read_field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
+    """Return the operation that reads the field at index ``at`` in a range that ends at index ``last``."""
+    return _read_op(plan, layout, layout.in_order[at], _fixed_size_after(layout, at, last))
 
 
-def _read_one(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) -> ReadOp:
-    """What reads a field that has ``after`` bytes behind it."""
+def _read_op(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) -> ReadOp:
+    """Return the operation that reads ``fp``. ``after`` is the size of the fields after it, or None if it
+    varies.
+    """
     match fp.field.type:
         case ScalarType(name) | BitsType(name):
             return Number(fp, name)
@@ -195,19 +213,22 @@ def _read_one(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) 
             return Padding(fp, multiple)
         case TagsType():
             known = (
-                (f, (_read_one(plan, layout, f, 0), *_rules(plan, layout, f)))
+                (f, (_read_op(plan, layout, f, 0), *_iterate_requirements(plan, layout, f)))
                 for f in layout.tagged
             )
             return Tags(fp, tuple(known), layout.other_tags)
 
 
-def refused_arrays(fp: FieldPlan) -> list[nodes.Value]:
-    """When an array is refused, by what its field says of it."""
+def array_refusals(fp: FieldPlan) -> list[nodes.Value]:
+    """Return the conditions under which a reader rejects an array, from ``refuse`` and ``valid`` of its field."""
     found = [] if fp.refuse is None else [fold(fp.refuse)]
-    return found if fp.valid is None else [*found, negated(fold(fp.valid))]
+    return found if fp.valid is None else [*found, negate(fold(fp.valid))]
 
 
-def _rules(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:
+def _iterate_requirements(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:
+    """Yield the requirements on the value of a field: constant, version, ``refuse``, ``valid``, enum and
+    reserved bits.
+    """
     f = fp.field
     if f.const is not None and isinstance(f.type, ScalarType | BytesType):
         type_ = scalar_type(f.type) if isinstance(f.type, ScalarType) else bytes_type(f.type)
@@ -219,35 +240,41 @@ def _rules(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:
             version = nodes.Literal(layout.version)
             yield Require(fp, nodes.Comparison("==", value, version), "version")
     if fp.refuse is not None:
-        yield Require(fp, negated(fold(fp.refuse)), "refuse")
+        yield Require(fp, negate(fold(fp.refuse)), "refuse")
     if fp.valid is not None:
         valid = fold(fp.valid)
-        if not (is_known(valid) and truth(valid)):
+        if not (is_known(valid) and as_truth(valid)):
             yield Require(fp, valid, "valid")
     match f.type:
         case ScalarType(enum=str() as enum, only=only):
-            yield from _member(plan, fp, nodes.FieldValue(f, scalar_type(f.type)), enum, only)
+            yield from _require_member(
+                plan, fp, nodes.FieldValue(f, scalar_type(f.type)), enum, only
+            )
         case BitsType(_, members):
             for m in members:
-                yield from _bits(plan, fp, m)
+                yield from _require_bits(plan, fp, m)
 
 
-def _bits(plan: Plan, fp: FieldPlan, m: BitMember) -> Iterator[Require]:
+def _require_bits(plan: Plan, fp: FieldPlan, m: BitMember) -> Iterator[Require]:
+    """Yield the requirement on one member of a word of bits."""
     word = nodes.FieldValue(fp.field, INT)
     value = nodes.BitValue(word, m, bit_type(m))
     if m.reserved:
         yield Require(fp, nodes.Comparison("==", value, nodes.Literal(0)), "reserved")
     elif m.enum is not None:
-        yield from _member(plan, fp, value, m.enum, m.only)
+        yield from _require_member(plan, fp, value, m.enum, m.only)
 
 
-def _member(
+def _require_member(
     plan: Plan,
     fp: FieldPlan,
     value: nodes.FieldValue | nodes.BitValue,
     enum: str,
     only: tuple[str, ...] | None,
 ) -> Iterator[Require]:
+    """Yield the requirement that ``value`` is an enum value, unless the enum keeps unknown numbers or all
+    numbers are values.
+    """
     found = plan.model.enums[enum]
     if found.keep_unknown:
         return

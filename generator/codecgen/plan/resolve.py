@@ -1,4 +1,4 @@
-"""What an expression means: every name in it is settled once, with its type, or there is a finding about it."""
+"""Resolve expressions: find what each name means and its type, or report a diagnostic."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import nodes
-from codecgen.plan.narrowing import Facts, after, decided
+from codecgen.plan.narrowing import Facts, decide, learn
 from codecgen.plan.nodes import Value
-from codecgen.plan.scope import Scope, element_kind, layout_with, may_be_null
+from codecgen.plan.scope import Scope, can_be_null, element_kind, layout_containing
 from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, held_type, scalar_type
 from codecgen.schema import expression
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
@@ -32,12 +32,15 @@ _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 class Stop(Exception):
-    """A part that has been reported: nothing more can be said about what is around it."""
+    """Raised after a diagnostic about an expression was recorded, to abandon the expression."""
 
 
 class Resolver:
-    """Settles one expression. Findings gather in ``found``, and in ``uses`` what it names that does not exist from the
-    first release on: (name, since, path)."""
+    """Resolves one expression.
+
+    Diagnostics collect in ``found``. ``uses`` collects names that did not exist from the first release on:
+    (name, since, path).
+    """
 
     def __init__(self, expression: Expression, scope: Scope) -> None:
         self.expression = expression
@@ -46,32 +49,38 @@ class Resolver:
         self.uses: list[tuple[str, Since, Path]] = []
         self.facts = Facts()
         for condition in scope.holds:
-            self.facts = after(self.facts, condition, True)
+            self.facts = learn(self.facts, condition, True)
 
-    def value(self, expected_enum: str | None = None) -> Value | None:
-        """What the expression means, or None after a finding. A word is a value of ``expected_enum`` before it is a
-        field."""
+    def resolve(self, expected_enum: str | None = None) -> Value | None:
+        """Return the resolved expression, or None if a diagnostic was recorded.
+
+        A single word is a value of ``expected_enum`` if possible, and a field otherwise.
+        """
         try:
-            return self.node(self.expression.node, expected_enum)
+            return self.resolve_node(self.expression.node, expected_enum)
         except Stop:
             return None
 
-    def span(self, path: Path | None = None) -> Span:
+    def span_of(self, path: Path | None = None) -> Span:
+        """Return the place of a path in the YAML, or of the whole expression if ``path`` is None."""
         if path is None:
             return expression_span(self.scope.model, self.expression)
         return expression_span(self.scope.model, self.expression, path.column, len(path.names[0]))
 
-    def use(self, name: str, since: Since | None, path: Path) -> None:
+    def note_use(self, name: str, since: Since | None, path: Path) -> None:
+        """Record the use of a name that began with a release."""
         if since is not None and since.release is not None:
             self.uses.append((name, since, path))
 
     def fail(self, code: str, message: str, path: Path | None = None, help: str = "") -> Stop:
-        self.found.append(Diagnostic(code, message, self.span(path), help=help))
+        """Record a diagnostic and return the exception that the caller raises."""
+        self.found.append(Diagnostic(code, message, self.span_of(path), help=help))
         return Stop()
 
     # ------------------------------------------------------------ nodes
 
-    def node(self, node: Node, expected: str | None = None) -> Value:
+    def resolve_node(self, node: Node, expected: str | None = None) -> Value:
+        """Return the resolved node. Raise Stop after a diagnostic."""
         match node:
             case Number(value):
                 return nodes.Literal(value, INT if expected is None else Type("enum", expected))
@@ -82,91 +91,106 @@ class Resolver:
             case Null():
                 return nodes.NullValue()
             case Path():
-                word = None if expected is None else self.enum_word(node, expected)
-                return self.path(node) if word is None else word
+                word = None if expected is None else self.find_enum_word(node, expected)
+                return self.resolve_path(node) if word is None else word
             case EndOf():
-                return self.end_of(node)
+                return self.resolve_end(node)
             case Not(operand):
-                return nodes.Negation(self.condition(operand, "not"))
+                return nodes.Negation(self.resolve_condition(operand, "not"))
             case If(condition, then, otherwise):
-                return self.branches(condition, then, otherwise, expected)
+                return self.resolve_branches(condition, then, otherwise, expected)
             case Binary("and" | "or" as operator, left, right):
-                return self.logical(operator, left, right)
+                return self.resolve_logical(operator, left, right)
             case Binary(operator, left, right) if operator in _COMPARISONS:
-                return self.comparison(operator, left, right)
+                return self.resolve_comparison(operator, left, right)
             case Binary(operator, left, right):
-                one, other = self.term(operator, left), self.term(operator, right)
+                one, other = self.resolve_term(operator, left), self.resolve_term(operator, right)
                 type_ = INT.or_null(one.type.nullable or other.type.nullable)
                 return nodes.Sum(operator, one, other, type_)  # type: ignore[arg-type]
 
-    def term(self, operator: str, node: Node) -> Value:
-        value = self.node(node)
+    def resolve_term(self, operator: str, node: Node) -> Value:
+        """Return an operand of ``+`` or ``-``. Raise Stop if it is not a number."""
+        value = self.resolve_node(node)
         if value.type.kind != "int":
             path = node if isinstance(node, Path) else None
             raise self.fail("C022", f'"{operator}" needs numbers, not {value.type}', path)
         return value
 
-    def condition(self, node: Node, what: str) -> Value:
-        value = self.node(node)
+    def resolve_condition(self, node: Node, what: str) -> Value:
+        """Return a condition. ``what`` names the construct that needs it. Raise Stop if it is not true or
+        false.
+        """
+        value = self.resolve_node(node)
         if value.type.kind != "bool":
             path = node if isinstance(node, Path) else None
             help = "compare it with something: `x != 0`" if value.type.kind == "int" else ""
             raise self.fail("C022", f'"{what}" needs true or false, not {value.type}', path, help)
         return value
 
-    def logical(self, operator: str, left: Node, right: Node) -> Value:
-        one = self.condition(left, operator)
+    def resolve_logical(self, operator: str, left: Node, right: Node) -> Value:
+        """Return ``and`` or ``or``. The right side is resolved with the facts of the left side, or ignored if
+        the left side decides.
+        """
+        one = self.resolve_condition(left, operator)
         decisive = operator == "or"
-        if decided(one) is decisive:  # the right side is never looked at
+        if decide(one) is decisive:  # the right side is never looked at
             return one
         outer = self.facts
-        self.facts = after(outer, one, not decisive)
-        other = self.condition(right, operator)
+        self.facts = learn(outer, one, not decisive)
+        other = self.resolve_condition(right, operator)
         self.facts = outer
         return nodes.Logical(operator, one, other)  # type: ignore[arg-type]
 
-    def branches(self, condition: Node, then: Node, otherwise: Node, expected: str | None) -> Value:
-        test = self.condition(condition, "if")
-        known = decided(test)
+    def resolve_branches(
+        self, condition: Node, then: Node, otherwise: Node, expected: str | None
+    ) -> Value:
+        """Return ``if``. Each branch is resolved with the facts of its condition. A decided condition leaves
+        one branch.
+        """
+        test = self.resolve_condition(condition, "if")
+        known = decide(test)
         if known is not None:  # the other branch is about another version
-            return self.node(then if known else otherwise, expected)
+            return self.resolve_node(then if known else otherwise, expected)
         outer = self.facts
-        self.facts = after(outer, test, True)
-        one = self.node(then, expected)
-        self.facts = after(outer, test, False)
-        other = self.node(otherwise, expected)
+        self.facts = learn(outer, test, True)
+        one = self.resolve_node(then, expected)
+        self.facts = learn(outer, test, False)
+        other = self.resolve_node(otherwise, expected)
         self.facts = outer
-        return nodes.Conditional(test, one, other, self.joined(one.type, other.type))
+        return nodes.Conditional(test, one, other, self.join_types(one.type, other.type))
 
-    def joined(self, one: Type, other: Type) -> Type:
+    def join_types(self, one: Type, other: Type) -> Type:
+        """Return the common type of two branches. Raise Stop if they differ in more than null."""
         if one.kind == "null" or other.kind == "null":
             return (other if one.kind == "null" else one).or_null()
         if (one.kind, one.enum) != (other.kind, other.enum):
             raise self.fail("C022", f"one branch gives {one}, the other {other}")
         return one.or_null(other.nullable)
 
-    def comparison(self, operator: str, left: Node, right: Node) -> Value:
+    def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:
+        """Return a comparison. A word beside a field with an enum is a value of that enum."""
         for path, word, first in ((left, right, True), (right, left, False)):
             if isinstance(path, Path) and isinstance(word, Path) and len(word.names) == 1:
-                enum = self.enum_of(path)
-                named = None if enum is None else self.word_beside(word, enum)
+                enum = self.find_enum(path)
+                named = None if enum is None else self.require_enum_word(word, enum)
                 if named is not None:
                     if operator not in ("==", "!="):
                         message = f'values of an enum have no order: "{operator}"'
                         raise self.fail("C022", message, word)
-                    value = self.path(path)
+                    value = self.resolve_path(path)
                     sides = (value, named) if first else (named, value)
                     return nodes.Comparison(operator, *sides)  # type: ignore[arg-type]
-        one, other = self.node(left), self.node(right)
+        one, other = self.resolve_node(left), self.resolve_node(right)
         paths = [side for side in (left, right) if isinstance(side, Path)]
         where = paths[0] if paths else None
         if NULL.kind in (one.type.kind, other.type.kind):
-            self.with_null(operator, one.type, other.type, where)
+            self.check_null_comparison(operator, one.type, other.type, where)
         else:
-            self.comparable(operator, one.type, other.type, where)
+            self.check_comparable(operator, one.type, other.type, where)
         return nodes.Comparison(operator, one, other)  # type: ignore[arg-type]
 
-    def comparable(self, operator: str, one: Type, other: Type, where: Path | None) -> None:
+    def check_comparable(self, operator: str, one: Type, other: Type, where: Path | None) -> None:
+        """Raise Stop if values of the two types cannot be compared with ``operator``."""
         kinds = {one.kind, other.kind}
         same = one.kind == other.kind and one.enum == other.enum
         alike = same or kinds in ({"int", "float"}, {"int", "enum"})
@@ -176,7 +200,12 @@ class Resolver:
             wrong = one if one.kind not in ("int", "float") else other
             raise self.fail("C022", f'"{operator}" needs numbers, not {wrong}', where)
 
-    def with_null(self, operator: str, one: Type, other: Type, where: Path | None) -> None:
+    def check_null_comparison(
+        self, operator: str, one: Type, other: Type, where: Path | None
+    ) -> None:
+        """Raise Stop if the comparison with null is not ``==`` or ``!=``, has null on the left, or can never be
+        true.
+        """
         if operator not in ("==", "!="):
             raise self.fail("C022", f'null has no order: "{operator}"', where)
         if one.kind == "null":
@@ -186,8 +215,11 @@ class Resolver:
 
     # ------------------------------------------------------------ words of enums
 
-    def enum_word(self, path: Path, enum: str) -> nodes.Word | None:
-        """A single word as a value of an enum. A field of that name is meant only where it could be."""
+    def find_enum_word(self, path: Path, enum: str) -> nodes.Word | None:
+        """Return a path of one word as a value of ``enum``, or None if the enum has no such value.
+
+        Raises Stop if a field of the same enum has the same name.
+        """
         declared = self.scope.model.enums.get(enum)
         if declared is None or len(path.names) != 1:
             return None
@@ -199,12 +231,14 @@ class Resolver:
             message = f'"{path}" is a field and a value of the enum "{enum}"'
             help = f"the field is at {f.span}; give one another name"
             raise self.fail("C022", message, path, help)
-        self.use(value.name, value.since, path)
+        self.note_use(value.name, value.since, path)
         return nodes.Word(enum, value.name, value.value)
 
-    def word_beside(self, path: Path, enum: str) -> nodes.Word | None:
-        """A word beside a field with an enum, if it is one of its values; a finding when it is nothing at all."""
-        word = self.enum_word(path, enum)
+    def require_enum_word(self, path: Path, enum: str) -> nodes.Word | None:
+        """Return a word that is compared with a field of ``enum``, or None if it names a field. Raise Stop if
+        it is neither.
+        """
+        word = self.find_enum_word(path, enum)
         if word is not None:
             return word
         declared = self.scope.model.enums.get(enum)
@@ -215,11 +249,11 @@ class Resolver:
         message = f'"{path}" is neither a value of the enum "{enum}" nor a field'
         raise self.fail("C012", message, path, hint(path.names[0], spans))
 
-    def enum_of(self, path: Path) -> str | None:
-        """The enum of what a path names, without findings."""
+    def find_enum(self, path: Path) -> str | None:
+        """Return the enum of the values of a path, or None if there is none. Record no diagnostics."""
         found, uses = list(self.found), list(self.uses)
         try:
-            return self.path(path).type.enum
+            return self.resolve_path(path).type.enum
         except Stop:
             return None
         finally:
@@ -227,11 +261,12 @@ class Resolver:
 
     # ------------------------------------------------------------ paths
 
-    def path(self, path: Path) -> Value:
+    def resolve_path(self, path: Path) -> Value:
+        """Return the field, bit, element or version that a path names. Raise Stop if there is none."""
         name = path.names[0]
         scope = self.scope
         if name == "item":
-            return self.item(path)
+            return self.resolve_item(path)
         layout = scope.layout
         index = next((i for i, f in enumerate(layout.fields) if f.name == name), None)
         if index is None and path.names == ("version",) and layout.version_is is not None:
@@ -241,18 +276,18 @@ class Resolver:
             message = f'"{layout.name}" has no field "{name}"'
             raise self.fail("C014", message, path, hint(name, spans))
         f = layout.fields[index]
-        self.read_by_now(f, index, path)
+        self.check_is_read(f, index, path)
         if not exists_in(f, scope.version):
             message = f'"{name}" is not there in version {scope.version}'
             help = f"it is in versions {f.versions} ({f.span}); ask for the version first, or give `versions`"
             raise self.fail("C020", message, path, help)
         if f.is_version and len(path.names) == 1:
-            self.use(f.name, f.since, path)
+            self.note_use(f.name, f.since, path)
             return nodes.VersionValue(scope.version, f.name)
-        return self.inside(f, path.names[1:], "own", (), {scope.version}, path)
+        return self.resolve_field(f, path.names[1:], "own", (), {scope.version}, path)
 
-    def read_by_now(self, f: Field, index: int, path: Path) -> None:
-        """A finding unless the field is known where the expression is worked out."""
+    def check_is_read(self, f: Field, index: int, path: Path) -> None:
+        """Raise Stop if a field is not yet known where the expression is evaluated."""
         scope = self.scope
         early = scope.built and isinstance(f.type, ArrayType)
         if scope.before is not None and index >= scope.before and not early:
@@ -262,13 +297,16 @@ class Resolver:
             raise self.fail("C016", message, path, f"it is declared at {f.span}")
         late = f.measures is not None or f.checksum is not None
         if late and scope.before is not None and f.name != scope.owner:
-            raise self.late(f, path)
+            raise self.fail_late(f, path)
 
-    def late(self, f: Field, path: Path) -> Stop:
+    def fail_late(self, f: Field, path: Path) -> Stop:
+        """Record that a length or checksum is computed too late for this expression. Return the exception to
+        raise.
+        """
         late = "is worked out when all fields are there: a builder does not have it here"
         return self.fail("C016", f'"{f.name}" {late}', path, f"it is declared at {f.span}")
 
-    def inside(
+    def resolve_field(
         self,
         f: Field,
         names: tuple[str, ...],
@@ -278,18 +316,23 @@ class Resolver:
         path: Path,
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
-        """A field, or what is in it. ``versions`` are those that its layout may be of, ``nullable`` tells that what
-        holds it may not be there."""
-        self.use(f.name, f.since, path)
+        """Return a field, or the value inside it that ``names`` leads to.
+
+        ``versions`` are those that the layout of the field can have. ``nullable`` says that a holder of the field can be
+        null.
+        """
+        self.note_use(f.name, f.since, path)
         versions = tuple(versions)
-        nullable = nullable or may_be_null(f, inside=bool(names))
+        nullable = nullable or can_be_null(f, inside=bool(names))
         f = f.in_versions(versions)
         match f.type:
-            case holder if names and (ref := layout_with(holder, names[0])) is not None:
-                inner = self.field_in(ref, names, path, owner)
+            case holder if names and (ref := layout_containing(holder, names[0])) is not None:
+                inner = self.find_held_field(ref, names, path, owner)
                 held = self.scope.versions_in(holder, ref)
                 nullable = nullable or not all(exists_in(inner, v) for v in held)
-                return self.inside(inner, names[1:], owner, (*holders, f), held, path, nullable)
+                return self.resolve_field(
+                    inner, names[1:], owner, (*holders, f), held, path, nullable
+                )
             case BitsType():
                 type_ = Type("bits")
             case _ if names:
@@ -304,17 +347,20 @@ class Resolver:
             case _:
                 type_ = held_type(f.type)
         value = nodes.FieldValue(f, type_, owner, holders)
-        nullable = nullable and not self.facts.there(value)
+        nullable = nullable and not self.facts.is_present(value)
         value = replace(value, type=type_.or_null(nullable))
-        return self.bit(value, names, versions, path) if names else value
+        return self.resolve_bit(value, names, versions, path) if names else value
 
-    def bit(
+    def resolve_bit(
         self,
         word: nodes.FieldValue,
         names: tuple[str, ...],
         versions: Iterable[int | None],
         path: Path,
     ) -> nodes.BitValue:
+        """Return the member of a word of bits that ``names`` names. Raise Stop if it does not exist in each of
+        ``versions``.
+        """
         f = word.field
         spans = {m.name: m.span for m in members(f)}
         found = next((m for m in members(f) if m.name == names[0]), None)
@@ -326,16 +372,16 @@ class Resolver:
                 message = f'"{f.name}.{names[0]}" is not there in version {version}'
                 help = f"it is in versions {found.versions} ({found.span})"
                 raise self.fail("C020", message, path, help)
-        self.use(f"{f.name}.{names[0]}", found.since, path)
+        self.note_use(f"{f.name}.{names[0]}", found.since, path)
         if found.reserved and isinstance(f.type, BitsType):
             there = [m for m in f.type.members if all(exists_in(m, v) for v in versions)]
             found = next((m for m in spread(f.type.base, there) if m.reserved), found)
         return nodes.BitValue(word, found, bit_type(found).or_null(word.type.nullable))
 
-    def field_in(
+    def find_held_field(
         self, ref: Reference, names: tuple[str, ...], path: Path, owner: nodes.Owner
     ) -> Field:
-        """What a path names in another layout, in any version that it can be there in."""
+        """Return the field ``names[0]`` of another layout, in any version. Raise Stop if the layout lacks it."""
         layout = self.scope.model.layouts.get(ref.layout)
         if layout is None:
             raise Stop
@@ -345,19 +391,19 @@ class Resolver:
             raise self.fail("C014", message, path, hint(names[0], field_spans(layout)))
         late = self.scope.before is not None and owner != "item"  # an element is whole
         if late and (f.measures is not None or f.checksum is not None):
-            raise self.late(f, path)
+            raise self.fail_late(f, path)
         return f
 
-    def element(
+    def resolve_element(
         self, element: Element, names: tuple[str, ...], owner: nodes.Owner, path: Path
     ) -> nodes.FieldValue | nodes.BitValue | nodes.ElementValue:
-        """An element of an array, or what is in it."""
+        """Return an element of an array, or the value inside it that ``names`` leads to."""
         if isinstance(element, Reference) and names:
-            f = self.field_in(element, names, path, owner)
-            versions = self.facts.versions(owner, self.scope.versions_of(element))
+            f = self.find_held_field(element, names, path, owner)
+            versions = self.facts.filter_versions(owner, self.scope.versions_of(element))
             absent = not all(exists_in(f, v) for v in versions)
             there = [v for v in versions if exists_in(f, v)]
-            return self.inside(f, names[1:], owner, (), there, path, absent)
+            return self.resolve_field(f, names[1:], owner, (), there, path, absent)
         if names:
             message = f'the elements are {element_kind(element)}: they have no "{names[0]}"'
             raise self.fail("C014", message, path)
@@ -367,23 +413,29 @@ class Resolver:
             return nodes.ElementValue(scalar_type(element), owner)
         return nodes.ElementValue(Type("layout"), owner)
 
-    def item(self, path: Path) -> Value:
+    def resolve_item(self, path: Path) -> Value:
+        """Return the current element, which ``item`` names. Raise Stop if the expression has none."""
         if self.scope.item is None:
             message = '"item" is an element of an array: it has a meaning in `until`, and in values derived for elements'
             raise self.fail("C022", message, path)
-        return self.element(self.scope.item, path.names[1:], "item", path)
+        return self.resolve_element(self.scope.item, path.names[1:], "item", path)
 
-    def end_of(self, node: EndOf) -> Value:
+    def resolve_end(self, node: EndOf) -> Value:
+        """Return the first, last, largest or smallest element of an array. Raise Stop if the expression cannot
+        use it.
+        """
         is_extreme = node.end in ("max", "min")
         if is_extreme and not self.scope.whole:
             message = f'"{node.end}" is known when all elements are: it has a meaning in `rules`, `default` and `write`'
             raise self.fail("C022", message, node.array)
-        array = self.path(node.array)
+        array = self.resolve_path(node.array)
         if not isinstance(array, nodes.FieldValue) or not isinstance(array.field.type, ArrayType):
             message = f'"{node.end}" is about arrays, which "{node.array}" is not'
             raise self.fail("C022", message, node.array)
         names = node.path.names if node.path is not None else ()
-        value = self.element(array.field.type.element, names, "end", node.path or node.array)
+        value = self.resolve_element(
+            array.field.type.element, names, "end", node.path or node.array
+        )
         if is_extreme and value.type != INT:
             what = "numbers that may be null" if value.type.nullable else str(value.type)
             raise self.fail("C022", f'"{node.end}" needs numbers, not {what}', node.path)
@@ -393,8 +445,8 @@ class Resolver:
         return nodes.EndValue(node.end, array, value, type_)  # type: ignore[arg-type]
 
 
-def maximum_of(path: Expression) -> Expression:
-    """Return ``array.field`` as ``max(array).field``: what it names has to be there in the same way."""
+def as_maximum(path: Expression) -> Expression:
+    """Return ``array.field`` as ``max(array).field``, so that it is resolved as a field of each element."""
     node = path.node
     if not isinstance(node, Path) or len(node.names) != 2:
         return path
@@ -403,10 +455,12 @@ def maximum_of(path: Expression) -> Expression:
     return replace(path, node=EndOf("max", array, field))
 
 
-def settled(expression: Expression, scope: Scope, expected_enum: str | None = None) -> Value:
-    """What an expression of a model without faults means."""
+def resolve_expression(
+    expression: Expression, scope: Scope, expected_enum: str | None = None
+) -> Value:
+    """Return the resolved expression of a model that the checks accepted. Raise ValueError if it is invalid."""
     resolver = Resolver(expression, scope)
-    value = resolver.value(expected_enum)
+    value = resolver.resolve(expected_enum)
     if value is None:
         raise ValueError(f"{resolver.found[0].span}: {resolver.found[0].message}")
     return value

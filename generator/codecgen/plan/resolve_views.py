@@ -9,8 +9,8 @@ from codecgen.plan import nodes
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.narrowing import Facts
 from codecgen.plan.nodes import Value, owner_of_part
-from codecgen.plan.resolve import Resolver, Stop, settled
-from codecgen.plan.scope import Scope, layout_with
+from codecgen.plan.resolve import Resolver, Stop, resolve_expression
+from codecgen.plan.scope import Scope, layout_containing
 from codecgen.plan.types import BOOL, INT, Type
 from codecgen.schema.expression import EndOf, Expression, Node, Null, Path
 from codecgen.schema.lookup import exists_in, field_of, field_spans, versions_of
@@ -39,8 +39,13 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PartScope:
-    """A part as expressions see it: its layout (None: the rows name none) in a version, or ``null``. The version of what is
-    null stands for all of them."""
+    """A payload part as expressions see it.
+
+    Attributes:
+        layout: Its layout, or None if the rows name none.
+        version: Its version. The version of a null part stands for all versions.
+        null: Whether the part is null.
+    """
 
     layout: Layout | None
     version: int | None
@@ -51,43 +56,45 @@ Parts = Mapping[str, PartScope]
 
 
 def rows_scope(model: Model, layout: Layout, version: int | None, rows: Rows) -> Scope:
-    """What the columns of some rows may name."""
+    """Return the scope of the columns of ``rows``: the fields of the layout, and what the condition of the rows
+    guarantees.
+    """
     array = None if rows.each is None else field_of(layout, rows.each)
     item = array.type.element if array is not None and isinstance(array.type, ArrayType) else None
     scope = Scope(model, layout, version, owner=rows.layout, item=item, array=rows.each)
     if rows.when is None:
         return scope
-    holds = ViewResolver(rows.when, scope).value()
+    holds = ViewResolver(rows.when, scope).resolve()
     return scope if holds is None else replace(scope, holds=(holds,))
 
 
 def payload_scope(model: Model, view: View, rows: Rows, parts: Parts) -> Scope:
-    """What the columns of some rows may name beside the parts: the element at hand."""
+    """Return the scope of the columns of ``rows`` in a payload, apart from the parts: the current element."""
     empty = Layout(view.name, "", view.span, ())
-    part, array = array_of(rows, parts)
+    part, array = find_rows_array(rows, parts)
     item = array.type.element if array is not None and isinstance(array.type, ArrayType) else None
     version = None if part is None else part.version
     return Scope(model, empty, version, owner=view.name, item=item)
 
 
-def condition_of(rows: Rows, scope: Scope, parts: Parts) -> Value | None:
-    """The condition of some rows without what is settled: a literal where nothing is left of it."""
+def resolve_condition_of_rows(rows: Rows, scope: Scope, parts: Parts) -> Value | None:
+    """Return the folded condition of ``rows``: a literal if it is decided, or None after a diagnostic."""
     if rows.when is None:
         return nodes.Literal(1, BOOL)
-    value = ViewResolver(rows.when, scope, parts).value()
-    return None if value is None else fold(value, lambda one: null_parts(one, parts))
+    value = ViewResolver(rows.when, scope, parts).resolve()
+    return None if value is None else fold(value, lambda one: null_of_part(one, parts))
 
 
-def scope_of_rows(scope: Scope, rows: Rows, parts: Parts) -> Scope:
-    """What the columns may name where the condition of the rows holds."""
+def scope_under_condition(scope: Scope, rows: Rows, parts: Parts) -> Scope:
+    """Return ``scope`` extended by the condition of ``rows``."""
     if rows.when is None:
         return scope
-    holds = ViewResolver(rows.when, scope, parts).value()
+    holds = ViewResolver(rows.when, scope, parts).resolve()
     return scope if holds is None else replace(scope, holds=(holds,))
 
 
-def array_of(rows: Rows, parts: Parts) -> tuple[PartScope | None, Field | None]:
-    """The part that ``each`` names, and the field in it where this version has it."""
+def find_rows_array(rows: Rows, parts: Parts) -> tuple[PartScope | None, Field | None]:
+    """Return the part that ``each`` names, and its array field. The field is None if this version lacks it."""
     part, _, name = (rows.each or "").partition(".")
     scope = parts.get(part)
     if scope is None or scope.layout is None:
@@ -98,7 +105,7 @@ def array_of(rows: Rows, parts: Parts) -> tuple[PartScope | None, Field | None]:
 
 
 def column_type(column: Column) -> Type:
-    """The type of the values of a column."""
+    """Return the type of the values of a column."""
     return Type(_KINDS.get(column.type, "int"), nullable=column.nullable)
 
 
@@ -114,34 +121,40 @@ class ViewResolver(Resolver):
         self.parts: Parts = parts or {}
         self.of_payload = parts is not None
 
-    def path(self, path: Path) -> Value:
+    def resolve_path(self, path: Path) -> Value:
+        """Return what a path names in a row: also derived values, position and size of the entry. Raise Stop if
+        there is none.
+        """
         if self.of_payload:
-            return self.part_path(path)
+            return self.resolve_part_path(path)
         layout, each = self.scope.layout, self.scope.array
         names = path.names
         if len(names) == 2 and names[0] == each:
-            return self.derived(names[1], each, path)
+            return self.resolve_derived(names[1], each, path)
         if len(names) == 1 and field_of(layout, names[0]) is None:
             if names[0] in PLACES:
                 return nodes.PlaceValue(names[0])  # type: ignore[arg-type]
             if any(d.name == names[0] and d.array is None for d in layout.derived):
-                return self.derived(names[0], None, path)
-        value = super().path(path)
+                return self.resolve_derived(names[0], None, path)
+        value = super().resolve_path(path)
         if isinstance(value, nodes.FieldValue) and value.type.kind == "bits":
             return replace(value, type=INT.or_null(value.type.nullable))
         return value
 
-    def derived(self, name: str, array: str | None, path: Path) -> Value:
+    def resolve_derived(self, name: str, array: str | None, path: Path) -> Value:
+        """Return the derived value ``name`` of the layout, or of the elements of ``array``. Raise Stop if there
+        is none.
+        """
         spans = {d.name: d.span for d in self.scope.layout.derived if d.array == array}
         if name not in spans:
             message = f'nothing called "{name}" is derived for "{array}"'
             raise self.fail("C014", message, path, hint(name, spans))
         derived = (d for d in self.scope.layout.derived if d.name == name and d.array == array)
-        return derived_value(next(derived), self.scope)
+        return resolve_derived_value(next(derived), self.scope)
 
     # ------------------------------------------------------------ cases of choices
 
-    def inside(
+    def resolve_field(
         self,
         f: Field,
         names: tuple[str, ...],
@@ -151,38 +164,42 @@ class ViewResolver(Resolver):
         path: Path,
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
+        """Return a field, or the value inside it that ``names`` leads to, also in a case of a choice.
+
+        A case is null if the choice holds another case.
+        """
         versions = tuple(versions)
         choice = f.in_versions(versions)
         type_ = choice.type
-        if not names or not isinstance(type_, ChoiceType) or layout_with(type_, names[0]):
-            value = super().inside(f, names, owner, holders, versions, path, nullable)
-            self.see_value(value, path)
+        if not names or not isinstance(type_, ChoiceType) or layout_containing(type_, names[0]):
+            value = super().resolve_field(f, names, owner, holders, versions, path, nullable)
+            self.check_bits_of_case(value, path)
             return value
-        refs = _cases_called(type_, names[0])
+        refs = _find_cases(type_, names[0])
         if not refs:
             message = f'"{names[0]}" is no case of "{f.name}"'
-            raise self.fail("C014", message, path, f"its cases are {_cases(type_)}")
+            raise self.fail("C014", message, path, f"its cases are {_case_names(type_)}")
         if holders:
             message = f'the cases of "{f.name}" are out of reach: a layout in "{holders[0].name}" holds it'
             raise self.fail(
                 "C022", message, path, "name cases of what is a field of the row itself"
             )
-        self.use(f.name, f.since, path)
+        self.note_use(f.name, f.since, path)
         case = Field(names[0], StructType(refs[0]), f.span)
         there = nodes.FieldValue(case, Type("layout"), owner, (choice,))
-        known = self.facts.there(there)
+        known = self.facts.is_present(there)
         if len(names) == 1:
             return replace(there, type=there.type.or_null(not known))
         ref = refs[0] if len(refs) == 1 else replace(refs[0], version=None)
-        inner = self.field_in(ref, names[1:], path, owner)
+        inner = self.find_held_field(ref, names[1:], path, owner)
         held = {v for one in refs for v in self.scope.versions_in(type_, one)}
         there_in = [v for v in sorted(held, key=lambda v: v or 0) if exists_in(inner, v)]
         nullable = not known or len(there_in) < len(held)
         around = (choice, case)
-        return self.inside(inner, names[2:], owner, around, there_in, path, nullable)
+        return self.resolve_field(inner, names[2:], owner, around, there_in, path, nullable)
 
-    def see_value(self, value: nodes.FieldValue | nodes.BitValue, path: Path) -> None:
-        """A finding for bits of a case that are to be one number: nothing says where they were read from."""
+    def check_bits_of_case(self, value: nodes.FieldValue | nodes.BitValue, path: Path) -> None:
+        """Raise Stop if a path names all bits of a field in a case, because no number holds them."""
         type_ = value.field.type if isinstance(value, nodes.FieldValue) else None
         if isinstance(type_, BitsType) and nodes.case_in(value) is not None:
             message = f'"{path}" is a set of bits in a case'
@@ -191,11 +208,11 @@ class ViewResolver(Resolver):
 
     # ------------------------------------------------------------ parts of payloads
 
-    def part_path(self, path: Path) -> Value:
-        """Resolve a path into a payload."""
+    def resolve_part_path(self, path: Path) -> Value:
+        """Return what a path into a payload names. Raise Stop if no part has it."""
         name, *rest = path.names
         if name == "item":
-            return self.item(path)
+            return self.resolve_item(path)
         if path.names == ("row",):
             return nodes.PlaceValue("row")
         part = self.parts.get(name)
@@ -205,19 +222,22 @@ class ViewResolver(Resolver):
             message = f'"{name}" is no part of the payload: fields are those of {known}'
             raise self.fail("C014", message, path, hint(name, spans))
         if part.layout is None:
-            raise self.unnamed(path)
+            raise self.fail_unnamed(path)
         if not rest:
             message = f'"{name}" is a whole part: name a field of it, or compare it with null'
             raise self.fail("C022", message, path)
-        return self.of_part(name, part, part.layout, path)
+        return self.resolve_part_field(name, part, part.layout, path)
 
-    def unnamed(self, path: Path) -> Stop:
+    def fail_unnamed(self, path: Path) -> Stop:
+        """Record that ``rows`` give no layout for the part that a path names. Return the exception to raise."""
         message = f'these rows do not look at "{path.names[0]}"'
         help = f"give `of` its layout: `of: {{{path.names[0]}: ..}}`"
         return self.fail("C032", message, path, help)
 
-    def of_part(self, name: str, part: PartScope, layout: Layout, path: Path) -> Value:
-        """A field of a part. Of one that is null: as it is in the last version that has it."""
+    def resolve_part_field(self, name: str, part: PartScope, layout: Layout, path: Path) -> Value:
+        """Return a field of a part. For a null part it is the field of the last version that has it, as
+        nullable.
+        """
         inner = Path(path.names[1:], path.column + len(name) + 1)
         versions = [part.version] if not part.null else [*reversed(versions_of(layout, None))]
         found = self.found
@@ -226,9 +246,9 @@ class ViewResolver(Resolver):
                 self.expression,
                 replace(self.scope, layout=layout, version=version, item=None, holds=()),
             )
-            resolver.facts = self.facts_of(name)
+            resolver.facts = self.facts_about(name)
             try:
-                value = resolver.path(inner)
+                value = resolver.resolve_path(inner)
             except Stop:
                 found = resolver.found
                 continue
@@ -237,17 +257,18 @@ class ViewResolver(Resolver):
                 f = field_of(layout, value.field)
                 assert f is not None
                 return nodes.FieldValue(f, INT.or_null(), owner_of_part(name))
-            return _owned(value, name, part.null)
+            return _with_owner(value, name, part.null)
         self.found += found
         raise Stop
 
-    def facts_of(self, name: str) -> Facts:
-        """What is known of the fields of a part."""
+    def facts_about(self, name: str) -> Facts:
+        """Return the facts about the fields of a part, as facts about a layout of its own."""
         owner = owner_of_part(name)
         present = frozenset(("own", names) for own, names in self.facts.present if own == owner)
         return Facts(present)
 
-    def comparison(self, operator: str, left: Node, right: Node) -> Value:
+    def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:
+        """Return a comparison. A comparison of a part with null becomes a literal."""
         if (
             isinstance(right, Null)
             and operator in ("==", "!=")
@@ -256,36 +277,41 @@ class ViewResolver(Resolver):
             and left.names[0] in self.parts
         ):
             if self.parts[left.names[0]].layout is None:
-                raise self.unnamed(left)
+                raise self.fail_unnamed(left)
             null = self.parts[left.names[0]].null
             return nodes.Literal(int(null is (operator == "==")), BOOL)
-        return super().comparison(operator, left, right)
+        return super().resolve_comparison(operator, left, right)
 
 
-def derived_value(derived: Derived, scope: Scope) -> nodes.DerivedValue:
-    """A derived value with what it is made of."""
+def resolve_derived_value(derived: Derived, scope: Scope) -> nodes.DerivedValue:
+    """Return a derived value with its resolved expression."""
     inner = replace(scope, before=None, owner=derived.name, holds=())
-    return nodes.DerivedValue(derived, settled(derived.value, inner), SCALARS[derived.type].bits)
+    return nodes.DerivedValue(
+        derived, resolve_expression(derived.value, inner), SCALARS[derived.type].bits
+    )
 
 
-def _cases_called(type_: ChoiceType, name: str) -> list[Reference]:
-    """The versions of the layout of that name; one of another package is called as it is there."""
+def _find_cases(type_: ChoiceType, name: str) -> list[Reference]:
+    """Return the versions of the case ``name`` of a choice. A layout of another directory can be named without
+    its prefix.
+    """
     own = [ref for ref in type_.layouts if ref.layout == name]
-    others = [ref for ref in type_.layouts if _short(ref) == name]
+    others = [ref for ref in type_.layouts if _short_name(ref) == name]
     return own or [ref for ref in others if ref.layout == others[0].layout]
 
 
-def _short(ref: Reference) -> str:
+def _short_name(ref: Reference) -> str:
+    """Return the name of a layout without the prefix of its directory."""
     return ref.layout.rpartition(".")[2]
 
 
-def _cases(type_: ChoiceType) -> str:
-    """The names of the cases, each once."""
-    return ", ".join({_short(ref): None for ref in type_.layouts})
+def _case_names(type_: ChoiceType) -> str:
+    """Return the names of the cases of a choice, each once, for a message."""
+    return ", ".join({_short_name(ref): None for ref in type_.layouts})
 
 
-def _owned(value: Value, part: str, null: bool) -> Value:
-    """A value of a part's layout, as one of the part."""
+def _with_owner(value: Value, part: str, null: bool) -> Value:
+    """Return a value of a part's layout with the part as its owner, nullable if ``null``."""
     owner = owner_of_part(part)
 
     def field(value: nodes.FieldValue) -> nodes.FieldValue:
@@ -299,20 +325,22 @@ def _owned(value: Value, part: str, null: bool) -> Value:
         case nodes.EndValue(array=array):
             return replace(value, array=field(array), type=value.type.or_null(null))
         case nodes.DerivedValue():
-            inner = _owned(value.value, part, null)
+            inner = _with_owner(value.value, part, null)
             return replace(value, value=inner)
         case nodes.Sum(type=type_):
-            sides = _owned(value.left, part, null), _owned(value.right, part, null)
+            sides = _with_owner(value.left, part, null), _with_owner(value.right, part, null)
             return nodes.Sum(value.operator, *sides, type_.or_null(null))
         case nodes.Membership(of, allowed):
-            inner = _owned(of, part, null)
+            inner = _with_owner(of, part, null)
             assert isinstance(inner, nodes.FieldValue | nodes.BitValue)
             return nodes.Membership(inner, allowed)
-    return nodes.rebuilt(value, lambda one: _owned(one, part, null))
+    return nodes.map_children(value, lambda one: _with_owner(one, part, null))
 
 
-def null_parts(value: Value, parts: Parts) -> Value | None:
-    """Null for what a part that is null would have: for :func:`~codecgen.plan.constant_folding.fold`."""
+def null_of_part(value: Value, parts: Parts) -> Value | None:
+    """Return null for a field of a null part and the number of a known version, or None for other values.
+    Argument of ``fold``.
+    """
     owners = {owner_of_part(name) for name, part in parts.items() if part.null}
     match value:
         case nodes.FieldValue(owner=owner) if owner in owners:
@@ -327,7 +355,7 @@ def null_parts(value: Value, parts: Parts) -> Value | None:
 
 
 class WriteResolver(Resolver):
-    """What a path names where rows are written: columns, ``version``, ``entry.field``.
+    """Resolves a path where rows are written: columns, ``version`` and ``entry.field``.
 
     ``layout`` is that of the entry. ``part`` is what is written: the ``entry`` around the rows, an ``item`` of its array,
     or a ``row`` that is an entry itself. ``named`` are the fields of the entry that have values by then, ``running``
@@ -351,28 +379,31 @@ class WriteResolver(Resolver):
         self.named = frozenset(named)
         self.running = frozenset(running)
 
-    def path(self, path: Path) -> Value:
+    def resolve_path(self, path: Path) -> Value:
+        """Return the column, version or entry field that a path names. Raise Stop if there is none."""
         names = path.names
         if names == ("version",) and self.layout.version_is is not None:
             version = self.scope.version
             return nodes.VersionValue(version, self.layout.version_is)
         if names[0] == "entry" and len(names) > 1:
-            return self.entry(path)
+            return self.resolve_entry_field(path)
         if len(names) > 1:
             raise self.fail("C014", f'the column "{names[0]}" has no parts', path)
-        column = self.column(path)
+        column = self.find_column(path)
         if self.part == "entry":
             message = f'"{path}" is that of a row, of which an entry has many'
             help = f"say first({path}), last({path}) or max({path})"
             raise self.fail("C032", message, path, help)
-        return self.of_column(column, "row")
+        return self.resolve_column(column, "row")
 
-    def of_column(self, column: Column, which: nodes.Which) -> nodes.ColumnValue:
+    def resolve_column(self, column: Column, which: nodes.Which) -> nodes.ColumnValue:
+        """Return a column of the row or rows that ``which`` says, nullable unless a condition excludes null."""
         value = nodes.ColumnValue(column, which, column_type(column))
-        nullable = value.type.nullable and not self.facts.column_there(value)
+        nullable = value.type.nullable and not self.facts.is_column_present(value)
         return replace(value, type=value.type if nullable else value.type.not_null())
 
-    def column(self, path: Path) -> Column:
+    def find_column(self, path: Path) -> Column:
+        """Return the column of the view that a path names. Raise Stop if there is none."""
         for column in self.view.columns:
             if column.name == path.names[0]:
                 return column
@@ -380,7 +411,8 @@ class WriteResolver(Resolver):
         message = f'the view has no column "{path}"'
         raise self.fail("C014", message, path, hint(path.names[0], spans))
 
-    def entry(self, path: Path) -> Value:
+    def resolve_entry_field(self, path: Path) -> Value:
+        """Return a field of the entry that is already written. Raise Stop if it is not."""
         name = path.names[1]
         f = field_of(self.layout, name)
         if f is None:
@@ -393,13 +425,16 @@ class WriteResolver(Resolver):
             message = f'"{name}" is known when all rows are: their elements cannot depend on it'
             raise self.fail("C032", message, path)
         versions = {self.scope.version}
-        return self.inside(f, path.names[2:], "entry", (), versions, path)
+        return self.resolve_field(f, path.names[2:], "entry", (), versions, path)
 
-    def end_of(self, node: EndOf) -> Value:
+    def resolve_end(self, node: EndOf) -> Value:
+        """Return the first, last, largest or smallest value of a column over the rows of an entry. Raise Stop
+        if it has none.
+        """
         where = node.array
         if node.path is not None or len(where.names) != 1:
             raise self.fail("C022", f'"{node.end}" is about a column here', where)
-        column = self.column(where)
+        column = self.find_column(where)
         if self.part == "row":
             message = f"the row is the entry itself: say {where}"
             raise self.fail("C032", message, where)
@@ -413,13 +448,14 @@ class WriteResolver(Resolver):
             raise self.fail("C032", f'"{node.end}" needs numbers, not {type_}', where)
         if node.end != "first" and column.nullable:
             raise self.fail("C032", f'"{where}" may be null: it has no {node.end}', where)
-        return self.of_column(column, node.end)  # type: ignore[arg-type]
+        return self.resolve_column(column, node.end)  # type: ignore[arg-type]
 
-    def comparison(self, operator: str, left: Node, right: Node) -> Value:
+    def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:
         # Columns hold the numbers of enums, and true as 1.
-        words = any(isinstance(side, Path) and self.enum_of(side) for side in (left, right))
+        """Return a comparison. Columns hold enum values as numbers and true as 1."""
+        words = any(isinstance(side, Path) and self.find_enum(side) for side in (left, right))
         if not isinstance(right, Null) and not words:
-            one, other = self.node(left), self.node(right)
+            one, other = self.resolve_node(left), self.resolve_node(right)
             if {one.type.kind, other.type.kind} == {"bool", "int"}:
                 return nodes.Comparison(operator, one, other)  # type: ignore[arg-type]
-        return super().comparison(operator, left, right)
+        return super().resolve_comparison(operator, left, right)

@@ -1,4 +1,4 @@
-"""What an expression may name."""
+"""Scopes: the names that an expression can use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from codecgen.schema.types import (
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an expression may name: the fields of ``layout`` in ``version``, as far as ``before`` (an index; None: all).
+    """Names that an expression can use: the fields of ``layout`` in ``version`` with an index below ``before``
+    (None: all).
 
     ``version`` None stands for all versions. ``owner`` is the name of the field that the expression belongs to,
     ``item`` what stands in the array ``array`` whose element is at hand: there is a first and a last one then.
@@ -41,7 +42,7 @@ class Scope:
     holds: tuple[Value, ...] = field(default=(), compare=False)
 
     def versions_of(self, ref: Reference) -> frozenset[int | None]:
-        """The versions that a layout can be of where it is held."""
+        """Return the versions that the layout of ``ref`` can have where this layout holds it."""
         held = self.model.layouts[ref.layout]
         if ref.version is not None:
             return frozenset({ref.version})
@@ -51,28 +52,33 @@ class Scope:
         return frozenset(every)
 
     def versions_in(self, type_: FieldType, ref: Reference) -> frozenset[int | None]:
-        """The same for a layout in the place of a field, which may say where its version is."""
+        """Return the versions that the layout of ``ref`` can have in a field of type ``type_``, which can name
+        its version.
+        """
         if isinstance(type_, StructType | ChoiceType) and type_.version is not None:
             return frozenset(self.model.layouts[ref.layout].all_versions())
         return self.versions_of(ref)
 
 
-def layout_with(type_: FieldType, name: str) -> Reference | None:
-    """The layout in the place of a field that has what a path names next: of a choice it is the field that decides, which
-    all cases have."""
+def layout_containing(type_: FieldType, name: str) -> Reference | None:
+    """Return the layout in which the next name of a path is looked up, or None if ``type_`` holds no such
+    layout.
+
+    Of a choice only the discriminator, which all cases have, can be named.
+    """
     if isinstance(type_, ChoiceType):
         return type_.layouts[0] if name == type_.by and type_.cases else None
     return type_.layout if isinstance(type_, StructType) else None
 
 
-def may_be_null(f: Field, *, inside: bool) -> bool:
-    """Whether a field, or what is ``inside`` it, may not be there: bytes without a case have no fields."""
+def can_be_null(f: Field, *, inside: bool) -> bool:
+    """Return whether a field can be null, or, with ``inside``, a value inside the field."""
     bare = isinstance(f.type, ChoiceType) and f.type.unknown
     return f.when is not None or f.nullable or (inside and bare)
 
 
 def element_kind(element: Element) -> str:
-    """What elements without fields are, in a word or two."""
+    """Return words for elements that have no fields, for messages: ``i32`` or ``bytes or text``."""
     if isinstance(element, ChoiceType):
         return "layouts of a choice"
     return getattr(element, "name", "bytes or text")

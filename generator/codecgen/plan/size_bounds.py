@@ -1,4 +1,4 @@
-"""The fewest and the most bytes that layouts take, from the plan alone."""
+"""Compute the minimum and maximum size of layouts from the plan alone."""
 
 from __future__ import annotations
 
@@ -21,24 +21,32 @@ from codecgen.schema.types import (
 
 
 def scalar_bounds(name: str) -> tuple[int, int]:
-    """The fewest and the most bytes of a number, a boolean, a uuid, a length or a count."""
+    """Return the minimum and maximum size in bytes of a scalar type or a length prefix."""
     scalar = find_scalar(name)
     assert scalar is not None
-    return scalar.least, scalar.most
+    return scalar.min_size, scalar.max_size
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a layout takes beside what it carries: its fewest and its most bytes. ``most`` is None where there is no
-    telling. ``payload`` names the fields whose contents (bytes, elements) come on top."""
+    """Size of a layout without its payload.
 
-    least: int
-    most: int | None
+    Attributes:
+        min_size: Minimum size in bytes.
+        max_size: Maximum size in bytes, or None if unknown.
+        payload: Fields whose contents (bytes, elements) add to the size.
+    """
+
+    min_size: int
+    max_size: int | None
     payload: tuple[str, ...]
 
 
-def bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozenset()) -> Bounds:
-    """The fewest and the most bytes of a layout beside the contents of its bytes, texts and arrays.
+def size_bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozenset()) -> Bounds:
+    """Return the minimum and maximum size of a layout without the contents of its bytes, texts and arrays.
+
+    The minimum leaves out every optional field. ``inside`` names the layouts around this one, which end a
+    recursion.
 
     The fewest are those of a value without any field that may be left out. ``inside`` names the layouts that are
     being worked out already.
@@ -51,10 +59,14 @@ def bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozenset())
     for fp in layout.in_order:
         low, high, carries = _field_bounds(plan, layout, fp, inside)
         if fp.field.when is not None:
-            if before is not None and opposite(before.when, fp.field.when.node):
+            if before is not None and are_opposite(before.when, fp.field.when.node):
                 # One of the two is always there.
-                low = min(low, before.least)
-                high = None if high is None or before.most is None else max(0, high - before.most)
+                low = min(low, before.min_size)
+                high = (
+                    None
+                    if high is None or before.max_size is None
+                    else max(0, high - before.max_size)
+                )
                 before = None
             else:
                 before = _FieldBounds(fp.field.when.node, low, high)
@@ -70,32 +82,32 @@ def bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozenset())
 
 @dataclass(frozen=True, slots=True)
 class _FieldBounds:
-    """A field that may be left out."""
+    """Size of an optional field and the condition under which it exists."""
 
     when: Node
-    least: int
-    most: int | None
+    min_size: int
+    max_size: int | None
 
 
-def opposite(one: Node, other: Node) -> bool:
-    """Whether of two conditions exactly one holds, as can be seen from how they are written."""
-    return _normal(Not(one)) == _normal(other)
+def are_opposite(one: Node, other: Node) -> bool:
+    """Return whether exactly one of two conditions holds, judged by their source text."""
+    return _normalize(Not(one)) == _normalize(other)
 
 
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def _normal(node: Node) -> object:
-    """A form in which equal conditions are equal: without places, and with ``not`` moved inwards."""
+def _normalize(node: Node) -> object:
+    """Return a comparable form of a condition, without positions and with ``not`` moved inwards."""
     match node:
         case Not(Binary(op, left, right)) if op in _NEGATED:
-            return (_NEGATED[op], _normal(left), _normal(right))
+            return (_NEGATED[op], _normalize(left), _normalize(right))
         case Not(Not(inner)):
-            return _normal(inner)
+            return _normalize(inner)
         case Not(operand):
-            return ("not", _normal(operand))
+            return ("not", _normalize(operand))
         case Binary(op, left, right):
-            return (op, _normal(left), _normal(right))
+            return (op, _normalize(left), _normalize(right))
         case Path(names):
             return names
         case _:
@@ -105,6 +117,9 @@ def _normal(node: Node) -> object:
 def _field_bounds(
     plan: Plan, layout: LayoutPlan, fp: FieldPlan, inside: frozenset[str]
 ) -> tuple[int, int | None, bool]:
+    """Return the minimum size, the maximum size (None if unknown) and whether contents add to the size of a
+    field.
+    """
     match fp.field.type:
         case ScalarType(name) | BitsType(name):
             return *scalar_bounds(name), False
@@ -128,10 +143,10 @@ def _field_bounds(
             unknown = isinstance(held_type, ChoiceType) and (held_type.unknown or not refs)
             if unknown or any(ref.layout in inside for ref in refs):
                 return before, None, True
-            held = [bounds(plan, p, inside) for p in plan.held_by(held_type, layout)]
-            highs = [b.most for b in held]
+            held = [size_bounds(plan, p, inside) for p in plan.held_by(held_type, layout)]
+            highs = [b.max_size for b in held]
             most = None if None in highs else max(high for high in highs if high is not None)
-            least = before if held_type.null is not None else before + min(b.least for b in held)
+            least = before if held_type.null is not None else before + min(b.min_size for b in held)
             most = None if most is None else most + longest
             return least, most, any(b.payload for b in held)
         case TagsType():

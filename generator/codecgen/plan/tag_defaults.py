@@ -1,4 +1,4 @@
-"""The bytes that a tagged field has when it holds its default: with them it is not written."""
+"""Compute the default values of tagged fields. Builders omit a tagged field that holds its default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codecgen.schema.types import BitsType, BytesType, ScalarType
 
 
 def default_number(fp: FieldPlan) -> int | None:
-    """The default of a field that is a whole number, or a word of bits; None for others."""
+    """Return the default of a whole number or a word of bits, or None for fields of other types."""
     f = fp.field
     if f.absent is not None:
         return f.absent
@@ -22,15 +22,15 @@ def default_number(fp: FieldPlan) -> int | None:
         word = 0
         for m in f.type.members:
             found = fold(fp.bit_defaults[m.name]) if m.name in fp.bit_defaults else None
-            word |= _number(found) << m.low
+            word |= _default_int(found) << m.low
         return word
     if isinstance(f.type, ScalarType) and integer_range(f.type.name) is not None:
-        return _number(None if fp.default is None else fold(fp.default))
+        return _default_int(None if fp.default is None else fold(fp.default))
     return None
 
 
 def default_data(fp: FieldPlan) -> bytes | None:
-    """The default of a field of bytes or text; None for null."""
+    """Return the default of a field of bytes or text as bytes, or None if it is null."""
     found = None if fp.default is None else fold(fp.default)
     if isinstance(found, nodes.NullValue):
         return None
@@ -45,7 +45,9 @@ def default_data(fp: FieldPlan) -> bytes | None:
 
 
 def holds_default(fp: FieldPlan, value: object) -> bool:
-    """Whether the value of a tagged field is its default; of bits ``value`` is the word, of enums the number."""
+    """Return whether ``value`` is the default of a tagged field. Bits are given as their word, enum values as
+    numbers.
+    """
     type_ = fp.field.type
     found = None if fp.default is None else fold(fp.default)
     if value is None or isinstance(found, nodes.NullValue):
@@ -59,51 +61,52 @@ def holds_default(fp: FieldPlan, value: object) -> bool:
     if isinstance(type_, ScalarType) and type_.name == "uuid":
         return value == uuid.UUID(int=0)
     if isinstance(type_, ScalarType):
-        return value == _number(found)
+        return value == _default_int(found)
     return value == []
 
 
 def default_bytes(fp: FieldPlan) -> bytes:
-    """How the default of a tagged field is written."""
+    """Return the encoded default of a tagged field."""
     f = fp.field
     little = f.endian == "little"
     match f.type:
         case ScalarType(name) | BitsType(name) if integer_range(name) is not None:
-            return number_bytes(name, default_number(fp) or 0, little)
+            return encode_number(name, default_number(fp) or 0, little)
         case ScalarType(name) if is_float(name):
             found = None if fp.default is None else fold(fp.default)
             return struct.pack(
-                ("<" if little else ">") + "fd"[SCALARS[name].width == 8], _number(found)
+                ("<" if little else ">") + "fd"[SCALARS[name].width == 8], _default_int(found)
             )
         case ScalarType("uuid"):
             return bytes(16)
         case ScalarType():
-            return bytes([_number(None if fp.default is None else fold(fp.default))])
+            return bytes([_default_int(None if fp.default is None else fold(fp.default))])
         case BytesType(length, _, null):
             data = default_data(fp)
             if isinstance(length, int):
                 return data or b""
-            return _prefix(length, null if data is None else len(data), data, little)
+            return _encode_prefixed(length, null if data is None else len(data), data, little)
     prefix = getattr(f.type, "count", None) or getattr(f.type, "present", None) or "uvarint"
     empty = fp.default is None and not hasattr(f.type, "present")
-    return _prefix(
+    return _encode_prefixed(
         prefix, 0 if empty else getattr(f.type, "null", 0), b"" if empty else None, little
     )
 
 
-def _prefix(name: str, number: int | None, data: bytes | None, little: bool) -> bytes:
-    """A length or a count (of null where there is no ``data``), and the data."""
+def _encode_prefixed(name: str, number: int | None, data: bytes | None, little: bool) -> bytes:
+    """Return an encoded length or count followed by ``data``. A ``data`` of None stands for null."""
     if name == "compact":
-        return number_bytes("uvarint", (number or 0) + (data is not None), False) + (data or b"")
-    return number_bytes(name, number or 0, little) + (data or b"")
+        return encode_number("uvarint", (number or 0) + (data is not None), False) + (data or b"")
+    return encode_number(name, number or 0, little) + (data or b"")
 
 
-def _number(found: nodes.Value | None) -> int:
+def _default_int(found: nodes.Value | None) -> int:
+    """Return the number of a literal, or 0 for None and for nodes without a value."""
     return int(getattr(found, "value", 0) or 0)
 
 
-def number_bytes(name: str, value: int, little: bool) -> bytes:
-    """A whole number as it is written."""
+def encode_number(name: str, value: int, little: bool) -> bytes:
+    """Return a whole number in the encoding of the scalar type ``name``."""
     scalar = SCALARS[name]
     if scalar.kind == "integer":
         return value.to_bytes(scalar.width, "little" if little else "big", signed=scalar.signed)
@@ -116,4 +119,4 @@ def number_bytes(name: str, value: int, little: bool) -> bytes:
     return bytes([*out, raw])
 
 
-__all__ = ["default_bytes", "default_data", "default_number", "holds_default", "number_bytes"]
+__all__ = ["default_bytes", "default_data", "default_number", "encode_number", "holds_default"]

@@ -1,4 +1,4 @@
-"""Texts with the rules about their values settled."""
+"""Plan texts: resolve the rules and defaults of their values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from codecgen.plan.nodes import Value
-from codecgen.plan.resolve import settled
+from codecgen.plan.resolve import resolve_expression
 from codecgen.plan.scope import Scope
 from codecgen.schema.expression import parse
 from codecgen.schema.model import Field, Layout, Model
@@ -18,7 +18,7 @@ _NOT_ALWAYS = parse("0 == 0", "", 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class ValuePlan:
-    """A value of a text: its rules and its default, settled."""
+    """A value of a text with resolved rules and default."""
 
     value: TextValue
     valid: Value | None = None
@@ -28,31 +28,33 @@ class ValuePlan:
 
 @dataclass(frozen=True, slots=True)
 class TextPlan:
-    """A text. ``values`` has every value by its path (``epochs.epoch`` for one of lines of several)."""
+    """A text and its values by path (``epochs.epoch`` for a value of repeated lines)."""
 
     text: Text
     values: Mapping[str, ValuePlan]
 
 
 def text_plan(text: Text, model: Model) -> TextPlan:
-    """The plan of a text."""
+    """Return the plan of a text."""
     values = {}
     for path, value in text.values():
-        ruled, built = scopes(text, path, model)
+        ruled, built = value_scopes(text, path, model)
         values[path] = ValuePlan(
             value,
-            None if value.valid is None else settled(value.valid, ruled),
-            None if value.refuse is None else settled(value.refuse, ruled),
-            None if value.default is None else settled(value.default, built),
+            None if value.valid is None else resolve_expression(value.valid, ruled),
+            None if value.refuse is None else resolve_expression(value.refuse, ruled),
+            None if value.default is None else resolve_expression(value.default, built),
         )
     return TextPlan(text, values)
 
 
-def scopes(text: Text, path: str, model: Model) -> tuple[Scope, Scope]:
-    """What the rules about a value may name, and what its default may: the values of lines before it, of the line that it
-    stands in, all properties."""
+def value_scopes(text: Text, path: str, model: Model) -> tuple[Scope, Scope]:
+    """Return two scopes for the value at ``path``: one for its rules and one for its default.
+
+    Both contain the values of earlier lines or of the same line. With properties, rules see all of them.
+    """
     name, _, inner = path.partition(".")
-    fields = _fields(text, name if inner else None)
+    fields = _as_fields(text, name if inner else None)
     at = next(i for i, f in enumerate(fields) if f.name == (inner or name))
     layout = Layout(text.name, text.doc, text.span, fields, since=text.since)
     scope = Scope(model, layout, None, owner=inner or name, since=text.since)
@@ -60,20 +62,23 @@ def scopes(text: Text, path: str, model: Model) -> tuple[Scope, Scope]:
     return replace(scope, before=everything), replace(scope, before=at, built=True)
 
 
-def _fields(text: Text, line: str | None) -> tuple[Field, ...]:
-    """The values as the fields of a layout: those of lines of several, or of the text."""
+def _as_fields(text: Text, line: str | None) -> tuple[Field, ...]:
+    """Return the values of a text, or of its repeated lines ``line``, as the fields of a layout."""
     if line is not None:
         each = next(x for x in text.lines if isinstance(x, EachLine) and x.name == line)
-        return tuple(_field(value) for value in each.values)
+        return tuple(_as_field(value) for value in each.values)
     if text.properties:
-        return tuple(replace(_field(value), when=_NOT_ALWAYS) for value in text.properties)
+        return tuple(replace(_as_field(value), when=_NOT_ALWAYS) for value in text.properties)
     return tuple(
-        Field(x.name, ArrayType(ScalarType("u8")), x.span) if isinstance(x, EachLine) else _field(x)
+        Field(x.name, ArrayType(ScalarType("u8")), x.span)
+        if isinstance(x, EachLine)
+        else _as_field(x)
         for x in text.lines
     )
 
 
-def _field(value: TextValue) -> Field:
+def _as_field(value: TextValue) -> Field:
+    """Return a value of a text as a field of a layout."""
     types: Mapping[str, FieldType] = {
         "decimal": ScalarType(value.of),
         "string": BytesType("rest", text=True),

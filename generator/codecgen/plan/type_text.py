@@ -1,4 +1,4 @@
-"""Types and sizes of fields in words, for whoever shows them."""
+"""Describe types and sizes of fields in words."""
 
 from __future__ import annotations
 
@@ -32,51 +32,51 @@ _NAMES = {
 }
 
 
-def number(value: int) -> str:
-    """A number, a long one with its digits in groups of three."""
+def format_number(value: int) -> str:
+    """Return a number as text, with a blank between groups of three digits from 100 000 on."""
     return f"{value:,}".replace(",", " ") if abs(value) >= 100_000 else str(value)
 
 
-def byte_count(n: int) -> str:
-    """``1 byte``, ``61 bytes``, ``268 435 456 bytes (256 MiB)``."""
+def format_byte_count(n: int) -> str:
+    """Return a number of bytes in words: ``1 byte``, ``61 bytes``, ``268 435 456 bytes (256 MiB)``."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if n >= size and n % size == 0:
-            return f"{number(n)} bytes ({n // size} {unit})"
-    return "1 byte" if n == 1 else f"{number(n)} bytes"
+            return f"{format_number(n)} bytes ({n // size} {unit})"
+    return "1 byte" if n == 1 else f"{format_number(n)} bytes"
 
 
 def constant_words(value: int | str | bytes) -> str:
-    """What a field always holds: ``7``, ``true``, ``"text"``, ``hex 4f62``."""
+    """Return the constant of a field as text: ``7``, ``true``, ``"text"``, ``hex 4f62``."""
     if isinstance(value, int):
         return str(value).lower()
     return data_text(value)
 
 
 def scalar_name(name: str) -> str:
-    """``int64``, ``uint32``, ``varint``: names as documents of formats use them."""
+    """Return the usual name of a scalar type: ``int64``, ``uint32``, ``varint``."""
     if is_integer(name):
         return f"{'int' if SCALARS[name].signed else 'uint'}{SCALARS[name].bits}"
     return _NAMES.get(name, name)
 
 
 def scalar_words(name: str) -> str:
-    """``int64``, ``varint (zigzag, at most 5 bytes)``."""
+    """Return a scalar type in words: ``int64``, ``varint (zigzag, at most 5 bytes)``."""
     words = scalar_name(name)
     if name == COMPACT.name:
         return f"{words} (unsigned varint of one more)"
     if is_varint(name):
         zigzag = "zigzag, " if SCALARS[name].signed else ""
-        return f"{words} ({zigzag}at most {SCALARS[name].most} bytes)"
+        return f"{words} ({zigzag}at most {SCALARS[name].max_size} bytes)"
     return words
 
 
 def type_words(type_: FieldType) -> str:
-    """A type in words."""
+    """Return a type in words."""
     return "".join(map(str, type_pieces(type_)))
 
 
 def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
-    """The same in pieces, with the layouts in it as references."""
+    """Yield the words of a type, with layouts and choices as references."""
     match type_:
         case ScalarType(name):
             yield scalar_words(name)
@@ -97,7 +97,7 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             ):
                 yield ","
             if type_.fixed is not None:
-                yield f", {number(type_.fixed)} of them"
+                yield f", {format_number(type_.fixed)} of them"
             if count is not None:
                 yield f" with {scalar_name(count).replace(' length', '')} count"
             if length is not None:
@@ -114,7 +114,7 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             yield ref
             if present is not None:
                 yield f" after {scalar_name(present)} 1, or null as {null}"
-            yield from _told(type_)
+            yield from _version_words(type_)
         case ChoiceType():
             yield from _choice_pieces(type_)
 
@@ -124,7 +124,7 @@ _FEW = 3
 
 
 def _choice_pieces(type_: ChoiceType) -> Iterator[str | Reference]:
-    """One of the layouts of a choice."""
+    """Yield the words of a choice: its layouts, its discriminator, its length prefix and its null."""
     yield "one of "
     yield Reference(type_.choice, None, type_.span)
     if len(type_.layouts) <= _FEW:
@@ -136,7 +136,7 @@ def _choice_pieces(type_: ChoiceType) -> Iterator[str | Reference]:
         yield f", by {type_.given}"
     elif type_.by is not None:
         yield f", by its {type_.by}"
-    yield from _told(type_)
+    yield from _version_words(type_)
     if type_.length is not None:
         yield f", with {scalar_name(type_.length)} length in bytes"
     if type_.null is not None:
@@ -145,17 +145,23 @@ def _choice_pieces(type_: ChoiceType) -> Iterator[str | Reference]:
         yield ", or bytes where no case is known"
 
 
-def _told(type_: StructType | ChoiceType) -> Iterator[str]:
+def _version_words(type_: StructType | ChoiceType) -> Iterator[str]:
+    """Yield the words about the version of a layout, if an expression names it."""
     if type_.version is not None:
         yield f", in the version that {type_.version} says"
 
 
 def _bytes_words(type_: BytesType) -> str:
+    """Return the words of a type of bytes or text."""
     what = "text (UTF-8)" if type_.text else "bytes"
     match type_.length:
         case int(length):
             tail = ", filled up with zeros" if type_.padded else ""
-            words = f"text (UTF-8) of {byte_count(length)}" if type_.text else byte_count(length)
+            words = (
+                f"text (UTF-8) of {format_byte_count(length)}"
+                if type_.text
+                else format_byte_count(length)
+            )
             return words + tail
         case "zero_terminated":
             return f"{what} up to a zero byte"
@@ -169,7 +175,9 @@ def _bytes_words(type_: BytesType) -> str:
 
 
 def element_words(element: Element) -> str:
-    """``int32``, ``text (UTF-8) with int16 length``, the name of a layout or ``one of`` a choice."""
+    """Return the type of an element in words: ``int32``, ``text (UTF-8) with int16 length``, a layout, or ``one
+    of`` a choice.
+    """
     if isinstance(element, BytesType):
         return _bytes_words(element)
     if isinstance(element, ChoiceType):
@@ -177,33 +185,33 @@ def element_words(element: Element) -> str:
     return scalar_name(element.name) if isinstance(element, ScalarType) else str(element)
 
 
-def span_words(low: int, high: int | None) -> str:
-    """``4``, ``1 to 5``."""
+def range_words(low: int, high: int | None) -> str:
+    """Return a range of numbers in words: ``4``, ``1 to 5``, or ``1 or more`` if ``high`` is None."""
     return str(low) if low == high else f"{low} to {high}" if high is not None else f"{low} or more"
 
 
 def size_words(fp: FieldPlan) -> str:
-    """Bytes that a field takes: ``8``, ``1 to 5``, ``4 + length``."""
+    """Return the size of a field in words: ``8``, ``1 to 5``, ``4, + length``."""
     if fp.size is not None:
         return str(fp.size)
     match fp.field.type:
         case ScalarType(name):
-            return span_words(*scalar_bounds(name))
+            return range_words(*scalar_bounds(name))
         case BytesType(prefix=str(prefix)):
-            return f"{span_words(*scalar_bounds(prefix))}, + length"
+            return f"{range_words(*scalar_bounds(prefix))}, + length"
         case BytesType("zero_terminated"):
             return "1 or more"
         case BytesType():
             return "the rest"
         case PaddingType(multiple):
-            return span_words(0, multiple - 1)
+            return range_words(0, multiple - 1)
         case ArrayType(_, count, _, length):
-            prefixes = [span_words(*scalar_bounds(n)) for n in (count, length) if n]
+            prefixes = [range_words(*scalar_bounds(n)) for n in (count, length) if n]
             return ", + ".join([*prefixes, "elements"])
         case TagsType():
-            return f"{span_words(*scalar_bounds('uvarint'))}, + tagged fields"
+            return f"{range_words(*scalar_bounds('uvarint'))}, + tagged fields"
         case StructType(_, str(present)) | ChoiceType(length=str(present)):
-            return f"{span_words(*scalar_bounds(present))}, + what it holds"
+            return f"{range_words(*scalar_bounds(present))}, + what it holds"
         case _:
             return "varies"
 

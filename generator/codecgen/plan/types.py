@@ -1,4 +1,4 @@
-"""Types of values: what a field holds, and what an expression gives."""
+"""Types of resolved values: what a field holds, and what an expression gives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from codecgen.schema.types import (
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """``kind``: int, float, bool, enum, bytes, text, uuid, bits, array, layout, tags, or null. ``nullable``: may be null."""
+    """Type of a value. ``kind`` is int, float, bool, enum, bytes, text, uuid, bits, array, layout, tags or
+    null.
+    """
 
     kind: str
     enum: str | None = None
@@ -40,10 +42,11 @@ class Type:
         return words.get(self.kind, self.kind)
 
     def or_null(self, nullable: bool = True) -> Type:
-        """The same type, which may be null as well."""
+        """Return the type as nullable if ``nullable`` is True, and unchanged otherwise."""
         return replace(self, nullable=True) if nullable else self
 
     def not_null(self) -> Type:
+        """Return the type as not nullable."""
         return replace(self, nullable=False)
 
 
@@ -51,26 +54,26 @@ INT, BOOL, NULL = Type("int"), Type("bool"), Type("null", nullable=True)
 
 
 def bit_type(m: BitMember) -> Type:
-    """A single bit without an enum is true or false, several are a number."""
+    """Return the type of bits: a boolean for one bit without an enum, an enum, or a number."""
     if m.enum is not None:
         return Type("enum", m.enum)
     return BOOL if m.width == 1 and not m.reserved else INT
 
 
 def bytes_type(type_: BytesType) -> Type:
-    """The type of the values of a field of bytes or text."""
+    """Return the type of a field of bytes or text, nullable if it has a null length."""
     return Type("text" if type_.text else "bytes", None, type_.null is not None)
 
 
 def held_type(type_: ArrayType | StructType | ChoiceType | TagsType) -> Type:
-    """The type of a field that holds several values."""
+    """Return the type of a field that holds several values: array, tags or layout."""
     if isinstance(type_, ArrayType):
         return Type("array")
     return Type("tags" if isinstance(type_, TagsType) else "layout")
 
 
 def scalar_type(type_: ScalarType, nullable: bool = False) -> Type:
-    """The type of the values of a scalar field."""
+    """Return the type of a scalar field."""
     if type_.enum is not None:
         return Type("enum", type_.enum, nullable)
     return Type(SCALARS[type_.name].python.lower(), None, nullable)

@@ -1,4 +1,4 @@
-"""The smallest and the largest number that a value can be."""
+"""Compute the smallest and largest number that a value can be."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
 
 def bits_range(bits: int) -> Range:
-    """The numbers that two's complement of so many bits holds."""
+    """Return the range of a two's complement number of ``bits`` bits."""
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
 def column_range(type_: str) -> Range:
-    """The numbers that a column of a type holds."""
+    """Return the range of a column type. Types other than integers and booleans count as int64."""
     if type_ in _UNSIGNED:
         return 0, (1 << _UNSIGNED[type_]) - 1
     bits = _COLUMNS.get(type_, 64)
@@ -28,7 +28,7 @@ def column_range(type_: str) -> Range:
 
 
 def exact_range(value: Value) -> Range:
-    """The numbers that a value can be, before anything wraps. Null counts for nothing."""
+    """Return the range of a value before wrapping. Null is ignored."""
     match value:
         case nodes.Literal(number) | nodes.Word(value=number):
             return number, number
@@ -65,6 +65,7 @@ def exact_range(value: Value) -> Range:
 
 
 def _type_range(type_: FieldType) -> Range:
+    """Return the range of a field type: (0, 1) for booleans, int64 for types without a range."""
     match type_:
         case ScalarType(name) | BitsType(name):
             return integer_range(name) or (0, 1)
@@ -72,11 +73,11 @@ def _type_range(type_: FieldType) -> Range:
 
 
 def wrapped_range(exact: Range, bits: int) -> Range:
-    """The numbers that are left when they wrap in two's complement of so many bits."""
+    """Return ``exact`` if it fits ``bits`` bits, and the whole range of ``bits`` bits otherwise."""
     low, high = bits_range(bits)
     return exact if low <= exact[0] and exact[1] <= high else (low, high)
 
 
 def range_of(value: Value) -> Range:
-    """The numbers that a value can be; sums wrap in 64 bits."""
+    """Return the range of a value whose sums wrap in 64 bits."""
     return wrapped_range(exact_range(value), 64)

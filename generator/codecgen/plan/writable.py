@@ -1,4 +1,4 @@
-"""What kernels can write, and what they say of the rest."""
+"""Reject what kernels cannot write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codecgen.schema.types import ArrayType, BytesType
 
 
 class WriteError(Exception):
-    """Something that cannot be written, and the field to name."""
+    """A field or column that kernels cannot write. ``field`` is the field to name in the message."""
 
     def __init__(self, reason: str, field: Field) -> None:
         super().__init__(reason)
@@ -20,38 +20,38 @@ class WriteError(Exception):
         self.field = field
 
 
-def writes_null(fp: FieldPlan, type_: BytesType) -> None:
-    """See that null is what a field of bytes is written as that no column is for."""
+def require_null(fp: FieldPlan, type_: BytesType) -> None:
+    """Raise WriteError unless a field of bytes without a column is written as null."""
     if type_.null is None:
         raise WriteError("without a value to write, and cannot be null", fp.field)
     if fp.default is not None and not isinstance(fold(fp.default), nodes.NullValue):
         raise WriteError("without a value to write, and has a default that is not null", fp.field)
 
 
-def see_null_apart(type_: ArrayType | BytesType, f: Field) -> None:
-    """See that no length and no count that may be written means null."""
+def require_distinct_null(type_: ArrayType | BytesType, f: Field) -> None:
+    """Raise WriteError if a valid length or count also means null."""
     null = null_as_read(type_)
     if null is not None and null >= 0:
         raise WriteError(f"null written as {type_.null}", f)
 
 
-def see_bytes(type_: BytesType, f: Field) -> None:
-    """See that all bytes of a column that are written are read again."""
+def require_writable_bytes(type_: BytesType, f: Field) -> None:
+    """Raise WriteError if bytes of a column could read back differently."""
     if type_.padded:
         raise WriteError("filled up with zero bytes", f)
-    see_null_apart(type_, f)
+    require_distinct_null(type_, f)
 
 
-def see_rows(array: ArrayType, f: Field) -> None:
-    """See that any number of rows, at least one, is what an array may hold."""
-    see_until(array, f)
+def require_writable_rows(array: ArrayType, f: Field) -> None:
+    """Raise WriteError unless an array can hold any number of rows from one on."""
+    require_no_end_condition(array, f)
     if array.fixed is not None or array.at_least > 1:
         raise WriteError("an array of rows that says how many rows there are", f)
-    see_null_apart(array, f)
+    require_distinct_null(array, f)
 
 
-def see_until(array: ArrayType, f: Field) -> None:
-    """See that an array does not end with an element that says so."""
+def require_no_end_condition(array: ArrayType, f: Field) -> None:
+    """Raise WriteError if an element marks the end of an array."""
     if array.until is not None:
         raise WriteError("an array whose elements say which one is the last", f)
 
@@ -63,18 +63,20 @@ KERNEL_CHECKSUMS = ("crc32", "crc32c")
 TAGGED = "a tagged field of rows that are written"
 
 
-def see_untagged(case: CasePlan) -> None:
-    """See that no value is given for a tagged field: they keep their defaults."""
+def require_untagged(case: CasePlan) -> None:
+    """Raise WriteError if a view writes a tagged field. Kernels leave tagged fields at their defaults."""
     own = case.element if case.array is None else case.entry
     for layout, given in ((own, case.write_entry), (case.element, case.write_item)):
         names = {name.partition(".")[0] for name in given}
         for fp in layout.tagged:
             if fp.name in names:
-                see_writable(fp.field)
+                require_writable(fp.field)
 
 
-def see_writable(f: Field) -> None:
-    """See that kernels have a way of writing a field."""
+def require_writable(f: Field) -> None:
+    """Raise WriteError if kernels cannot write a field: tagged fields, self-counting lengths, special
+    checksums.
+    """
     if f.tag is not None:
         raise WriteError(TAGGED, f)
     if f.measures is not None and f.measures.first == f.name:

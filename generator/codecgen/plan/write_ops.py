@@ -1,4 +1,4 @@
-"""The operations of write programs: what is written for a field, and what it is made of."""
+"""Operations of write programs: what kernels write for each field, and from which values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from codecgen.schema.types import ArrayType, BitMember, BytesType, FieldRange
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What has to be asked of a number before it is written: whether it is below ``low``, above ``high``, none of
-    ``allowed`` (None: that cannot be)."""
+    """Checks on a number before it is written. None stands for a check that is not needed."""
 
     low: int | None = None
     high: int | None = None
@@ -25,16 +24,17 @@ class Limits:
     def __bool__(self) -> bool:
         return (self.low, self.high, self.allowed) != (None, None, None)
 
-    def hold(self, number: int) -> bool:
-        """Whether a number is within them."""
+    def allows(self, number: int) -> bool:
+        """Return whether a number passes the checks."""
         inside = self.allowed is None or number in self.allowed
         low = self.low is None or number >= self.low
         return inside and low and (self.high is None or number <= self.high)
 
 
-def limits(found: Range, room: Range, allowed: tuple[int, ...] | None = None) -> Limits:
-    """What has to be asked of numbers in the range ``found`` that go where there is ``room``, or where only some are
-    ``allowed``."""
+def needed_limits(found: Range, room: Range, allowed: tuple[int, ...] | None = None) -> Limits:
+    """Return the checks that numbers in the range ``found`` need to fit the range ``room`` or the numbers
+    ``allowed``.
+    """
     if allowed is not None:
         room = (min(allowed), max(allowed))
         if len(allowed) != room[1] - room[0] + 1:
@@ -65,7 +65,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Bits of a word."""
+    """Bits of a word, their value, and the checks on it."""
 
     bits: BitMember
     value: Value
@@ -150,7 +150,7 @@ WriteOp = Constant | Number | Bits | Bytes | Elements | Length | Count | Checksu
 
 
 def values_of(op: WriteOp) -> Iterator[Value]:
-    """The values that an operation writes."""
+    """Yield the values that an operation writes."""
     match op:
         case Number(value=value):
             yield value
@@ -159,13 +159,13 @@ def values_of(op: WriteOp) -> Iterator[Value]:
 
 
 def columns_of(op: WriteOp) -> Iterator[nodes.ColumnValue]:
-    """The columns of numbers that an operation is made of."""
+    """Yield the columns of numbers that an operation uses."""
     for value in values_of(op):
         yield from nodes.columns_read(value)
 
 
 def leaf_of(op: WriteOp) -> Leaf | None:
-    """The column of bytes or lists that an operation writes as it is."""
+    """Return the column of bytes or lists that an operation copies, or None for other operations."""
     return op.column if isinstance(op, Bytes | Elements) else None
 
 
@@ -185,6 +185,6 @@ __all__ = [
     "WriteOp",
     "columns_of",
     "leaf_of",
-    "limits",
+    "needed_limits",
     "values_of",
 ]

@@ -1,5 +1,4 @@
-"""What is written for the rows of a view: for each of its cases the operations of an entry and of its rows, in the order of
-the bytes.
+"""Derive write programs: for each case of a view the operations of an entry and of its rows, in byte order.
 
 Targets that encode print these. What nobody can write is refused by the field of an operation.
 """
@@ -11,19 +10,19 @@ from dataclasses import dataclass, replace
 
 from codecgen.plan import nodes
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
-from codecgen.plan.constant_folding import fold, is_known, number, truth
-from codecgen.plan.equality import conjuncts, said_by
+from codecgen.plan.constant_folding import as_number, as_truth, fold, is_known
+from codecgen.plan.equality import conjuncts, implied_value
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.plan.value_ranges import range_of
 from codecgen.plan.writable import (
     WriteError,
-    see_bytes,
-    see_rows,
-    see_untagged,
-    see_until,
-    see_writable,
-    writes_null,
+    require_no_end_condition,
+    require_null,
+    require_untagged,
+    require_writable,
+    require_writable_bytes,
+    require_writable_rows,
 )
 from codecgen.plan.write_ops import (
     Absent,
@@ -38,7 +37,7 @@ from codecgen.plan.write_ops import (
     Number,
     Rows,
     WriteOp,
-    limits,
+    needed_limits,
 )
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import Field
@@ -74,45 +73,49 @@ class WriteProgram:
     values: Mapping[str, Value]
 
     def ops_of(self, owner: str) -> tuple[WriteOp, ...]:
-        """The operations that an owner's fields are written by, as seen from the entry."""
+        """Return the operations that write the fields of ``owner``: those of the row for ``item`` and ``end``."""
         return self.row if owner in ("item", "end") or not self.around else self.around
 
-    def op(self, owner: str, name: str) -> WriteOp | None:
-        """The operation that writes a field."""
+    def find_op(self, owner: str, name: str) -> WriteOp | None:
+        """Return the operation that writes the field ``name`` of ``owner``, or None if there is none."""
         return next((op for op in self.ops_of(owner) if op.field.name == name), None)
 
-    def folded(self, value: Value, part: str) -> Value:
-        """A value of the entry (``part`` own) or of the row (item), with what is known of what is written."""
+    def fold_value(self, value: Value, part: str) -> Value:
+        """Return ``value`` folded with what the program writes. ``part`` is ``own`` for the entry, ``item`` for
+        the row.
+        """
 
         def op_of(owner: str, name: str) -> WriteOp | None:
-            return self.op(part if owner == "own" else owner, name)
+            return self.find_op(part if owner == "own" else owner, name)
 
         return fold(value, lambda value: known_when_written(value, op_of))
 
-    def rule(self, value: Value, part: str) -> Value:
-        """What a field of the entry or of the row has to meet, where the condition of the rows holds."""
-        found = self.folded(value, part)
+    def fold_rule(self, value: Value, part: str) -> Value:
+        """Return a rule about written fields, folded with what is written and with the condition of the rows."""
+        found = self.fold_value(value, part)
         if self.case.when is None or (part == "item" and self.around):
             return found
         holding = conjuncts(self.case.when)
-        return fold(found, lambda value: said_by(holding, value))
+        return fold(found, lambda value: implied_value(holding, value))
 
 
 def is_written(case: CasePlan) -> bool:
-    """Whether rows of a case are written: not where its condition never holds in this version."""
+    """Return whether rows of a case can be written: the view says how, and the condition can hold in this
+    version.
+    """
     if case.rows.write is None:
         return False
     when = None if case.when is None else fold(case.when)
-    return when is None or not is_known(when) or truth(when)
+    return when is None or not is_known(when) or as_truth(when)
 
 
 def write_program(plan: Plan, view: ViewPlan, case: CasePlan) -> WriteProgram:
-    """What is written for a case. Raises :class:`WriteError`."""
-    return _Programmer(plan, view, case).program()
+    """Return the write program of a case. Raise WriteError if kernels cannot write it."""
+    return _Programmer(plan, view, case).build()
 
 
 class _Programmer:
-    """Puts together the program of one case. Operations are made when they are asked for."""
+    """Builds the write program of one case. Operations are created on demand."""
 
     def __init__(self, plan: Plan, view: ViewPlan, case: CasePlan) -> None:
         self.plan = plan
@@ -124,44 +127,47 @@ class _Programmer:
         self.layouts = {"entry": case.entry, "item": case.element}
         self.holding = [] if case.when is None else conjuncts(case.when)
 
-    def program(self) -> WriteProgram:
+    def build(self) -> WriteProgram:
+        """Return the write program. Raise WriteError if kernels cannot write a field."""
         case = self.case
-        see_untagged(case)
+        require_untagged(case)
         if case.array is not None:
             order = {name.partition(".")[0]: i for i, name in enumerate(case.write_entry)}
             order[case.array.name] = len(
                 case.write_entry
             )  # what compresses the rows comes before them
             for fp in sorted(case.entry.in_order, key=lambda fp: order.get(fp.name, -1)):
-                self.op("entry", fp.name)
-        row = tuple(self.op("item", fp.name) for fp in case.element.in_order)
+                self.find_op("entry", fp.name)
+        row = tuple(self.find_op("item", fp.name) for fp in case.element.in_order)
         around: tuple[WriteOp, ...] = ()
         if case.array is not None:
-            around = tuple(self.op("entry", fp.name) for fp in case.entry.in_order)
+            around = tuple(self.find_op("entry", fp.name) for fp in case.entry.in_order)
         orders = [
             tuple(op for (where, _), op in self.made.items() if where == part)
             for part in ("entry", "item")
         ]
         bare = WriteProgram(case, around, row, orders[0], orders[1], None, {})
-        when = None if case.when is None else bare.folded(case.when, "own")
-        values = {name: bare.folded(value, "own") for name, value in case.values.items()}
+        when = None if case.when is None else bare.fold_value(case.when, "own")
+        values = {name: bare.fold_value(value, "own") for name, value in case.values.items()}
         program = replace(bare, when=when, values=values)
-        self.settle_when(program)
+        self.check_condition(program)
         return program
 
-    def settle_when(self, program: WriteProgram) -> None:
-        """The first row says what the condition of the rows is about."""
+    def check_condition(self, program: WriteProgram) -> None:
+        """Raise WriteError if the condition of the rows uses a field that changes from row to row."""
         if program.when is None:
             return
         for read in nodes.fields_read(program.when):
-            op = program.op("own", read.field.name)
+            op = program.find_op("own", read.field.name)
             if isinstance(op, Number) and op.running:
                 raise WriteError("a condition on rows, but changes with them", read.field)
 
     # ------------------------------------------------------------ what is known
 
-    def op(self, part: str, name: str) -> WriteOp:
-        """What is written for a field."""
+    def find_op(self, part: str, name: str) -> WriteOp:
+        """Return the operation that writes a field, created on first use. Raise WriteError if it depends on
+        itself.
+        """
         key = (part, name)
         if key not in self.made:
             fp = self.layouts[part].field(name)
@@ -169,20 +175,22 @@ class _Programmer:
             if key in self.making:
                 raise WriteError("made of itself", fp.field)
             self.making.add(key)
-            self.made[key] = self.make(part, fp)
+            self.made[key] = self.make_op(part, fp)
         return self.made[key]
 
-    def folded(self, value: Value, part: str) -> Value:
-        """A value where fields of a part are written."""
+    def fold_value(self, value: Value, part: str) -> Value:
+        """Return ``value`` folded with what is written for the fields of ``part``."""
 
         def op_of(owner: str, name: str) -> WriteOp | None:
             where = {"own": part, "entry": self.own}.get(owner, "item")
-            return self.op(where, name) if self.layouts[where].field(name) is not None else None
+            return (
+                self.find_op(where, name) if self.layouts[where].field(name) is not None else None
+            )
 
         return fold(value, lambda value: known_when_written(value, op_of))
 
     def is_running(self, value: Value, part: str) -> bool:
-        """Whether a value changes with the rows of an entry."""
+        """Return whether a value changes from row to row of an entry."""
         where = {"own": part, "entry": self.own}
         keys = [(where.get(v.owner, "item"), v.field.name) for v in nodes.fields_read(value)]
         ops = [self.made.get(key) for key in keys]
@@ -191,93 +199,105 @@ class _Programmer:
 
     # ------------------------------------------------------------ one field
 
-    def make(self, part: str, fp: FieldPlan) -> WriteOp:
+    def make_op(self, part: str, fp: FieldPlan) -> WriteOp:
+        """Return a new operation for a field of ``part``. Raise WriteError if kernels cannot write the field."""
         f = fp.field
         layout = self.layouts[part]
-        see_writable(f)
-        if fp.when is not None and not self.is_there(part, fp):
+        require_writable(f)
+        if fp.when is not None and not self.is_present(part, fp):
             return Absent(fp)
         if fp.measures is not None:
-            return Length(fp, _type(f), fp.measures, fp.size is None)
+            return Length(fp, _type_name(f), fp.measures, fp.size is None)
         if f.checksum is not None:
             if fp.size is None:
                 raise WriteError("a checksum of no fixed size", f)
             return Checksum(fp, f.checksum, fp.covers[0])
         if f.counts is not None:
-            return self.count(part, fp, f.counts)
-        settled = self.settled(fp, layout)
+            return self.make_count(part, fp, f.counts)
+        settled = self.make_constant_op(fp, layout)
         if settled is not None:
             return settled
         given = self.case.write_entry if part == self.own else self.case.write_item
         match f.type:
             case BitsType(base, members):
-                return self.bits(part, fp, base, members, given)
+                return self.make_bits(part, fp, base, members, given)
             case BytesType() as type_:
-                leaf = self.leaf(given.get(f.name), f)
-                return self.bytes(fp, type_, leaf)
+                leaf = self.find_leaf(given.get(f.name), f)
+                return self.make_bytes(fp, type_, leaf)
             case ArrayType() as array if fp is self.case.array:
-                see_rows(array, f)
-                codec = None if fp.codec is None else self.folded(fp.codec, part)
+                require_writable_rows(array, f)
+                codec = None if fp.codec is None else self.fold_value(fp.codec, part)
                 return Rows(fp, array, codec)
             case ArrayType() as array:
-                return self.elements(fp, array, layout, self.leaf(given.get(f.name), f))
+                return self.make_elements(fp, array, layout, self.find_leaf(given.get(f.name), f))
             case ScalarType() as scalar if _is_number(scalar):
-                return self.number(part, fp, scalar, given.get(f.name))
+                return self.make_number(part, fp, scalar, given.get(f.name))
             case TagsType():
                 return Constant(fp, "uvarint", 0)
         raise WriteError("not written by the kernels", f)
 
-    def settled(self, fp: FieldPlan, layout: LayoutPlan) -> Constant | None:
-        """What the layout itself says that is written."""
+    def make_constant_op(self, fp: FieldPlan, layout: LayoutPlan) -> Constant | None:
+        """Return the operation for a constant or a version field, or None for other fields."""
         f = fp.field
         if f.const is not None:
             if not isinstance(f.const, int):
                 raise WriteError("always the same bytes or text, which kernels do not write", f)
-            return self.constant(fp, _type(f), int(f.const))
+            return self.make_constant(fp, _type_name(f), int(f.const))
         if f.is_version and layout.version is not None:
-            return self.constant(fp, _type(f), layout.version)
+            return self.make_constant(fp, _type_name(f), layout.version)
         return None
 
-    def constant(self, fp: FieldPlan, type_: str, value: int) -> Constant:
+    def make_constant(self, fp: FieldPlan, type_: str, value: int) -> Constant:
+        """Return the operation that writes ``value``. Raise WriteError if the field cannot hold it."""
         scalar = fp.field.type
         if isinstance(scalar, ScalarType):
             room = integer_range(scalar.name) or (0, 1)
-            if not limits((value, value), room, self.allowed(scalar.enum, scalar.only)).hold(value):
+            if not needed_limits(
+                (value, value), room, self.allowed_numbers(scalar.enum, scalar.only)
+            ).allows(value):
                 raise WriteError(f"written as {value}, which it does not hold", fp.field)
         return Constant(fp, type_, value)
 
-    def is_there(self, part: str, fp: FieldPlan) -> bool:
-        """Whether a field that may be left out is there in these rows."""
+    def is_present(self, part: str, fp: FieldPlan) -> bool:
+        """Return whether a conditional field exists in these rows. Raise WriteError if the condition is not
+        decided.
+        """
         assert fp.when is not None
-        found = self.folded(fp.when, part)
+        found = self.fold_value(fp.when, part)
         if not is_known(found) and part == self.own:
-            found = fold(found, lambda value: said_by(self.holding, value))
+            found = fold(found, lambda value: implied_value(self.holding, value))
         if not is_known(found):
             raise WriteError("left out by a condition that the rows do not settle", fp.field)
-        return truth(found)
+        return as_truth(found)
 
-    def count(self, part: str, fp: FieldPlan, counted: str) -> Count:
+    def make_count(self, part: str, fp: FieldPlan, counted: str) -> Count:
+        """Return the operation for a count of rows or of the elements of a list."""
         array = self.case.array
         rows = part == "entry" and array is not None and counted == array.name
-        op = None if rows else self.op(part, counted)
-        return Count(fp, _type(fp.field), rows, op.column if isinstance(op, Elements) else None)
+        op = None if rows else self.find_op(part, counted)
+        return Count(
+            fp, _type_name(fp.field), rows, op.column if isinstance(op, Elements) else None
+        )
 
-    def number(
+    def make_number(
         self, part: str, fp: FieldPlan, scalar: ScalarType, given: Value | None
     ) -> Constant | Number:
+        """Return the operation for a number, from the view or from the default. Raise WriteError if there is
+        neither.
+        """
         source = fp.default if given is None else given
         if source is None:
             raise WriteError("without a value to write, and has no default", fp.field)
-        value = self.folded(source, part)
-        self.refuse_unknown(value, fp, given)
-        constant = number_of(value)
+        value = self.fold_value(source, part)
+        self.require_known(value, fp, given)
+        constant = single_number(value)
         if constant is not None:
-            return self.constant(fp, scalar.name, constant)
+            return self.make_constant(fp, scalar.name, constant)
         room = integer_range(scalar.name) or (0, 1)
-        found = limits(range_of(value), room, self.allowed(scalar.enum, scalar.only))
+        found = needed_limits(range_of(value), room, self.allowed_numbers(scalar.enum, scalar.only))
         return Number(fp, scalar.name, value, found, self.is_running(value, part))
 
-    def bits(
+    def make_bits(
         self,
         part: str,
         fp: FieldPlan,
@@ -285,33 +305,34 @@ class _Programmer:
         members: tuple[BitMember, ...],
         given: Mapping[str, Value],
     ) -> Constant | Bits:
+        """Return the operation for a word of bits: a constant if all members are constants."""
         found = []
         for m in members:
             own = given.get(f"{fp.name}.{m.name}")
             source = fp.bit_defaults.get(m.name) if own is None else own
             if source is None:
                 continue
-            value = self.folded(source, part)
-            self.refuse_unknown(value, fp, own)
+            value = self.fold_value(source, part)
+            self.require_known(value, fp, own)
             if self.is_running(value, part):
                 raise WriteError("made of bits that change with the rows of an entry", fp.field)
             room = (0, (1 << m.width) - 1)
-            allowed = limits(range_of(value), room, self.allowed(m.enum, m.only))
-            constant = number_of(value)
+            allowed = needed_limits(range_of(value), room, self.allowed_numbers(m.enum, m.only))
+            constant = single_number(value)
             if constant is not None:
-                if not allowed.hold(constant):
+                if not allowed.allows(constant):
                     reason = f"made of bits {m.name} that {constant} does not fit"
                     raise WriteError(reason, fp.field)
                 value = nodes.Literal(constant)
             found.append(Member(m, value, allowed))
-        numbers = [number(member.value) for member in found]
+        numbers = [as_number(member.value) for member in found]
         if None in numbers:
             return Bits(fp, base, tuple(found))
         word = sum((n or 0) << m.bits.low for n, m in zip(numbers, found, strict=True))
         return Constant(fp, base, word)
 
-    def refuse_unknown(self, value: Value, fp: FieldPlan, given: Value | None) -> None:
-        """A value is made of what is known when it is written."""
+    def require_known(self, value: Value, fp: FieldPlan, given: Value | None) -> None:
+        """Raise WriteError if a value is null, or is a default that uses elements."""
         if isinstance(value, nodes.NullValue):
             raise WriteError("written as null, which it cannot be", fp.field)
         if given is None and any(True for _ in nodes.ends_read(value)):
@@ -319,8 +340,10 @@ class _Programmer:
                 "without a value to write, and has a default of its elements", fp.field
             )
 
-    def allowed(self, enum: str | None, only: tuple[str, ...] | None) -> tuple[int, ...] | None:
-        """The numbers that a field with an enum holds (None: those that it has room for)."""
+    def allowed_numbers(
+        self, enum: str | None, only: tuple[str, ...] | None
+    ) -> tuple[int, ...] | None:
+        """Return the numbers that the enum allows, ascending, or None if every number is allowed."""
         if enum is None or self.plan.model.enums[enum].keep_unknown:
             return None
         values = self.plan.model.enums[enum].values
@@ -328,8 +351,10 @@ class _Programmer:
 
     # ------------------------------------------------------------ bytes and lists
 
-    def leaf(self, value: Value | None, f: Field) -> Leaf | None:
-        """The column that is written as it is."""
+    def find_leaf(self, value: Value | None, f: Field) -> Leaf | None:
+        """Return the column that ``value`` copies, or None if ``value`` is None. Raise WriteError for computed
+        values.
+        """
         if value is None:
             return None
         if isinstance(value, nodes.ColumnValue) and value.which == "row":
@@ -338,23 +363,26 @@ class _Programmer:
                     return leaf
         raise WriteError("written from something else than a column", f)
 
-    def bytes(self, fp: FieldPlan, type_: BytesType, leaf: Leaf | None) -> Bytes:
-        """Bytes of a column, or null without one."""
+    def make_bytes(self, fp: FieldPlan, type_: BytesType, leaf: Leaf | None) -> Bytes:
+        """Return the operation that writes a column of bytes, or null if ``leaf`` is None."""
         if leaf is None:
-            writes_null(fp, type_)
+            require_null(fp, type_)
         else:
-            see_bytes(type_, fp.field)
+            require_writable_bytes(type_, fp.field)
         return Bytes(fp, type_, leaf)
 
-    def elements(
+    def make_elements(
         self, fp: FieldPlan, array: ArrayType, layout: LayoutPlan, leaf: Leaf | None
     ) -> Elements:
+        """Return the operation that writes a column of lists. Raise WriteError if kernels cannot write the
+        array.
+        """
         f = fp.field
         if array.length is not None:
             raise WriteError("an array with a length inside rows", f)
         if array.at_least or array.null is not None or array.fixed is not None:
             raise WriteError("an array that is not written by the kernels", f)
-        see_until(array, f)
+        require_no_end_condition(array, f)
         if array.compression is not None and (leaf is not None or not array.says_how_many):
             raise WriteError("a compressed array inside rows", f)
         if leaf is None:
@@ -363,36 +391,36 @@ class _Programmer:
             raise WriteError("an array that is not written by the kernels", f)
         element = self.plan.expected(array.element, layout)
         members = {m.column.name: m for m in self.view.inside(leaf)}
-        each = tuple(self.in_element(inner, element, members) for inner in element.in_order)
+        each = tuple(self.make_element_op(inner, element, members) for inner in element.in_order)
         return Elements(fp, array, leaf, element, each)
 
-    def in_element(
+    def make_element_op(
         self, fp: FieldPlan, element: LayoutPlan, members: Mapping[str, Leaf]
     ) -> Constant | Bytes:
-        """A field of an element in a row: bytes of a column, or a number that is always the same."""
+        """Return the operation for a field of an element: bytes of a column, or a constant."""
         f = fp.field
-        see_writable(f)
+        require_writable(f)
         rejected = fp.when is not None or fp.measures is not None or f.checksum is not None
         rejected = rejected or f.counts is not None or fp.valid is not None or fp.refuse is not None
         if rejected or isinstance(f.type, ArrayType):
             raise WriteError("not written by the kernels inside an array of a row", f)
-        settled = self.settled(fp, element)
+        settled = self.make_constant_op(fp, element)
         if settled is not None:
             return settled
         match f.type:
             case BytesType() as type_:
                 leaf = members.get(fp.name)
-                return self.bytes(fp, type_, leaf)
+                return self.make_bytes(fp, type_, leaf)
             case ScalarType() as scalar if _is_number(scalar):
-                value = None if fp.default is None else number(fold(fp.default))
+                value = None if fp.default is None else as_number(fold(fp.default))
                 if value is None:
                     raise WriteError("without a value to write, and has no default", f)
-                return self.constant(fp, scalar.name, value)
+                return self.make_constant(fp, scalar.name, value)
             case BitsType(base, bits):
                 word = 0
                 for m in bits:
                     default = fp.bit_defaults.get(m.name)
-                    found = 0 if default is None else number(fold(default))
+                    found = 0 if default is None else as_number(fold(default))
                     if found is None:
                         raise WriteError("without a value to write, and has no default", f)
                     word |= found << m.low
@@ -402,7 +430,8 @@ class _Programmer:
         raise WriteError("not written by the kernels inside an array of a row", f)
 
 
-def _type(f: Field) -> str:
+def _type_name(f: Field) -> str:
+    """Return the name of the scalar type of a field, or ``""`` for other types."""
     return f.type.base if isinstance(f.type, BitsType) else str(getattr(f.type, "name", ""))
 
 
@@ -419,7 +448,11 @@ OpOf = Callable[[str, str], WriteOp | None]
 
 
 def known_when_written(value: Value, op_of: OpOf) -> Value | None:
-    """What is known of a value: a literal, null, or itself as what is never null. None: nothing."""
+    """Return what is known about a value from the operation that writes it: a literal, null, or the value as
+    not nullable.
+
+    Returns None if nothing is known.
+    """
     match value:
         case nodes.VersionValue(version) if version is not None:
             return nodes.Literal(version)
@@ -434,6 +467,9 @@ def known_when_written(value: Value, op_of: OpOf) -> Value | None:
 
 
 def _known_field(value: nodes.FieldValue, op: WriteOp | None) -> Value | None:
+    """Return what the operation says about a field: a literal, null, the field as not nullable, or None if
+    nothing is known.
+    """
     match op:
         case None:
             return None
@@ -447,6 +483,9 @@ def _known_field(value: nodes.FieldValue, op: WriteOp | None) -> Value | None:
 
 
 def _known_bits(value: nodes.BitValue, m: BitMember, op: WriteOp | None) -> Value | None:
+    """Return what the operation says about bits: a literal, null, the bits as not nullable, or None if nothing
+    is known.
+    """
     match op:
         case Constant(value=constant):
             return nodes.Literal(constant >> m.low & (1 << m.width) - 1, value.type.not_null())
@@ -462,8 +501,8 @@ def _known_bits(value: nodes.BitValue, m: BitMember, op: WriteOp | None) -> Valu
     return None
 
 
-def number_of(value: Value) -> int | None:
-    """A value that can be one number only."""
+def single_number(value: Value) -> int | None:
+    """Return the only number that a value can be, or None if it can be null or several numbers."""
     if value.type.nullable:
         return None
     low, high = range_of(value)

@@ -33,13 +33,13 @@ class Scalar:
         return self.bits // 8
 
     @property
-    def least(self) -> int:
-        """Return the fewest bytes that a value takes."""
+    def min_size(self) -> int:
+        """Return the minimum encoded size in bytes."""
         return 1 if self.kind == "varint" else self.width
 
     @property
-    def most(self) -> int:
-        """Return the most bytes that a value takes."""
+    def max_size(self) -> int:
+        """Return the maximum encoded size in bytes."""
         return -(-self.bits // 7) if self.kind == "varint" else self.width
 
     @property
@@ -118,7 +118,7 @@ def is_float(name: object) -> bool:
 def fixed_size(name: object) -> int | None:
     """Return the bytes of a type; None if they vary, or there is no such type."""
     scalar = find_scalar(name)
-    return None if scalar is None or scalar.least != scalar.most else scalar.width
+    return None if scalar is None or scalar.min_size != scalar.max_size else scalar.width
 
 
 def _kind(name: object) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codecgen.plan import Plan
-from codecgen.plan.columns import Leaf, ViewPlan, is_made, plan_view
-from codecgen.plan.payloads import PayloadPlan, is_whole, plan_payloads
+from codecgen.plan.columns import Leaf, ViewPlan, has_layouts, plan_view
+from codecgen.plan.payloads import PayloadPlan, has_all_parts, plan_payloads
 from codecgen.plan.sensitive_columns import sensitivity
 from codecgen.schema.model import View
 from codecgen.targets.made_for import package_text
@@ -29,7 +29,7 @@ def emit(plan: Plan, mark: str) -> dict[str, str]:
     files: dict[str, str] = {}
     of_payloads: list[tuple[str, Code]] = []
     for view in plan.model.views.values():
-        if view.parts and is_whole(plan, view):
+        if view.parts and has_all_parts(plan, view):
             payloads = plan_payloads(plan, view)
             code = _payload_view(plan, payloads)
             files[f"{package}/{view.name}.py"] = module_of(payloads, code, mark)
@@ -37,7 +37,7 @@ def emit(plan: Plan, mark: str) -> dict[str, str]:
                 (string(n), string(of)) for n, of in view.parts.items()
             ]
             of_payloads.append((string(view.name), mapping(parts)))
-        elif not view.parts and is_made(plan, view):
+        elif not view.parts and has_layouts(plan, view):
             made = plan_view(plan, view)
             code = call("Columns", name=string(view.name), columns=columns_of(made))
             files[f"{package}/{view.name}.py"] = module_of(made, code, mark)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
-from codecgen.plan.columns import CasePlan, ViewPlan, is_made, plan_view
-from codecgen.plan.payloads import is_whole, plan_payloads
+from codecgen.plan.columns import CasePlan, ViewPlan, has_layouts, plan_view
+from codecgen.plan.payloads import has_all_parts, plan_payloads
 from codecgen.schema.model import View
 from codecgen.targets.arrow.beyond import see_expressible
 from codecgen.targets.arrow.checks import Unsupported, place_of, refusal
@@ -39,14 +39,14 @@ def emit(plan: Plan) -> Emitted:
     notes: list[Diagnostic] = []
     for view in plan.model.views.values():
         if view.parts:
-            if view.kernels and is_whole(plan, view):
+            if view.kernels and has_all_parts(plan, view):
                 try:
                     files |= _payload_kernels(plan, view)
                 except Unsupported as error:
                     help = f'the view "{view.name}" at {view.span} is read by the reference codecs'
                     notes.append(refusal(error, "target arrow", help))
             continue
-        if not is_made(plan, view):
+        if not has_layouts(plan, view):
             continue  # the formats as they were before there was any of it
         view_plan = plan_view(plan, view)
         path = f"{package}/arrow/{view.name}"

@@ -28,7 +28,7 @@ class PythonExpressions:
     def function(self, value: Value) -> str:
         """Return a lambda that computes a value from the fields; its parameter is ``_`` if the value needs no field."""
         needs = any(True for _ in nodes.fields_read(value)) or any(
-            isinstance(node, nodes.VersionValue) for node in nodes.walk(value)
+            isinstance(node, nodes.VersionValue) for node in nodes.iterate_nodes(value)
         )
         return f"lambda {self.this if needs else '_'}: {self.text(value)}"
 

@@ -10,7 +10,7 @@ from codecgen.plan.payloads import (
     PartKind,
     PayloadCase,
     PayloadPlan,
-    is_whole,
+    has_all_parts,
     plan_payloads,
 )
 from codecgen.schema.model import Column
@@ -40,7 +40,7 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
     package = plan.manifest.package
     files = {}
     for view in plan.model.views.values():
-        if view.parts and is_whole(plan, view):
+        if view.parts and has_all_parts(plan, view):
             text = PayloadModule(plan, plan_payloads(plan, view), homes).text(mark)
             files[f"{package}/rows/{view.name}.py"] = text
     return files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codecgen.plan import LayoutPlan, Plan, nodes
-from codecgen.plan.columns import CasePlan, ViewPlan, is_made, plan_view
+from codecgen.plan.columns import CasePlan, ViewPlan, has_layouts, plan_view
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Column
 from codecgen.targets.construct.homes import Home, symbol
@@ -34,7 +34,7 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
     package = plan.manifest.package
     files = {}
     for view in plan.model.views.values():
-        if is_made(plan, view):
+        if has_layouts(plan, view):
             text = RowModule(plan, plan_view(plan, view), homes).text(mark)
             files[f"{package}/rows/{view.name}.py"] = text
     return files
@@ -144,8 +144,10 @@ def takes_ends(value: Value) -> bool:
 def paths_of(value: Value, case: CasePlan) -> set[str]:
     """Return the fields of the entry that a value depends on, and bits of fields as ``flags.codec``."""
     found = set()
-    words = {id(node.word) for node in nodes.walk(value) if isinstance(node, nodes.BitValue)}
-    for node in nodes.walk(value):
+    words = {
+        id(node.word) for node in nodes.iterate_nodes(value) if isinstance(node, nodes.BitValue)
+    }
+    for node in nodes.iterate_nodes(value):
         match node:
             case nodes.BitValue(word) if word.owner == "own":
                 found.add(".".join(node.names[:2]))

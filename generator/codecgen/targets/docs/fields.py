@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
-from codecgen.plan.type_text import byte_count, constant_words, scalar_name, size_words
+from codecgen.plan.type_text import constant_words, format_byte_count, scalar_name, size_words
 from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema.model import Derived, Field, Layout
 from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Compression, ScalarType
@@ -258,7 +258,9 @@ def compression_words(c: Compression) -> Phrase:
             )
         )
     words.append(
-        said(f"At most {byte_count(c.limit)} once decompressed, unless the reader says otherwise.")
+        said(
+            f"At most {format_byte_count(c.limit)} once decompressed, unless the reader says otherwise."
+        )
     )
     return join(words)
 

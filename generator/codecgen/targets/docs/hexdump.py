@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from codecgen.diagnostics import printable
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.cases import held_plan
+from codecgen.plan.cases import find_held_plan
 from codecgen.runtime.compression import decompress
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.expression import Path
@@ -177,7 +177,7 @@ class _Dumper:
                 if present is not None:
                     after = start + scalar_size(present, data, start)
                     yield Piece(start, after, path, "present")
-                held = held_plan(self.plan, plan, fp, obj, value)
+                held = find_held_plan(self.plan, plan, fp, obj, value)
                 yield from self.pieces(held or self.version(ref, plan, value), value, path, data)
             case ChoiceType() as choice:
                 yield from self.chosen(plan, fp, choice, obj, value, path, start, end, data)
@@ -236,7 +236,7 @@ class _Dumper:
             words = "null" if value is None else f"length {end - after}"
             yield Piece(start, after, path, words)
             start = after
-        held = None if value is None else held_plan(self.plan, plan, fp, obj, value)
+        held = None if value is None else find_held_plan(self.plan, plan, fp, obj, value)
         if isinstance(value, bytes):
             if end > start:
                 yield Piece(start, end, path, shown(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.type_text import byte_count, constant_words, element_words, scalar_name
+from codecgen.plan.type_text import constant_words, element_words, format_byte_count, scalar_name
 from codecgen.schema.expression import Expression, source
 from codecgen.schema.model import Enum, EnumValue, Field
 from codecgen.schema.types import (
@@ -83,7 +83,9 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                 notes.append("a zero byte ends it")
             if isinstance(length, int):
                 yield _line(
-                    name, f"{byte_count(length)} of text" if text else byte_count(length), notes
+                    name,
+                    f"{format_byte_count(length)} of text" if text else format_byte_count(length),
+                    notes,
                 )
                 return
             if f.type.prefix is not None:

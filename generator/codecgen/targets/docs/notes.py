@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
-from codecgen.plan.type_text import byte_count, constant_words, scalar_name
+from codecgen.plan.type_text import constant_words, format_byte_count, scalar_name
 from codecgen.schema.lookup import bytes_of, choice_of, exists_in
 from codecgen.schema.model import FREEDOMS, Choice, Declared, Enum, Field, Layout
 from codecgen.schema.scalars import COMPACT, LENGTHS, SCALARS, VARINTS, Scalar, find_scalar
@@ -192,7 +192,7 @@ def _array_rules(array: ArrayType, here: Phrase) -> Iterator[Rule]:
             deep = f"arrays that lie more than {array.nesting} deep in each other"
         yield here, deep, REFUSED, REFUSED
     if array.compression is not None:
-        limit = byte_count(array.compression.limit)
+        limit = format_byte_count(array.compression.limit)
         yield here, "a codec that is not allowed here, or that has no name", REFUSED, REFUSED
         yield here, "bytes after a compressed stream, or an odd spelling of it", REFUSED, NOTED
         yield (

@@ -9,8 +9,8 @@ from typing import ClassVar
 from codecgen.plan import Plan
 from codecgen.plan.encoded_sizes import overhead_rows
 from codecgen.plan.payloads import part_kinds
-from codecgen.plan.size_bounds import bounds
-from codecgen.plan.type_text import byte_count, number, scalar_words, span_words
+from codecgen.plan.size_bounds import size_bounds
+from codecgen.plan.type_text import format_byte_count, format_number, range_words, scalar_words
 from codecgen.schema.model import Choice, Column, Enum, Layout, Overhead, Rows, View
 from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text
@@ -312,9 +312,9 @@ def _stands_in(site: Site, page: str, name: str) -> Iterator[Phrase]:
 
 
 def _size_words(plan: Plan, group: Group) -> Phrase:
-    found = bounds(plan, group.plan)
-    words = span_words(found.least, found.most)
-    words = byte_count(found.least) if words.isdigit() else f"{words} bytes"
+    found = size_bounds(plan, group.plan)
+    words = range_words(found.min_size, found.max_size)
+    words = format_byte_count(found.min_size) if words.isdigit() else f"{words} bytes"
     label = f" of {group.words}" if group.words else ""
     held = listed(field_name(name) for name in found.payload)
     tail = phrase(", and what is in ", held) if found.payload else ""
@@ -330,12 +330,12 @@ def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
 
 def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
     sizes = overhead.columns[0].sizes if overhead.columns else {}
-    each = listed(phrase(code(name), " of ", byte_count(n)) for name, n in sizes.items())
+    each = listed(phrase(code(name), " of ", format_byte_count(n)) for name, n in sizes.items())
     return OverheadSection(
         doc=said(overhead.doc),
         heads=("Messages", *(column.title for column in overhead.columns)),
         rows=tuple(
-            tuple(said(number(n)) for n in (row.messages, *row.bytes))
+            tuple(said(format_number(n)) for n in (row.messages, *row.bytes))
             for row in overhead_rows(plan, overhead)
         ),
         carried=phrase("In bytes, beside what the messages carry: ", each, " each.")
@@ -358,7 +358,7 @@ def _example(worked: Worked) -> ExampleSection:
 def _stream_title(stream: Stream) -> Phrase:
     if not stream.path:
         return Phrase()
-    size = byte_count(len(stream.data))
+    size = format_byte_count(len(stream.data))
     return phrase(code(stream.path), " once decompressed with ", code(stream.codec), f", {size}:")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.payloads import is_whole
+from codecgen.plan.payloads import has_all_parts
 from codecgen.plan.type_text import type_pieces
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, enum_uses
@@ -205,7 +205,7 @@ def things(plan: Plan) -> Mapping[str, tuple[Thing, ...]]:
     """What each YAML file declares that has a place on a page, in the order of the file; files by name."""
     out: dict[str, list[Thing]] = {file: list(found) for file, found in plan.modules().items()}
     for view in plan.model.views.values():
-        if view.parts and is_whole(plan, view):
+        if view.parts and has_all_parts(plan, view):
             out.setdefault(view.span.file, []).append(view)
     return {
         file: tuple(sorted(out[file], key=lambda thing: (thing.span.line, thing.span.column)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.size_bounds import bounds
+from codecgen.plan.size_bounds import size_bounds
 from codecgen.schema import model, texts
 from codecgen.schema import types as field_types
 from codecgen.schema.lookup import element_layout
@@ -132,7 +132,7 @@ def _layout(plan: Plan, layout: model.Layout) -> view.Layout:
 
 
 def _version(plan: Plan, p: LayoutPlan) -> view.Version:
-    found = bounds(plan, p)
+    found = size_bounds(plan, p)
     begin, end = p.layout.version_notes.get(p.version or 0, (None, None))
     held = [q for fp in p.fields for q in plan.held_by(fp.field.type, p)]
     return view.Version(
@@ -141,8 +141,8 @@ def _version(plan: Plan, p: LayoutPlan) -> view.Version:
         name=version_name(p),
         fields=tuple(_field(plan, p, fp) for fp in p.fields),
         size=p.size,
-        min_size=found.least,
-        max_size=found.most,
+        min_size=found.min_size,
+        max_size=found.max_size,
         payload=found.payload,
         derived=tuple(
             _derived(plan, d)

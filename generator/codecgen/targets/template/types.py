@@ -125,7 +125,7 @@ def number(name: str) -> view.Type:
     assert scalar is not None
     found = replace(_NOTHING, kind=scalar.kind, name=name, signed=scalar.signed)
     if scalar.kind == "varint":  # a compact length is an unsigned one of one more
-        return replace(found, max_size=scalar.most, compact=scalar is COMPACT)
+        return replace(found, max_size=scalar.max_size, compact=scalar is COMPACT)
     return replace(found, size=scalar.width)
 
 

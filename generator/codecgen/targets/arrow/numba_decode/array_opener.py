@@ -7,7 +7,7 @@ from codecgen.plan.columns import CasePlan
 from codecgen.plan.nodes import Value
 from codecgen.plan.read_ops import fields_needed
 from codecgen.plan.read_program import read_program
-from codecgen.plan.size_bounds import bounds
+from codecgen.plan.size_bounds import size_bounds
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, BitsType, BytesType, ChoiceType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
@@ -42,7 +42,7 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 def min_size_of(plan: Plan, case: CasePlan) -> int:
     """The fewest bytes that a row of a case has, as far as memory is set aside for rows: 1 at least."""
-    return max(1, bounds(plan, case.element).least)
+    return max(1, size_bounds(plan, case.element).min_size)
 
 
 def bytes_to_fixed(entry: LayoutPlan) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan
-from codecgen.plan.constant_folding import Known, fold, settled_fields
+from codecgen.plan.constant_folding import Known, fold, known_fields
 from codecgen.plan.nodes import Value
 from codecgen.schema.lookup import null_as_read
 from codecgen.schema.model import Field
@@ -113,7 +113,7 @@ class Fields:
                     return nodes.Literal(int(f.const)) if isinstance(f.const, int) else None
                 if head and value.owner == "own":
                     return None
-            return settled_fields(value)
+            return known_fields(value)
 
         return known
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.columns import CasePlan
-from codecgen.plan.size_bounds import bounds
+from codecgen.plan.size_bounds import size_bounds
 from codecgen.targets.arrow.checks import Unsupported, function_name
 from codecgen.targets.arrow.code_tree import (
     FALSE,
@@ -76,7 +76,7 @@ class Index:
         entry = self.entry
         if self.kernels.view.view.of in self.kernels.plan.model.choices:
             raise Unsupported("an entry whose length is not at a fixed place", self.framing.blamed)
-        if bounds(self.kernels.plan, entry).least == 0:
+        if size_bounds(self.kernels.plan, entry).min_size == 0:
             raise Unsupported("an entry that may have no bytes", self.framing.blamed)
         for case in self.kernels.view.cases_of(entry):
             if case.array is not None:
@@ -197,7 +197,7 @@ class Index:
         code, variables = Builder(), Variables()
         head = framing.size or 0
         if framing.open:
-            head = bounds(kernels.plan, self.entry).least
+            head = size_bounds(kernels.plan, self.entry).min_size
         for m in self.entry.fields:
             if m.measures is not None and m.offset is not None:
                 head = max(head, m.offset + (m.size or 0))

@@ -117,7 +117,7 @@ class LayoutReader:
         if not ruled:
             refuse_rules(layout)
         whole = read_program(self.plan, layout)
-        ops = whole.ops if stop is None else whole.until(stop)
+        ops = whole.ops if stop is None else whole.ops_before(stop)
         wanted = fields_needed(whole.ops, checks=self.checks) | set(needed)
         wanted |= self.gives.fields(part)
         outer, self.windows, self.values.covered = self.windows, [], 0

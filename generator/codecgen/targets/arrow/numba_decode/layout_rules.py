@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, RulePlan, nodes
 from codecgen.plan.columns import CasePlan
-from codecgen.plan.constant_folding import fold, is_known, truth
-from codecgen.plan.equality import conjuncts, said_by
+from codecgen.plan.constant_folding import as_truth, fold, is_known
+from codecgen.plan.equality import conjuncts, implied_value
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Field
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
@@ -67,8 +67,8 @@ def _is_left_out(case: CasePlan, fp: FieldPlan) -> bool:
     if fp.when is None or case.when is None:
         return False
     holding = conjuncts(case.when)
-    found = fold(fp.when, lambda value: said_by(holding, value))
-    return is_known(found) and not truth(found)
+    found = fold(fp.when, lambda value: implied_value(holding, value))
+    return is_known(found) and not as_truth(found)
 
 
 def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:

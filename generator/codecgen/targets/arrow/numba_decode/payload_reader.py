@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from codecgen.plan import LayoutPlan, Plan, read_ops
 from codecgen.plan.constant_folding import Known, fold, settled_fields
+from codecgen.plan import LayoutPlan, read_ops
+from codecgen.plan.constant_folding import Known, known_fields
 from codecgen.plan.nodes import FieldValue, Literal, Value, case_in, part_of
 from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
@@ -294,7 +296,7 @@ class PayloadFields(Fields):
                 return (
                     Literal(int(value.field.const)) if isinstance(value.field.const, int) else None
                 )
-            return settled_fields(value)
+            return known_fields(value)
 
         return known
 

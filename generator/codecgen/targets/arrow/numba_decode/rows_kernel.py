@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecgen.plan import FieldPlan, nodes
 from codecgen.plan.column_sources import BYTES_LIKE, DIRECT
 from codecgen.plan.columns import CasePlan, Leaf
-from codecgen.plan.size_bounds import bounds
+from codecgen.plan.size_bounds import size_bounds
 from codecgen.schema.types import ArrayType
 from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.checks import Unsupported
@@ -175,7 +175,7 @@ class RowsKernel:
         ends = self.kernels.asked[case.number].ends
         if not ends:
             return
-        if bounds(self.kernels.plan, case.element).least == 0:
+        if size_bounds(self.kernels.plan, case.element).min_size == 0:
             raise Unsupported("an array of elements that may have no bytes", array.field)
         wanted = []
         for key in sorted(ends):

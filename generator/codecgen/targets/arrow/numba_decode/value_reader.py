@@ -131,7 +131,7 @@ class ValueReader:
         function = _VARINTS.get(name)
         if function is None:
             raise Unsupported(f"a number of the type {name}", f)
-        longest = SCALARS[function].most
+        longest = SCALARS[function].max_size
         if self.loose + longest > MAX_LOOSE:
             self.tighten(end, f)
         self.loose += longest

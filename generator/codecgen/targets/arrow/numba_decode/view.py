@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
-from codecgen.plan.column_sources import SourceError, Sources, blamed, sources
+from codecgen.plan.column_sources import SourceError, Sources, column_sources, field_to_blame
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
-from codecgen.plan.read_program import refused_arrays
+from codecgen.plan.read_program import array_refusals
 from codecgen.schema.model import Field
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Unsupported, integer_of
@@ -70,7 +70,7 @@ class Kernels:
         self.view = view
         self.module = KernelModule()
         try:
-            self.sources = {case.number: sources(view, case) for case in view.cases}
+            self.sources = {case.number: column_sources(view, case) for case in view.cases}
         except SourceError as error:
             raise Unsupported(error.reason, error.field) from None
         self.asked = {case.number: self.ask(case) for case in view.cases}
@@ -120,7 +120,7 @@ class Kernels:
             return []
         return [
             condition
-            for value in refused_arrays(case.array)
+            for value in array_refusals(case.array)
             if (condition := self.condition(fields, value, case.array.field)) != FALSE
         ]
 
@@ -140,7 +140,7 @@ class Kernels:
                     return found
             return fields.arithmetic().term(plain)
         except Refused as error:
-            raise Unsupported(error.reason, blamed(case, value)) from None
+            raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def noted(self, case: CasePlan) -> set[tuple[str, str]]:
         """What the index notes of an entry for the rows in it: fields, and the ends of the array."""

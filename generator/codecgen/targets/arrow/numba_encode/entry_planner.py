@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from codecgen.plan import LayoutPlan
 from codecgen.plan.columns import CasePlan, Leaf
-from codecgen.plan.constant_folding import is_known, truth
+from codecgen.plan.constant_folding import as_truth, is_known
 from codecgen.plan.nodes import ColumnValue
 from codecgen.plan.write_ops import Bits, Length, Number, Rows, columns_of, leaf_of
 from codecgen.plan.write_program import WriteProgram
@@ -128,7 +128,7 @@ class EntryPlanner:
         for op in self.fixed:
             self.fits.work_out(op, "entry")
         when = self.program.when
-        if when is not None and not (is_known(when) and truth(when)):
+        if when is not None and not (is_known(when) and as_truth(when)):
             with code.when(self.not_when()):
                 self.not_these()
         self.rules.first_row()
@@ -159,7 +159,7 @@ class EntryPlanner:
         for op in self.program.row_order:
             self.fits.work_out(op, "item")
         when = self.program.when
-        if not self.program.around and when is not None and not (is_known(when) and truth(when)):
+        if not self.program.around and when is not None and not (is_known(when) and as_truth(when)):
             with code.when(self.not_when()):
                 with code.when(frame.row.eq(frame.start)):
                     self.not_these()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codecgen.plan import RulePlan, nodes
-from codecgen.plan.constant_folding import is_known, truth
+from codecgen.plan.constant_folding import as_truth, is_known
 from codecgen.plan.nodes import Value
 from codecgen.plan.write_ops import Count, Number, WriteOp
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
@@ -91,8 +91,8 @@ class LayoutRules:
             if rule.ascending is not None:
                 return RuleCheck(rule, self.descent(rule.ascending), running=True)
             assert rule.condition is not None
-            value = self.frame.program.rule(rule.condition, self.own)
-            if is_known(value) and truth(value):
+            value = self.frame.program.fold_rule(rule.condition, self.own)
+            if is_known(value) and as_truth(value):
                 return None
             self.values.running = False
             arithmetic = Arithmetic(lambda leaf: self.values.leaf(leaf, self.own), 64)
@@ -147,7 +147,7 @@ class LayoutRules:
     def blame(self, rule: RulePlan) -> int | None:
         """Return the column that a broken rule is about."""
         frame = self.frame
-        about: WriteOp | None = frame.program.op("own", rule.rule.about)
+        about: WriteOp | None = frame.program.find_op("own", rule.rule.about)
         found = None if about is None else frame.blame_op(about, self.own)
         if found is not None:
             return found
@@ -158,7 +158,7 @@ class LayoutRules:
             inner: Value = end.value
             if isinstance(inner, nodes.FieldValue):
                 return frame.blame_op(self.values.op(inner, "item")[1], "item")
-        return frame.blame(frame.program.rule(rule.condition, self.own), self.own)
+        return frame.blame(frame.program.fold_rule(rule.condition, self.own), self.own)
 
 
 __all__ = ["LayoutRules"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import nodes
-from codecgen.plan.column_sources import blamed
+from codecgen.plan.column_sources import field_to_blame
 from codecgen.plan.nodes import Value
 from codecgen.plan.write_ops import Bits, Bytes, Elements, Number, WriteOp
 from codecgen.plan.write_program import WriteProgram
@@ -54,7 +54,7 @@ class PlannerFunction:
         try:
             return self.values.read(self.values.own).term(value)
         except Refused as error:
-            raise Unsupported(error.reason, blamed(self.case, value)) from None
+            raise Unsupported(error.reason, field_to_blame(self.case, value)) from None
 
     # ------------------------------------------------------------ who is to blame
 
@@ -62,7 +62,7 @@ class PlannerFunction:
         """The column that a value is made of, the first one of them."""
         for column in nodes.columns_read(value):
             return self.encoders.leaf(column.column.name).index
-        for node in nodes.walk(value):
+        for node in nodes.iterate_nodes(value):
             match node:
                 case nodes.BitValue(word, m) if not word.holders:
                     found = self.blame_op(self.values.op(word, part)[1], part, m.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan.columns import Leaf
-from codecgen.plan.constant_folding import is_known, truth
+from codecgen.plan.constant_folding import as_truth, is_known
 from codecgen.plan.nodes import Value
 from codecgen.plan.write_ops import (
     Bits,
@@ -84,9 +84,9 @@ class RangeChecks:
 
     def rule(self, op: WriteOp, rule: Value, wanted: bool, part: str) -> None:
         frame, f = self.frame, op.field.field
-        value = frame.program.rule(rule, part)
+        value = frame.program.fold_rule(rule, part)
         if is_known(value):
-            if truth(value) is not wanted:
+            if as_truth(value) is not wanted:
                 raise Unsupported("never right, whatever the rows are", f)
             return
         condition = frame.condition(value, part, f)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecgen.plan import nodes
 from codecgen.plan.columns import Leaf
 from codecgen.plan.nodes import Value
-from codecgen.plan.read_program import refused_arrays
+from codecgen.plan.read_program import array_refusals
 from codecgen.plan.value_ranges import exact_range, wrapped_range
 from codecgen.plan.write_ops import Bits, Number, leaf_of
 from codecgen.targets.arrow.arithmetic import Term
@@ -47,8 +47,8 @@ class RoundTrip:
             self.frame.read(value)
         array = self.frame.case.array
         if array is not None:
-            for rule in refused_arrays(array):
-                self.frame.condition(self.program.rule(rule, "entry"), "entry", array.field)
+            for rule in array_refusals(array):
+                self.frame.condition(self.program.fold_rule(rule, "entry"), "entry", array.field)
         return sorted(self.frame.values.ends)
 
     def moving(self) -> dict[Var, Var]:
@@ -100,7 +100,7 @@ class RoundTrip:
                 return False
         if word.owner == "own" and self.program.around:
             return False
-        op = self.program.op("item", word.field.name)
+        op = self.program.find_op("item", word.field.name)
         own: Value | None = None
         match op:
             case Number(value=own) if name is None:

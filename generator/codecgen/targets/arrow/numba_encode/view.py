@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import LayoutPlan, Plan, nodes
-from codecgen.plan.column_sources import SourceError, only_kernels_read
+from codecgen.plan.column_sources import SourceError, require_simple_columns
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.plan.write_ops import Bits, Number, columns_of
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
@@ -38,7 +38,7 @@ class Encoders:
         try:
             written = [case for case in view.cases if is_written(case)]
             for case in written:
-                only_kernels_read(view, case, UNWRITTEN)
+                require_simple_columns(view, case, UNWRITTEN)
             self.programs = {case.number: write_program(plan, view, case) for case in written}
         except WriteError as error:
             raise Unsupported(error.reason, error.field) from None
@@ -109,7 +109,7 @@ def places(view: ViewPlan) -> tuple[str, ...]:
         found = [case.values.get(leaf.name) for case in view.cases if leaf.inside is None]
         values = [value for value in found if value is not None]
         if values and all(
-            any(isinstance(node, nodes.PlaceValue) for node in nodes.walk(value))
+            any(isinstance(node, nodes.PlaceValue) for node in nodes.iterate_nodes(value))
             for value in values
         ):
             out.append(leaf.name)

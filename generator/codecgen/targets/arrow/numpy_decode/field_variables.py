@@ -110,4 +110,4 @@ def _owned_by_item(value: Value) -> Value:
         case nodes.BitValue(word, m, type_):
             inner = nodes.FieldValue(word.field, word.type, "item", word.holders)
             return nodes.BitValue(inner, m, type_)
-    return nodes.rebuilt(value, _owned_by_item)
+    return nodes.map_children(value, _owned_by_item)

@@ -97,7 +97,7 @@ class NumpyLayoutReader:
         """Print the operations up to (not with) the field ``stop``. ``wanted`` are fields that somebody else asks for."""
         whole = read_program(self.plan, self.layout)
         needed = fields_needed(whole.ops, checks=True) | set(wanted)
-        for op in whole.ops if stop is None else whole.until(stop):
+        for op in whole.ops if stop is None else whole.ops_before(stop):
             self.op(op, needed)
 
     def op(self, op: ReadOp, needed: set[str]) -> None:

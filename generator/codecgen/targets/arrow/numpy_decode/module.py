@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, RulePlan
-from codecgen.plan.column_sources import SourceError, blamed, only_kernels_read, sources
+from codecgen.plan.column_sources import (
+    SourceError,
+    column_sources,
+    field_to_blame,
+    require_simple_columns,
+)
 from codecgen.plan.columns import CasePlan, ViewPlan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.nodes import Value
-from codecgen.plan.read_program import refused_arrays
+from codecgen.plan.read_program import array_refusals
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, Term
@@ -74,9 +79,9 @@ class Readers(ElementReader):
         self.done: dict[tuple[str, str, int | None], str] = {}
         self.row = Var("row")
         try:
-            self.sources = {case.number: sources(view, case) for case in view.cases}
+            self.sources = {case.number: column_sources(view, case) for case in view.cases}
             for case in view.cases:
-                only_kernels_read(view, case, ("float", "double", "uint64"))
+                require_simple_columns(view, case, ("float", "double", "uint64"))
         except SourceError as error:
             raise Unsupported(error.reason, error.field) from None
         self.fields = {
@@ -92,7 +97,7 @@ class Readers(ElementReader):
         if case.array is None:
             return None
         fields, f = self.fields[case.number], case.array.field
-        found = [self.condition(fields, value, f) for value in refused_arrays(case.array)]
+        found = [self.condition(fields, value, f) for value in array_refusals(case.array)]
         found = [condition for condition in found if condition != FALSE]
         return either(found) if found else None
 
@@ -128,7 +133,7 @@ class Readers(ElementReader):
         try:
             return fields.arithmetic().term(fields.folded(value))
         except Refused as error:
-            raise Unsupported(error.reason, blamed(case, value)) from None
+            raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def wanted(self, layout: LayoutPlan, part: str) -> set[str]:
         """The fields of a layout that columns ask for, whichever case they are of."""
