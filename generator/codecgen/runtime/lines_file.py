@@ -22,7 +22,7 @@ from codecgen.runtime.errors import (
 from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.located_bytes import Condition
 from codecgen.runtime.parsed import Parsed
-from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, written
+from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, write_text
 from codecgen.runtime.text_values import BLANKS, RestOfLine, TextValue
 
 
@@ -93,7 +93,7 @@ class LinesFile(TextFile[P]):
         return f"<LinesFile {self.text_name}: {', '.join(line.name for line in self.lines)}>"
 
     def read(self, source: TextSource) -> Parsed:
-        return _Reading(self, source).whole()
+        return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
         """Bytes for a mapping with a value for each line. Counts and constants are worked out.
@@ -118,7 +118,7 @@ class LinesFile(TextFile[P]):
                 else:
                     out += _built_lines(line, values)
             except BuildError as error:
-                raise _named(error, line.name, line.line, self.source_file) from None
+                raise _with_path(error, line.name, line.line, self.source_file) from None
         if not self.final_newline and out and not out[-1]:
             raise BuildError("the last line is empty, and nothing ends it")
         text = "\n".join(out)
@@ -135,20 +135,20 @@ class _Reading:
         self.last: Line | None = None
         self.obj = text.parsed_class()
 
-    def whole(self) -> Parsed:
+    def read(self) -> Parsed:
         if not self.source.end and self.text.may_be_empty:
             return self.text.parsed_class({line.name: None for line in self.text.lines})
         for line in self.text.lines:
             if isinstance(line, TextLine):
-                self.one(line)
+                self.read_line(line)
             else:
-                self.each(line)
+                self.read_lines(line)
         last = self.last
         more = next(self.lines, None)
         if more is not None:
             error = TrailingError("lines follow the last one that has a meaning")
             path = self.text.lines[-1].name if isinstance(self.text.lines[-1], EachLine) else ""
-            self.source.free("more_lines", self.source.place(error, more, path))
+            self.source.tolerate_freedom("more_lines", self.source.locate(error, more, path))
             for _ in self.lines:
                 pass  # so that they are lines of text, no more than there may be
         if last is not None:
@@ -160,36 +160,36 @@ class _Reading:
         number = 1 if self.last is None else self.last.number + 1
         error = TruncatedError("the text ends before this line")
         error.where = self.source.where(self.source.end, number)
-        return self.source.about(error, name, yaml_line)
+        return self.source.add_path(error, name, yaml_line)
 
-    def one(self, f: TextLine) -> None:
+    def read_line(self, f: TextLine) -> None:
         """The line of one value."""
         line = next(self.lines, None)
         if line is None:
             error = self.ended(f.name, f.line)
             if f.counts is None:
                 raise error
-            self.source.free("ends_early", error, f.accepts)
+            self.source.tolerate_freedom("ends_early", error, f.accepts)
             self.obj[f.name] = 0
             return
         self.last = line
         at = Span(line, 0, line.text)
         if f.label is not None:
-            label, at = self.pieces(f, line, 2, f.name)
+            label, at = self.split_values(f, line, 2, f.name)
             if label.text != f.label:
                 reason = f"{label.text!r} stands where {f.label!r} is written"
-                error = self.source.place(ValueRefused(reason), label, f.name, f.line)
-                self.source.free("any_label", error, f.accepts)
+                error = self.source.locate(ValueRefused(reason), label, f.name, f.line)
+                self.source.tolerate_freedom("any_label", error, f.accepts)
         value = self.source.value(f.kind, at, f.name, f.line, f.accepts)
         self.obj[f.name] = value
         if f.const is not None and value != f.const:
             refused: ParseError = ValueRefused(f"{value!r} is not {f.const}")
-            raise self.source.place(refused, at, f.name, f.line)
+            raise self.source.locate(refused, at, f.name, f.line)
         if f.counts is not None and value < 0:
-            raise self.source.place(LengthError(f"a count of {value}"), at, f.name, f.line)
+            raise self.source.locate(LengthError(f"a count of {value}"), at, f.name, f.line)
         self.judge(f, value, self.obj, at, f.name)
 
-    def each(self, f: EachLine) -> None:
+    def read_lines(self, f: EachLine) -> None:
         """The lines that are counted, or all that are left."""
         items = construct.ListContainer()
         self.obj[f.name] = items
@@ -202,14 +202,14 @@ class _Reading:
                     return
                 raise self.ended(path, f.line)
             self.last = line
-            items.append(self.item(f, line, path))
+            items.append(self.read_item(f, line, path))
 
-    def item(self, f: EachLine, line: Line, path: str) -> Parsed:
+    def read_item(self, f: EachLine, line: Line, path: str) -> Parsed:
         """The values of a line."""
         item = Parsed()
         pieces = [Span(line, 0, line.text)]
         if len(f.values) > 1:
-            pieces = self.pieces(f, line, len(f.values), path)
+            pieces = self.split_values(f, line, len(f.values), path)
         for value, at in zip(f.values, pieces, strict=True):
             name = f"{path}.{value.name}"
             item[value.name] = self.source.value(value.kind, at, name, value.line, f.accepts)
@@ -220,12 +220,12 @@ class _Reading:
         error, lenient = judge(value, this, f.refuse, f.valid)
         if error is None:
             return
-        error = self.source.place(error, at, path, f.line)
+        error = self.source.locate(error, at, path, f.line)
         if not lenient:
             raise error
         self.source.session.tolerate(error)
 
-    def pieces(self, f: TextLine | EachLine, line: Line, count: int, path: str) -> list[Span]:
+    def split_values(self, f: TextLine | EachLine, line: Line, count: int, path: str) -> list[Span]:
         """The pieces of a line between separators. A label is followed by one value, whatever is in it."""
         if isinstance(f, TextLine):
             rest, most, first = isinstance(f.kind, RestOfLine), count, 1
@@ -246,10 +246,10 @@ class _Reading:
         reason = f"{len(exact)} values stand where {count} are written, by {f.separator!r}"
         if len(exact) == count:
             reason = f"a blank stands in a value, where {f.separator!r} lies between values"
-        error = self.source.place(ValueRefused(reason), line, path, f.line)
+        error = self.source.locate(ValueRefused(reason), line, path, f.line)
         if len(found) != count:
             raise error
-        self.source.free("extra_blanks", error, f.accepts)
+        self.source.tolerate_freedom("extra_blanks", error, f.accepts)
         return found
 
 
@@ -298,19 +298,19 @@ def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
             if not isinstance(item, dict):
                 raise BuildError(f"a mapping with {', '.join(names)} is needed, not {item!r}")
             refuse_others(item, names, f.name)
-            yield f.separator.join(_parts(f, item))
+            yield f.separator.join(_value_texts(f, item))
         except BuildError as error:
-            raise _named(error, f"[{i}]", 0, "") from None
+            raise _with_path(error, f"[{i}]", 0, "") from None
 
 
-def _parts(f: EachLine, item: Any) -> Iterator[str]:
+def _value_texts(f: EachLine, item: Any) -> Iterator[str]:
     for i, value in enumerate(f.values):
         try:
             text = _one_line(_value_text(value, item))
             if f.separator and f.separator in text and i + 1 < len(f.values):
                 raise BuildError(f"{text!r} holds the separator {f.separator!r}")
         except BuildError as error:
-            raise _named(error, value.name, value.line, "") from None
+            raise _with_path(error, value.name, value.line, "") from None
         yield text
 
 
@@ -320,7 +320,7 @@ def _value_text(f: TextLine | LineValue, values: Any) -> str:
         if f.default is None:
             raise BuildError("a value is needed")
         values[f.name] = f.default(values)
-    text = written(f.kind, values[f.name])
+    text = write_text(f.kind, values[f.name])
     error, _ = judge(values[f.name], values, f.refuse, f.valid)
     if error is not None:
         raise BuildError(error.reason)
@@ -333,7 +333,7 @@ def _one_line(text: str) -> str:
     return text
 
 
-def _named(error: BuildError, name: str, yaml_line: int, source: str) -> BuildError:
+def _with_path(error: BuildError, name: str, yaml_line: int, source: str) -> BuildError:
     path = error.where.path
     joined = name if not path else name + path if path.startswith("[") else f"{name}.{path}"
     error.where = error.where.__class__(

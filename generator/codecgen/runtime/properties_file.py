@@ -15,7 +15,7 @@ from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.lines_file import refuse_others
 from codecgen.runtime.located_bytes import Condition
 from codecgen.runtime.parsed import Parsed
-from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, written
+from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, write_text
 from codecgen.runtime.text_values import RestOfLine, TextValue
 
 UNKNOWN, COMMENTS, ORDER = "unknown", "comments", "order"
@@ -69,7 +69,7 @@ class PropertiesFile(TextFile[P]):
         return f"<PropertiesFile {self.text_name}: {', '.join(p.key for p in self.properties)}>"
 
     def read(self, source: TextSource) -> Parsed:
-        return _Reading(self, source).whole()
+        return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
         """Bytes for a mapping with a value for each key. Keys whose value is None are left out.
@@ -109,7 +109,7 @@ class PropertiesFile(TextFile[P]):
             try:
                 value = values[p.name]
                 if value is not None:
-                    out[p.key] = written(p.kind, value)
+                    out[p.key] = write_text(p.kind, value)
                 error, _ = judge(value, values, p.refuse, p.valid)
                 if error is not None:
                     raise BuildError(error.reason)
@@ -126,7 +126,7 @@ class PropertiesFile(TextFile[P]):
                 raise BuildError(f"{self.text_name} has no {key!r}").located(path=UNKNOWN)
             for text in (key, value):
                 try:
-                    written(_TEXT, text)
+                    write_text(_TEXT, text)
                 except BuildError as error:
                     raise error.located(path=UNKNOWN) from None
             out[key] = value
@@ -159,21 +159,21 @@ class _Reading:
         self.obj = text.parsed_class({p.name: None for p in text.properties})
         self.obj.update({UNKNOWN: self.unknown, COMMENTS: self.comments, ORDER: self.order})
 
-    def whole(self) -> Parsed:
+    def read(self) -> Parsed:
         last: Line | None = None
         for line in self.lines:
             last = line
             bare = line.text.lstrip(_BLANKS)
             if not bare or (bare == "\\" and self.passes_over(line)):
-                self.loose(line, "a line without a key")
+                self.note_loose_line(line, "a line without a key")
             elif bare[0] in "#!":
                 if not line.text.startswith("#"):
-                    self.loose(line, "a comment that does not begin with '#' at once")
+                    self.note_loose_line(line, "a comment that does not begin with '#' at once")
                 self.comments.append(bare[1:])
                 self.order.append(None)
             else:
-                text, last = self.logical(line, bare)
-                self.property(line, text)
+                text, last = self.join_continued_lines(line, bare)
+                self.read_property(line, text)
         if last is not None:
             self.source.last_newline(last, True)
         self.judge()
@@ -185,11 +185,11 @@ class _Reading:
         end = line.start + len(line.text.encode("utf-8")) + len(line.newline)
         return line.newline == "\r\n" or end < self.source.end
 
-    def loose(self, line: Line, reason: str) -> None:
-        error = self.source.place(ValueRefused(reason), line)
-        self.source.free("loose_properties", error)
+    def note_loose_line(self, line: Line, reason: str) -> None:
+        error = self.source.locate(ValueRefused(reason), line)
+        self.source.tolerate_freedom("loose_properties", error)
 
-    def logical(self, line: Line, text: str) -> tuple[str, Line]:
+    def join_continued_lines(self, line: Line, text: str) -> tuple[str, Line]:
         """A line with those that it goes on in: where a backslash ends it, the next one without the blanks before it."""
         limit = self.source.session.limits.line
         parts: list[str] = []
@@ -199,7 +199,7 @@ class _Reading:
             size += len(text)
             if size > limit:
                 reason = f"lines of more than {limit} characters that go on"
-                raise self.source.place(LimitError(reason), line)
+                raise self.source.locate(LimitError(reason), line)
             following = next(self.lines, None)
             if following is None:
                 text = ""
@@ -207,7 +207,7 @@ class _Reading:
             line, text = following, following.text.lstrip(_BLANKS)
         return "".join((*parts, text)), line
 
-    def property(self, line: Line, text: str) -> None:
+    def read_property(self, line: Line, text: str) -> None:
         """A line with a key and a value."""
         found = _KEY.match(text)
         assert found is not None  # it takes nothing at least
@@ -217,10 +217,12 @@ class _Reading:
         value = self.unescaped(line, text[between.end() :])
         usual = f"{escaped(key, key=True)}={escaped(value)}"
         if usual != line.text:
-            self.loose(line, f"the line is written {usual[:80]!r}")
+            self.note_loose_line(line, f"the line is written {usual[:80]!r}")
         if key in self.places:
             reason = f"{key!r} stands in line {self.places[key].number} already"
-            self.source.free("duplicate_keys", self.source.place(ValueRefused(reason), line))
+            self.source.tolerate_freedom(
+                "duplicate_keys", self.source.locate(ValueRefused(reason), line)
+            )
         else:
             self.order.append(key)
         self.places[key] = line
@@ -228,7 +230,7 @@ class _Reading:
         if known is None:
             if not self.text.keep_unknown:
                 error = ValueRefused(f"{key!r} is none of the keys that are known")
-                self.source.session.tolerate(self.source.place(error, line, UNKNOWN))
+                self.source.session.tolerate(self.source.locate(error, line, UNKNOWN))
             self.unknown[key] = value
             return
         raw = text[between.end() :]
@@ -255,7 +257,7 @@ class _Reading:
                 digits = _HEX.match(text, at)
                 if digits is None:
                     reason = f"four hexadecimal digits follow \\u, not {text[at : at + 4]!r}"
-                    raise self.source.place(ValueRefused(reason), line)
+                    raise self.source.locate(ValueRefused(reason), line)
                 out.append(chr(int(digits[0], 16)))
                 at += 4
             else:
@@ -266,7 +268,7 @@ class _Reading:
             return data.decode("utf-16")
         except UnicodeDecodeError:
             reason = "an escape is half of a surrogate pair"
-            raise self.source.place(ValueRefused(reason), line) from None
+            raise self.source.locate(ValueRefused(reason), line) from None
 
     def judge(self) -> None:
         """See to the rules, which may be about all keys."""
@@ -277,9 +279,9 @@ class _Reading:
             line = self.places.get(p.key)
             if line is None:
                 error.where = self.source.where(self.source.end, self.source.data.count(b"\n") + 1)
-                error = self.source.about(error, p.name, p.line)
+                error = self.source.add_path(error, p.name, p.line)
             else:
-                error = self.source.place(error, line, p.name, p.line)
+                error = self.source.locate(error, line, p.name, p.line)
             if not lenient:
                 raise error
             self.source.session.tolerate(error)
@@ -306,4 +308,4 @@ def escaped(text: str, *, key: bool = False) -> str:
 def _comment(text: Any) -> str:
     if not isinstance(text, str) or "\n" in text or "\r" in text:
         raise BuildError(f"a line of text is needed, not {text!r}").located(path=COMMENTS)
-    return "#" + written(_TEXT, text)
+    return "#" + write_text(_TEXT, text)

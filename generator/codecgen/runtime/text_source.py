@@ -71,21 +71,21 @@ class TextSource:
         """A byte of the text, which is in that line."""
         return Where(position=self.origin + at, file=self.session.file, line=line)
 
-    def place(self, error: E, at: Span | Line, path: str = "", yaml_line: int = 0) -> E:
+    def locate(self, error: E, at: Span | Line, path: str = "", yaml_line: int = 0) -> E:
         """The error with its place, and the value that it is about."""
         line = at if isinstance(at, Line) else at.line
         where = self.where(at.start, line.number)
         error.located(position=where.position, file=where.file, line=where.line)
-        return self.about(error, path, yaml_line)
+        return self.add_path(error, path, yaml_line)
 
-    def about(self, error: E, path: str, yaml_line: int = 0) -> E:
+    def add_path(self, error: E, path: str, yaml_line: int = 0) -> E:
         """The error with the value that it is about."""
         if path:
             prefixed(error, path)
         schema = f"{self.schema}:{yaml_line}" if yaml_line else self.schema
         return error.located(schema=schema or None)
 
-    def free(self, freedom: str, error: ParseError, more: Collection[str] = ()) -> None:
+    def tolerate_freedom(self, freedom: str, error: ParseError, more: Collection[str] = ()) -> None:
         """Raise the error, unless the schema allows a lenient reader what it is about: then note it."""
         if freedom not in self.accepts and freedom not in more:
             raise error
@@ -113,7 +113,7 @@ class TextSource:
             if newline not in ("", "\n"):
                 reason = f"the line ends in {newline!r}, where '\\n' is written"
                 error = ValueRefused(reason, self.where(stop, number))
-                self.free("other_newlines", self.about(error, ""))
+                self.tolerate_freedom("other_newlines", self.add_path(error, ""))
             yield line
             start = stop + len(newline)
             if 0 <= feed < start:
@@ -128,7 +128,7 @@ class TextSource:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             refused = ValueRefused("not UTF-8", self.where(start + error.start, number))
-            self.free("invalid_utf8", self.about(refused, ""))
+            self.tolerate_freedom("invalid_utf8", self.add_path(refused, ""))
             return data.decode("utf-8", "replace")
 
     def last_newline(self, line: Line, expected: bool) -> None:
@@ -140,7 +140,7 @@ class TextSource:
             reason = "a line feed ends the last line, where none is written"
         at = line.start + len(line.text.encode("utf-8"))
         error = ValueRefused(reason, self.where(at, line.number))
-        self.free("any_final_newline", self.about(error, ""))
+        self.tolerate_freedom("any_final_newline", self.add_path(error, ""))
 
     def value(
         self,
@@ -155,11 +155,11 @@ class TextSource:
         try:
             found = kind.read(at.text)
         except Unreadable as unreadable:
-            raise self.place(ValueRefused(str(unreadable)), at, path, yaml_line) from None
+            raise self.locate(ValueRefused(str(unreadable)), at, path, yaml_line) from None
         if not found.usual:
             reason = f"{at.text!r} is written {kind.write(found.value)!r}"
-            error = self.place(ValueRefused(reason), at, path, yaml_line)
-            self.free("other_spellings", error, accepts)
+            error = self.locate(ValueRefused(reason), at, path, yaml_line)
+            self.tolerate_freedom("other_spellings", error, accepts)
         if self.session.trace is not None:
             start = self.origin + at.start
             size = len((at.text if raw is None else raw).encode("utf-8"))
@@ -169,7 +169,7 @@ class TextSource:
         return found.value
 
 
-def written(kind: TextValue, value: Any) -> str:
+def write_text(kind: TextValue, value: Any) -> str:
     """The text of a value. Raises BuildError."""
     try:
         text = kind.write(value)

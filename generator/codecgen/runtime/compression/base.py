@@ -59,7 +59,7 @@ class Codec:
     usual: Usual | None = None
 
 
-def bad(codec: str, what: str, at: int, delivered: int) -> CompressionError:
+def damage_error(codec: str, what: str, at: int, delivered: int) -> CompressionError:
     """The error that ends a stream: at which compressed byte, after how many delivered bytes."""
     return CompressionError(
         f"{codec}: {what} at byte {at} of the compressed section", Where(stream_position=delivered)

@@ -14,7 +14,7 @@ from functools import cache
 from io import BytesIO
 from typing import Any
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, over_limit, remark
+from codecgen.runtime.compression.base import Codec, Decompressed, damage_error, over_limit, remark
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "gzip"
@@ -117,14 +117,14 @@ def _member_header(
 ) -> int | CompressionError:
     """Where the deflate data of the member at ``at`` begins, or why no member begins there."""
     if at == len(data):
-        return bad(_NAME, "no data", at, delivered)
+        return damage_error(_NAME, "no data", at, delivered)
     if bytes(data[at : at + 2]) != _MAGIC[: len(data) - at]:
-        return bad(_NAME, "not a gzip member", at, delivered)
+        return damage_error(_NAME, "not a gzip member", at, delivered)
     if len(data) - at < len(HEADER):
         return _header_cut_off(data, delivered)
     if data[at + 2] != _DEFLATE:
         what = f"unknown compression method {data[at + 2]}"
-        return bad(_NAME, what, at + 2, delivered)
+        return damage_error(_NAME, what, at + 2, delivered)
     flags = data[at + 3]
     end = at + len(HEADER)
     if flags & _FEXTRA:
@@ -139,14 +139,14 @@ def _member_header(
     if flags & _FHCRC:
         stored = int.from_bytes(data[end - 2 : end], "little")
         if stored != zlib.crc32(data[at : end - 2]) & 0xFFFF:
-            return bad(_NAME, "the header's checksum is wrong", end - 2, delivered)
+            return damage_error(_NAME, "the header's checksum is wrong", end - 2, delivered)
     if flags & _RESERVED:
         remark(notes, f"gzip: reserved flag bits are set in the header at byte {at}")
     return end
 
 
 def _header_cut_off(data: memoryview, delivered: int) -> CompressionError:
-    return bad(_NAME, "the member's header is cut off", len(data), delivered)
+    return damage_error(_NAME, "the member's header is cut off", len(data), delivered)
 
 
 def _after_zero(data: memoryview, at: int) -> int:
@@ -187,19 +187,23 @@ def _inflate(
         except zlib.error as failure:
             left = _salvage(before, piece, out, limit)
             if out.tell() > limit:
-                return at, _cut(out, limit, at - left)
+                return at, _cut_to_limit(out, limit, at - left)
             why = str(failure).rpartition(": ")[2]
-            return at, bad(_NAME, f"deflate data is damaged ({why})", at - left, out.tell())
+            return at, damage_error(
+                _NAME, f"deflate data is damaged ({why})", at - left, out.tell()
+            )
         crc, size = zlib.crc32(got, crc), size + len(got)
         out.write(got)
         if out.tell() > limit:
-            return at, _cut(out, limit, at - len(inflater.unconsumed_tail or inflater.unused_data))
+            return at, _cut_to_limit(
+                out, limit, at - len(inflater.unconsumed_tail or inflater.unused_data)
+            )
         if inflater.eof:
             at -= len(inflater.unused_data)
             return at + TRAILER.size, _trailer(data, at, crc, size, out.tell())
         piece, pending = inflater.unconsumed_tail, len(got) == _STEP
         if not piece and not pending and at == len(data):
-            return at, bad(_NAME, "the deflate data is cut off", at, out.tell())
+            return at, damage_error(_NAME, "the deflate data is cut off", at, out.tell())
 
 
 def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
@@ -222,7 +226,7 @@ def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
     return len(piece)
 
 
-def _cut(out: BytesIO, limit: int, read: int) -> LimitError:
+def _cut_to_limit(out: BytesIO, limit: int, read: int) -> LimitError:
     out.truncate(limit)
     return over_limit(_NAME, limit, read, limit)
 
@@ -231,14 +235,14 @@ def _trailer(
     data: memoryview, at: int, crc: int, size: int, delivered: int
 ) -> CompressionError | None:
     if len(data) - at < TRAILER.size:
-        return bad(_NAME, "the member's trailer is cut off", len(data), delivered)
+        return damage_error(_NAME, "the member's trailer is cut off", len(data), delivered)
     stored_crc, stored_size = TRAILER.unpack_from(data, at)
     if stored_crc != crc:
         what = f"the data has the CRC {crc:#010x}, but the trailer says {stored_crc:#010x},"
-        return bad(_NAME, what, at, delivered)
+        return damage_error(_NAME, what, at, delivered)
     if stored_size != size & 0xFFFFFFFF:
         what = f"the data has {size} bytes, but the trailer says {stored_size},"
-        return bad(_NAME, what, at + 4, delivered)
+        return damage_error(_NAME, what, at + 4, delivered)
     return None
 
 

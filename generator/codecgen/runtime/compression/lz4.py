@@ -10,7 +10,14 @@ import struct
 from io import BytesIO
 from typing import NamedTuple
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit, remark
+from codecgen.runtime.compression.base import (
+    Codec,
+    Decompressed,
+    damage_error,
+    missing,
+    over_limit,
+    remark,
+)
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "lz4"
@@ -79,30 +86,32 @@ def _blocks(
     at, end, total = frame.blocks_at, len(data), 0
     while True:
         if end - at < _SIZE.size:
-            return at, bad(_NAME, _CUT_OFF + " before its end mark", end, total)
+            return at, damage_error(_NAME, _CUT_OFF + " before its end mark", end, total)
         (word,) = _SIZE.unpack_from(data, at)
         size = word & ~_STORED
         if size == 0:
             return at, None
         if size > frame.block_size:
             what = f"a block of {size} bytes, where {frame.block_size} are the most,"
-            return at, bad(_NAME, what, at, total)
+            return at, damage_error(_NAME, what, at, total)
         start = at + _SIZE.size
         at = start + size + (_SIZE.size if frame.block_checksums else 0)
         if at > end:
-            return at, bad(_NAME, _CUT_OFF + " in a block", end, total)
+            return at, damage_error(_NAME, _CUT_OFF + " in a block", end, total)
         if frame.block_checksums:
             try:
                 lz4.frame.decompress(_stored_block(frame, data[start:at], size))
             except RuntimeError:
-                return at, bad(_NAME, "a block does not have its checksum; it begins", start, total)
+                return at, damage_error(
+                    _NAME, "a block does not have its checksum; it begins", start, total
+                )
         block: bytes | memoryview = data[start : start + size]
         if not word & _STORED:
             most = min(frame.block_size, _MAX_PER_BYTE * size)
             try:
                 block = lz4.block.decompress(block, uncompressed_size=most)
             except lz4.block.LZ4BlockError:
-                return at, bad(_NAME, "a block is damaged; it begins", start, total)
+                return at, damage_error(_NAME, "a block is damaged; it begins", start, total)
         if not len(block):
             remark(notes, f"lz4: the block at byte {start} of the compressed section holds nothing")
             pauses.add(total)
@@ -117,31 +126,31 @@ def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame
     if bytes(data[: len(_USUAL_HEADER)]) == _USUAL_HEADER:
         return _USUAL_FRAME
     if len(data) < 6:
-        return bad(_NAME, _CUT_OFF if data else "no data", len(data), 0)
+        return damage_error(_NAME, _CUT_OFF if data else "no data", len(data), 0)
     if bytes(data[:4]) != _MAGIC:
-        return bad(_NAME, "not an lz4 frame", 0, 0)
+        return damage_error(_NAME, "not an lz4 frame", 0, 0)
     flg, bd = data[4], data[5]
     if flg & 0x03:
-        return bad(_NAME, f"reserved bits are set in the flags {flg:#04x}", 4, 0)
+        return damage_error(_NAME, f"reserved bits are set in the flags {flg:#04x}", 4, 0)
     if not flg & 0x20:
-        return bad(
+        return damage_error(
             _NAME, "blocks that depend on earlier blocks are not supported; the flags are", 4, 0
         )
     if flg >> 6 != 1:
-        return bad(_NAME, f"version {flg >> 6} is not supported; the flags are", 4, 0)
+        return damage_error(_NAME, f"version {flg >> 6} is not supported; the flags are", 4, 0)
     if bd & 0x8F:
-        return bad(_NAME, f"reserved bits are set in the block descriptor {bd:#04x}", 5, 0)
+        return damage_error(_NAME, f"reserved bits are set in the block descriptor {bd:#04x}", 5, 0)
     if bd >> 4 not in _BLOCK_SIZES:
-        return bad(_NAME, f"block size code {bd >> 4} is not one of 4 to 7", 5, 0)
+        return damage_error(_NAME, f"block size code {bd >> 4} is not one of 4 to 7", 5, 0)
     checksum_at = 6 + (_CONTENT_SIZE.size if flg & 0x08 else 0)
     if len(data) <= checksum_at:
-        return bad(_NAME, _CUT_OFF + " in its header", len(data), 0)
+        return damage_error(_NAME, _CUT_OFF + " in its header", len(data), 0)
     content_size = _CONTENT_SIZE.unpack_from(data, 6)[0] if flg & 0x08 else None
     stored, computed = data[checksum_at], _header_checksum(bytes(data[4:checksum_at]))
     if stored != computed:
         what = f"the header has the checksum {computed:#04x}, but says {stored:#04x}"
         if not unchecked:
-            return bad(_NAME, what, checksum_at, 0)
+            return damage_error(_NAME, what, checksum_at, 0)
         # Nothing is odd about the legacy checksum where headers go unchecked.
         if stored != _header_checksum(bytes(data[:checksum_at])):
             remark(notes, f"lz4: {what}")
@@ -161,7 +170,7 @@ def _after_blocks(
         # Skipped and not verified: so does the reference.
         at += _SIZE.size
         if at > len(data):
-            return at, bad(_NAME, "the content checksum is cut off", len(data), out.tell())
+            return at, damage_error(_NAME, "the content checksum is cut off", len(data), out.tell())
     if frame.content_size not in (None, out.tell()):
         remark(
             notes,

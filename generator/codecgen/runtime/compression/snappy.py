@@ -10,7 +10,14 @@ import struct
 from io import BytesIO
 from types import ModuleType
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit, remark
+from codecgen.runtime.compression.base import (
+    Codec,
+    Decompressed,
+    damage_error,
+    missing,
+    over_limit,
+    remark,
+)
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "snappy"
@@ -41,7 +48,7 @@ def _library() -> ModuleType:
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     if not data:
-        return Decompressed(b"", bad(_NAME, "no data", 0, 0))
+        return Decompressed(b"", damage_error(_NAME, "no data", 0, 0))
     framed = (
         variant is not None and len(data) >= len(_HEADER) and bytes(data[: len(_MAGIC)]) == _MAGIC
     )
@@ -51,7 +58,7 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
         error = _block(library, data, 0, len(data), out, limit)
         return Decompressed(out.getvalue(), error)
     if not framed:
-        return Decompressed(b"", bad(_NAME, "not a xerial header", 0, 0))
+        return Decompressed(b"", damage_error(_NAME, "not a xerial header", 0, 0))
     return _read_framed(library, data, limit)
 
 
@@ -77,10 +84,12 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
             at += len(_HEADER)
             continue
         if size <= 0 or size > _LARGEST_CHUNK:
-            error = bad(_NAME, f"a chunk has the length {size}", at, out.tell())
+            error = damage_error(_NAME, f"a chunk has the length {size}", at, out.tell())
         elif size > end - at - _CHUNK.size:
             rest = end - at - _CHUNK.size
-            error = bad(_NAME, f"a chunk of {size} bytes, but {rest} are left,", at, out.tell())
+            error = damage_error(
+                _NAME, f"a chunk of {size} bytes, but {rest} are left,", at, out.tell()
+            )
         else:
             at += _CHUNK.size
             error = _block(library, data, at, at + size, out, limit)
@@ -99,13 +108,17 @@ def _repeated_header(
     """Check a header between chunks. Unlike those of the first one its numbers matter. With another magic the library passes
     over it, unless that ``ends`` the stream: it gave nothing since the last such header."""
     if len(data) - at < len(_HEADER):
-        return bad(_NAME, "a repeated header is cut off", len(data), delivered)
+        return damage_error(_NAME, "a repeated header is cut off", len(data), delivered)
     if bytes(data[at : at + len(_MAGIC)]) != _MAGIC:
-        return bad(_NAME, "a repeated header has another magic", at, delivered) if ends else None
+        return (
+            damage_error(_NAME, "a repeated header has another magic", at, delivered)
+            if ends
+            else None
+        )
     version, _ = _VERSIONS.unpack_from(data, at + len(_MAGIC))
     if version < 1:
         at += len(_MAGIC)
-        return bad(_NAME, f"a repeated header has the version {version}", at, delivered)
+        return damage_error(_NAME, f"a repeated header has the version {version}", at, delivered)
     return None
 
 
@@ -126,12 +139,12 @@ def _block(
     done = out.tell()
     size, after = _declared(data, start, end)
     if size < 0:
-        return bad(_NAME, "a block does not begin with its length", start, done)
+        return damage_error(_NAME, "a block does not begin with its length", start, done)
     if size > limit - done:
         return over_limit(_NAME, limit, after, done)
     if size > _MAX_PER_BYTE * (end - start):
         what = f"a block of {end - start} bytes claims to hold {size}"
-        return bad(_NAME, what, start, done)
+        return damage_error(_NAME, what, start, done)
     block = data[start:end]
     try:
         if size <= _COPIED:
@@ -150,7 +163,7 @@ def _block(
     out.truncate()
     plain = _decode_elements(bytes(data[after:end]), size)
     if plain is None:
-        return bad(_NAME, "a block is damaged; it begins", start, done)
+        return damage_error(_NAME, "a block is damaged; it begins", start, done)
     out.write(plain)
     return None
 
