@@ -1,4 +1,4 @@
-"""Texts of properties, as java.util.Properties writes and reads them: a key, ``=`` and a value a line, and comments."""
+"""Codec of properties files as java.util.Properties reads and writes them: ``key=value`` lines and comments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TEXT = RestOfLine()
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A key that the schema knows. ``key`` is how the text spells it; ``line`` is its line of YAML."""
+    """A known key. ``key`` is its spelling in the file, ``line`` its line of YAML."""
 
     name: str
     key: str
@@ -46,10 +46,10 @@ class Property:
 
 
 class PropertiesFile(TextFile[P]):
-    """A text of properties. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
+    """A properties file. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from any mapping.
 
-    Keys that are not there are None. ``unknown``, ``comments`` and ``order`` of what was parsed keep the rest of the text, so
-    that it is built as it was; each may be left out.
+    Absent keys are None. ``unknown``, ``comments`` and ``order`` of the parsed value keep the rest of the text, so
+    that it is built as it was; each of them may be left out.
     """
 
     def __init__(
@@ -69,13 +69,17 @@ class PropertiesFile(TextFile[P]):
         return f"<PropertiesFile {self.text_name}: {', '.join(p.key for p in self.properties)}>"
 
     def read(self, source: TextSource) -> Parsed:
+        """Return the values of a whole text."""
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
-        """Bytes for a mapping with a value for each key. Keys whose value is None are left out.
+        """Return the bytes for a mapping with a value for each key; keys whose value is None are left out.
 
-        Lines come in the order of ``order``; what it does not have follows: the keys of the schema in its order, the others.
-        Without it comments come first. Raises :class:`~codecgen.runtime.errors.BuildError`.
+        Lines follow ``order``, then the other keys: those of the schema in its order, then unknown ones. Without
+        ``order``, comments come first.
+
+        Raises:
+            BuildError: if a value cannot be written, or a key is not known.
         """
         if not isinstance(obj, dict):
             raise BuildError(f"a mapping with the keys of {self.text_name} is needed, not {obj!r}")
@@ -100,7 +104,7 @@ class PropertiesFile(TextFile[P]):
         return "".join(f"{line}\n" for line in out).encode("utf-8")
 
     def texts(self, values: Any) -> dict[str, str]:
-        """The text of each key that has a value: those of the schema in its order, then the others."""
+        """Return the text of each key that has a value: those of the schema in its order, then unknown ones."""
         for p in self.properties:
             if p.name not in values:
                 values[p.name] = None if p.default is None else p.default(values)
@@ -133,7 +137,7 @@ class PropertiesFile(TextFile[P]):
         return out
 
     def ordered(self, order: Any, texts: Mapping[str, str]) -> Iterator[str | None]:
-        """The keys that have a value, in the order of the lines, with None for comments."""
+        """Yield the keys that have a value in the order of the lines, and None for each comment."""
         done: set[str] = set()
         for key in order:
             if key is not None and key in done:
@@ -146,7 +150,7 @@ class PropertiesFile(TextFile[P]):
 
 
 class _Reading:
-    """One parse of a text of properties."""
+    """State of one parse of a properties file."""
 
     def __init__(self, text: PropertiesFile, source: TextSource) -> None:
         self.text = text
@@ -160,6 +164,7 @@ class _Reading:
         self.obj.update({UNKNOWN: self.unknown, COMMENTS: self.comments, ORDER: self.order})
 
     def read(self) -> Parsed:
+        """Return the values of the file."""
         last: Line | None = None
         for line in self.lines:
             last = line
@@ -180,17 +185,20 @@ class _Reading:
         return self.obj
 
     def passes_over(self, line: Line) -> bool:
-        """Whether a backslash alone, which goes on with nothing, is as if it were not there. Java takes it for an empty key
-        where a single character ends the line, and the text."""
+        """Return whether a lone backslash that continues with nothing has no effect.
+
+        Java takes it for an empty key if a single character ends the line, and the text.
+        """
         end = line.start + len(line.text.encode("utf-8")) + len(line.newline)
         return line.newline == "\r\n" or end < self.source.end
 
     def note_loose_line(self, line: Line, reason: str) -> None:
+        """Note a line with an unusual spelling; raise the error if ``loose_properties`` is not accepted."""
         error = self.source.locate(ValueRefused(reason), line)
         self.source.tolerate_freedom("loose_properties", error)
 
     def join_continued_lines(self, line: Line, text: str) -> tuple[str, Line]:
-        """A line with those that it goes on in: where a backslash ends it, the next one without the blanks before it."""
+        """Return a line joined with the lines that it continues in, and the last of these lines."""
         limit = self.source.session.limits.line
         parts: list[str] = []
         size = 0
@@ -208,7 +216,7 @@ class _Reading:
         return "".join((*parts, text)), line
 
     def read_property(self, line: Line, text: str) -> None:
-        """A line with a key and a value."""
+        """Read a line with a key and a value."""
         found = _KEY.match(text)
         assert found is not None  # it takes nothing at least
         between = _BETWEEN.match(text, found.end())
@@ -240,7 +248,7 @@ class _Reading:
         )
 
     def unescaped(self, line: Line, text: str) -> str:
-        """Text without its escapes."""
+        r"""Return text without escapes; raise ValueRefused for a wrong ``\u`` escape."""
         if "\\" not in text:
             return text
         out: list[str] = []
@@ -271,7 +279,7 @@ class _Reading:
             raise self.source.locate(ValueRefused(reason), line) from None
 
     def judge(self) -> None:
-        """See to the rules, which may be about all keys."""
+        """Check the rules of all keys; a broken one is an error, or a finding if it is a ``valid`` rule."""
         for p in self.text.properties:
             error, lenient = judge(self.obj[p.name], self.obj, p.refuse, p.valid)
             if error is None:
@@ -288,12 +296,12 @@ class _Reading:
 
 
 def _goes_on(text: str) -> bool:
-    """Whether a line ends in a backslash that is not escaped itself."""
+    """Return whether a line ends in a backslash that is not escaped itself."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 def escaped(text: str, *, key: bool = False) -> str:
-    """A key or a value as it is written."""
+    """Return a key or a value as it is written."""
     out: list[str] = []
     for i, character in enumerate(text):
         if character in _ESCAPED:
@@ -306,6 +314,7 @@ def escaped(text: str, *, key: bool = False) -> str:
 
 
 def _comment(text: Any) -> str:
+    """Return the line of a comment; raise BuildError if it is no single line of text."""
     if not isinstance(text, str) or "\n" in text or "\r" in text:
         raise BuildError(f"a line of text is needed, not {text!r}").located(path=COMMENTS)
     return "#" + write_text(_TEXT, text)

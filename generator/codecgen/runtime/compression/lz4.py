@@ -53,6 +53,7 @@ _USUAL_FRAME = _Frame(len(_USUAL_HEADER), 64 << 10, 0x40, False, False, None)
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
+    """Decompress one frame, up to an error."""
     notes: list[str] = []
     frame = _frame_header(data, variant == UNCHECKED_HEADER, notes)
     if isinstance(frame, CompressionError):
@@ -76,7 +77,7 @@ def _blocks(
     notes: list[str],
     pauses: set[int],
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Decompress the blocks; return where the end mark is, or why they end before it."""
+    """Decompress the blocks, and return the position of the end mark, or the error before it."""
     try:
         import lz4.block
         import lz4.frame
@@ -123,6 +124,7 @@ def _blocks(
 
 
 def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame | CompressionError:
+    """Return the header of the frame, or the error if it is not supported; ``unchecked`` passes over its checksum."""
     if bytes(data[: len(_USUAL_HEADER)]) == _USUAL_HEADER:
         return _USUAL_FRAME
     if len(data) < 6:
@@ -162,7 +164,7 @@ def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame
 def _after_blocks(
     data: memoryview, at: int, frame: _Frame, out: BytesIO, notes: list[str]
 ) -> tuple[int, CompressionError | None]:
-    """Read the end mark at ``at`` and what follows it; return where the frame ends."""
+    """Read the end mark at ``at`` and the content checksum, and return where the frame ends and the error, if any."""
     if data[at + 3]:
         remark(notes, f"lz4: the end mark at byte {at} has the bit of a stored block")
     at += _SIZE.size
@@ -181,9 +183,9 @@ def _after_blocks(
 
 
 def _stored_block(frame: _Frame, block: memoryview, size: int) -> bytes:
-    """A frame in which liblz4 finds ``block``, stored, and verifies the checksum at its end.
+    """Return a frame of one stored block, in which liblz4 verifies the checksum at the end of ``block``.
 
-    The checksum is over the bytes of the block, compressed or not. Bounded by the block's own size.
+    The checksum covers the bytes of the block, compressed or not. The frame is no larger than the block needs.
     """
     descriptor = bytes((0x70, frame.bd))
     header = (_MAGIC, descriptor, bytes((_header_checksum(descriptor),)))
@@ -191,7 +193,7 @@ def _stored_block(frame: _Frame, block: memoryview, size: int) -> bytes:
 
 
 def _header_checksum(data: bytes) -> int:
-    """Byte 1 of XXH32 with seed 0, for the fewer than 16 bytes that a header has."""
+    """Return byte 1 of XXH32 with seed 0, for fewer than 16 bytes."""
     mask = 0xFFFFFFFF
     value = (0x165667B1 + len(data)) & mask
     whole = len(data) & ~3
@@ -208,6 +210,7 @@ def _header_checksum(data: bytes) -> int:
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
+    """Return one frame of independent blocks, as the reference writes it."""
     try:
         import lz4.block
     except ImportError as cause:

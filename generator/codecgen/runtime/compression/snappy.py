@@ -1,7 +1,7 @@
 """snappy: one raw block, or, as variants, blocks in the framing of the xerial library.
 
-A block says its own length first. That number is compared with the limit, and with what the block can
-hold at all, before anything is allocated for it.
+A block begins with its length. The length is compared with the limit, and with what the block can hold at all,
+before memory is allocated.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ XERIAL_OR_RAW = "xerial-or-raw"
 
 
 def _library() -> ModuleType:
+    """Return the snappy library; raise UnsupportedCodec if it is not installed."""
     try:
         import cramjam
     except ImportError as cause:
@@ -47,6 +48,7 @@ def _library() -> ModuleType:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
+    """Decompress a raw block or, with a variant, xerial's framing."""
     if not data:
         return Decompressed(b"", damage_error(_NAME, "no data", 0, 0))
     framed = (
@@ -63,6 +65,7 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
 
 
 def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompressed:
+    """Decompress the chunks of xerial's framing, up to an error."""
     out = BytesIO()
     notes: list[str] = []
     _note_versions(data, 0, notes)
@@ -105,8 +108,11 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
 def _repeated_header(
     data: memoryview, at: int, delivered: int, ends: bool
 ) -> CompressionError | None:
-    """Check a header between chunks. Unlike those of the first one its numbers matter. With another magic the library passes
-    over it, unless that ``ends`` the stream: it gave nothing since the last such header."""
+    """Return the error of a header between chunks, or None.
+
+    Unlike those of the first header, its numbers matter. The library skips a header with another magic, unless it
+    ``ends`` the stream: no data came since the last such header.
+    """
     if len(data) - at < len(_HEADER):
         return damage_error(_NAME, "a repeated header is cut off", len(data), delivered)
     if bytes(data[at : at + len(_MAGIC)]) != _MAGIC:
@@ -123,6 +129,7 @@ def _repeated_header(
 
 
 def _note_versions(data: memoryview, at: int, notes: list[str]) -> None:
+    """Note unusual versions in a header."""
     version, compatible = _VERSIONS.unpack_from(data, at + len(_MAGIC))
     if (version, compatible) != (1, 1):
         remark(
@@ -135,7 +142,7 @@ def _note_versions(data: memoryview, at: int, notes: list[str]) -> None:
 def _block(
     library: ModuleType, data: memoryview, start: int, end: int, out: BytesIO, limit: int
 ) -> CompressionError | LimitError | None:
-    """Decompress one raw block to the end of ``out``, or leave ``out`` as it is and say why."""
+    """Decompress one raw block to the end of ``out``; if it fails, leave ``out`` unchanged and return the error."""
     done = out.tell()
     size, after = _declared(data, start, end)
     if size < 0:
@@ -202,9 +209,9 @@ def _decode_elements(block: bytes, size: int) -> bytes | None:
 
 
 def _declared(data: memoryview, start: int, end: int) -> tuple[int, int]:
-    """The length at the beginning of a block, -1 if there is none, and where it ends.
+    """Return the length at the start of a block (-1 if there is none) and the position after it.
 
-    It has 32 bits, 7 in a byte, the lowest first.
+    It is a varint of 32 bits, least significant bits first.
     """
     value = 0
     for index in range(min(5, end - start)):
@@ -216,6 +223,7 @@ def _declared(data: memoryview, start: int, end: int) -> tuple[int, int]:
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
+    """Return a raw block, or with a variant chunks in xerial's framing."""
     compress_raw = _library().snappy.compress_raw
     if variant is None:
         return bytes(compress_raw(data))

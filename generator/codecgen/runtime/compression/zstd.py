@@ -1,8 +1,8 @@
-"""zstd: frames one after the other are one stream.
+"""zstd: concatenated frames are one stream.
 
-The blocks of a frame are counted here before it is decompressed: their headers bound what it can hold,
-whatever content size it declares. A frame whose bound fits is decompressed in one call; any other, and
-one that does not decompress, goes block by block, so that nothing before the damage is lost.
+The blocks of a frame are counted before it is decompressed: their headers bound its contents, whatever size it
+declares. A frame within the bound is decompressed in one call. Any other frame, and one that does not decompress,
+goes block by block, so that nothing before the damage is lost.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _USUAL_HEADER = _Header(6, LARGEST_BLOCK, None, False, 0, 5)
 
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
-    """The data of a single frame as most writers write it. None: look at it more closely."""
+    """Return the data of a single frame as most writers write it, or None for anything else."""
     if len(data) < 6 or data[:5] != USUAL_START or data[5] not in USUAL_WINDOWS:
         return None
     end, most = _measure(data, _USUAL_HEADER)
@@ -71,6 +71,7 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
+    """Decompress all frames, up to an error."""
     try:
         import zstandard
     except ImportError as cause:
@@ -127,7 +128,9 @@ _KEPT = threading.local()
 
 
 def decompressor() -> tuple[Callable[..., bytes], type[Exception]]:
-    """How to decompress a frame, and what that raises. ImportError without the library."""
+    """Return the function that decompresses a frame, and the exception that it raises; raise ImportError without the
+    library.
+    """
     found: tuple[Callable[..., bytes], type[Exception]] | None = getattr(_KEPT, "found", None)
     if found is None:
         from zstandard import ZstdDecompressor, ZstdError
@@ -137,12 +140,13 @@ def decompressor() -> tuple[Callable[..., bytes], type[Exception]]:
 
 
 def _is_skippable(data: memoryview, at: int) -> bool:
-    """Whether a skippable frame begins at ``at``, be it cut off within its magic."""
+    """Return whether a skippable frame begins at ``at``, even if it is cut off within its magic."""
     magic = bytes(data[at + 1 : at + 4])
     return data[at] & 0xF0 == 0x50 and magic == _SKIPPABLE[: len(data) - at - 1]
 
 
 def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | CompressionError:
+    """Return the header of the frame at ``at``, or the error if there is none."""
     end = len(data)
     if bytes(data[at : at + 4]) != _MAGIC[: end - at]:
         return damage_error(_NAME, "not a zstd frame", at, delivered)
@@ -185,7 +189,9 @@ def _is_one_step(header: _Header, at: int, frame_end: int) -> bool:
 
 
 def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
-    """Where the frame ends and the most bytes that its blocks hold; (0, 0) if it does not end well."""
+    """Return the end of the frame and the maximum bytes of its blocks, or (0, 0) if its end is missing or a block is
+    impossible.
+    """
     at, most = header.blocks_at, 0
     while at + 3 <= len(data):
         word = int.from_bytes(data[at : at + 3], "little")
@@ -201,7 +207,7 @@ def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
 
 
 def _fits_one_call(header: _Header, size: int, most: int, room: int) -> bool:
-    """Whether the frame may go in one call: never with room for more than it can hold.
+    """Return whether a frame may be decompressed in one call, with room for at most what it can hold.
 
     zstandard makes room for a declared content size, and takes a declared 0 without a look at the blocks.
     """
@@ -261,6 +267,7 @@ def _by_blocks(
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
+    """Return one frame with the data, as the reference writes it."""
     try:
         import zstandard
     except ImportError as cause:

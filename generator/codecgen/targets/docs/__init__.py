@@ -18,7 +18,7 @@ from codecgen.targets.docs.markdown_site import MarkdownPages, template_names
 from codecgen.targets.docs.notes import has_words
 from codecgen.targets.docs.pages import Page, pages
 from codecgen.targets.docs.sections import LayoutSection
-from codecgen.targets.docs.site import Site, make_site, things
+from codecgen.targets.docs.site import Site, make_site, items_by_file
 from codecgen.targets.docs.svg import svg_file
 from codecgen.targets.rendering import RenderError
 from codecgen.targets.scalar_support import refuse_scalars
@@ -147,7 +147,7 @@ def _collisions(site: Site, others: Sequence[str]) -> list[Diagnostic]:
     for file, path in site.pages.items():
         below = path.lower().removeprefix(f"{site.root}/")
         if path.lower() in taken or below.startswith(("pictures/", "as-of-")):
-            span = things(site.plan)[file][0].span
+            span = items_by_file(site.plan)[file][0].span
             message = f"the page of {file} would take the place of another document"
             found.append(Diagnostic("C023", message, span, help="give the file another name"))
         taken[path.lower()] = file

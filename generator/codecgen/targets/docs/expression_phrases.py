@@ -15,7 +15,7 @@ from codecgen.schema.expression import (
     Path,
 )
 from codecgen.schema.types import FieldRange
-from codecgen.targets.docs.text import Phrase, code, field_name, formula, join, phrase, said
+from codecgen.targets.docs.text import Phrase, code, field_name, formula, join, phrase, as_phrase
 
 _IS = {
     "==": "is",
@@ -59,7 +59,7 @@ def value(node: Node) -> Phrase:
     """A value in words."""
     match node:
         case Null():
-            return said("null")
+            return as_phrase("null")
         case EndOf(end, array, None):
             return join(("the", _ENDS.get(end, end), "of", formula(array)))
         case EndOf(end, array, path):

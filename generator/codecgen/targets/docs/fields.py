@@ -21,10 +21,10 @@ from codecgen.targets.docs.text import (
     field_name,
     join,
     link,
-    listed,
+    join_list,
     phrase,
     release,
-    said,
+    as_phrase,
     since_words,
 )
 
@@ -110,7 +110,7 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
                 name=fp.name,
                 anchor="" if fp.name in anchored else f"{group.plan.name}-{fp.name}",
                 byte=_offset(fp, before),
-                size=said(size_words(fp)),
+                size=as_phrase(size_words(fp)),
                 names=_names(site, fp.name, fp.field.spelled),
                 type=join((type_, *order_words(fp.field), *relations), ", "),
                 meaning=_meaning(site, page, group, fp),
@@ -135,16 +135,16 @@ def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
             if field_range is not None and field_range.first == field_range.last == fp.name:
                 what = "text (UTF-8)" if f.type.text else "bytes"
                 tail = "; without it all that is left" if other.field.when is not None else ""
-                return said(f"{what}, as many as {other.name} says{tail}")
+                return as_phrase(f"{what}, as many as {other.name} says{tail}")
     return type_phrase(site, page, f.type)
 
 
 def _offset(fp: FieldPlan, before: FieldPlan | None) -> Phrase:
     if fp.offset is not None:
-        return said(str(fp.offset))
+        return as_phrase(str(fp.offset))
     if fp.field.tag is not None:
-        return said(f"tag {fp.field.tag}")
-    return join(("after", field_name(before.name))) if before is not None else said("0")
+        return as_phrase(f"tag {fp.field.tag}")
+    return join(("after", field_name(before.name))) if before is not None else as_phrase("0")
 
 
 def _names(site: Site, name: str, spelled: str | None) -> Phrase:
@@ -175,7 +175,7 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
     elif f.const is not None:
         parts.append(phrase("Always ", code(constant_words(f.const)), "."))
     if f.unit is not None:
-        parts.append(phrase("In ", said(f.unit), "."))
+        parts.append(phrase("In ", as_phrase(f.unit), "."))
     if f.sensitive is not None:
         parts.append(_secret(f.sensitive))
     if f.absent is not None:
@@ -219,7 +219,7 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
     if fp.field.checksum is not None:
         covered = join((range_words(part, plan) for part in fp.covers), ", then ")
         if fp.field.zero:
-            names = listed(map(field_name, fp.field.zero))
+            names = join_list(map(field_name, fp.field.zero))
             covered = phrase(covered, ", with zeros for ", names)
         name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
         bits = "" if fp.field.mask is None else phrase(" & ", code(f"{fp.field.mask:#x}"))
@@ -244,7 +244,7 @@ def _array(array: ArrayType) -> list[str | Phrase]:
 def compression_words(c: Compression) -> Phrase:
     words = [phrase("Compressed together with the codec that ", value(c.by.node), " names.")]
     if c.excluded:
-        words.append(phrase("Not allowed here: ", listed(code(name) for name in c.excluded), "."))
+        words.append(phrase("Not allowed here: ", join_list(code(name) for name in c.excluded), "."))
     for codec, versions, write, read in c.variants:
         where = f"in version {versions}" if versions is not None else ""
         words.append(
@@ -258,7 +258,7 @@ def compression_words(c: Compression) -> Phrase:
             )
         )
     words.append(
-        said(f"At most {byte_count(c.limit)} once decompressed, unless the reader says otherwise.")
+        as_phrase(f"At most {byte_count(c.limit)} once decompressed, unless the reader says otherwise.")
     )
     return join(words)
 
@@ -338,7 +338,7 @@ def _bit_row(
         parts.append(phrase("Since ", since_words(site.plan, m.since), "."))
     mark = "" if m.name in anchored else f"{layout.name}-{field}-{m.name}"
     anchored.add(m.name)
-    return BitRow(mark, said(bits), _names(site, m.name, m.spelled), join(parts))
+    return BitRow(mark, as_phrase(bits), _names(site, m.name, m.spelled), join(parts))
 
 
 def _bits_description(base: str, members: tuple[BitMember, ...]) -> str:
@@ -398,7 +398,7 @@ def derived_rows(site: Site, layout: Layout, array: str | None) -> tuple[Derived
             DerivedRow(
                 anchor="-".join(p for p in (layout.name, d.array, d.name, "derived") if p),
                 names=code(d.name),
-                type=said(scalar_name(d.type)),
+                type=as_phrase(scalar_name(d.type)),
                 cases=tuple(cases(d.value)),
                 meaning=_derived_meaning(site, d),
             )

@@ -8,18 +8,18 @@ from urllib.parse import quote
 
 from codecgen.schema.expression import Path
 from codecgen.targets.docs.svg import Picture, Shape
-from codecgen.targets.docs.text import Anchor, Break, Code, Link, Piece, Said, said
+from codecgen.targets.docs.text import Anchor, Break, Code, Link, Piece, PlainText, as_phrase
 from codecgen.targets.escaping import html_text
 
 
 def html(words: object) -> str:
     """A phrase, or any other value as text."""
-    return "".join(_piece(piece) for piece in said(words).pieces)
+    return "".join(_piece(piece) for piece in as_phrase(words).pieces)
 
 
 def _piece(piece: Piece) -> str:
     match piece:
-        case Said(text):
+        case PlainText(text):
             return html_text(text)
         case Code(parts):
             return f"<code>{''.join(_part(part) for part in parts)}</code>"

@@ -13,20 +13,20 @@ from codecgen.targets.docs.text import (
     Code,
     Link,
     Piece,
-    Said,
-    said,
+    PlainText,
+    as_phrase,
 )
 from codecgen.targets.escaping import markdown_code, markdown_text
 
 
 def markdown(words: object) -> str:
     """A phrase, or any other value as text that reads as it stands."""
-    return "".join(_piece(piece) for piece in said(words).pieces)
+    return "".join(_piece(piece) for piece in as_phrase(words).pieces)
 
 
 def _piece(piece: Piece) -> str:
     match piece:
-        case Said(text):
+        case PlainText(text):
             return markdown_text(text)
         case Code():
             return markdown_code(piece.text)

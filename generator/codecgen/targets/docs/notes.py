@@ -32,14 +32,14 @@ from codecgen.targets.docs.text import (
     field_name,
     join,
     link,
-    listed,
+    join_list,
     phrase,
     references,
     release,
-    said,
+    as_phrase,
 )
 
-REFUSED, NOTED = said("refused"), said("noted")
+REFUSED, NOTED = as_phrase("refused"), as_phrase("noted")
 
 
 # ---------------------------------------------------------------- strict and lenient readers
@@ -61,7 +61,7 @@ class ReaderRow:
 def reader_rows(site: Site, layout: Layout) -> tuple[ReaderRow, ...]:
     """What strict and lenient readers do with input that is not as the format says."""
     return tuple(
-        ReaderRow(where, said(what), strict, lenient)
+        ReaderRow(where, as_phrase(what), strict, lenient)
         for where, what, strict, lenient in _reader_rows(site, layout)
     )
 
@@ -72,20 +72,20 @@ def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
     for f in there:
         yield from _field_rules(site, f)
     for rule in layout.rules:
-        meaning = phrase(" (", said(rule.doc), ")") if rule.doc else ""
+        meaning = phrase(" (", as_phrase(rule.doc), ")") if rule.doc else ""
         if rule.condition is not None:
             text = condition(rule.condition.node)
         else:
             text = join((code(str(rule.ascending)), "ascends"))
         what = phrase("values that break the rule ", code(rule.name), meaning, ": ", text)
-        yield field_name(rule.about), what, REFUSED, said("not looked at")
+        yield field_name(rule.about), what, REFUSED, as_phrase("not looked at")
     for freedom, words in FREEDOMS.items():
         fields = [f.name for f in there if freedom in f.accepts and _touches(freedom, f)]
         if fields:
-            where = listed(field_name(name) for name in dict.fromkeys(fields))
+            where = join_list(field_name(name) for name in dict.fromkeys(fields))
             yield where, words, REFUSED, NOTED
         elif freedom == "trailing_bytes" and freedom in layout.accepts:
-            yield said("the end"), words, REFUSED, NOTED
+            yield as_phrase("the end"), words, REFUSED, NOTED
 
 
 def _touches(freedom: str, f: Field) -> bool:
@@ -147,12 +147,12 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
     if isinstance(f.type, ScalarType) and f.type.enum is not None:
         yield from _enum_rule(site.plan, here, f.type.enum, f.type.only)
     if isinstance(f.type, ScalarType) and f.type.name == "bool":
-        yield here, "a byte other than 0 and 1", REFUSED, said("noted, reads as true")
+        yield here, "a byte other than 0 and 1", REFUSED, as_phrase("noted, reads as true")
     if isinstance(f.type, BitsType):
         for m in f.type.members:
             where = field_name(f.name, m.name)
             if m.reserved:
-                yield where, "bits without a meaning that are set", REFUSED, said("noted, and kept")
+                yield where, "bits without a meaning that are set", REFUSED, as_phrase("noted, and kept")
             elif m.enum is not None:
                 yield from _enum_rule(site.plan, where, m.enum, m.only)
     if isinstance(f.type, ArrayType):
@@ -161,10 +161,10 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
         yield here, "its default, which is not written", REFUSED, NOTED
     choice = choice_of(f)
     if choice is not None:
-        kept = said("kept as bytes") if choice.unknown else REFUSED
+        kept = as_phrase("kept as bytes") if choice.unknown else REFUSED
         yield here, "a value that has no case", kept, kept
     if choosing(f.type)[1] is not None:
-        kept = said("kept as bytes") if choice is not None and choice.unknown else REFUSED
+        kept = as_phrase("kept as bytes") if choice is not None and choice.unknown else REFUSED
         yield here, "a version that it does not have", kept, kept
     for t in f.all_types():
         if isinstance(t, StructType) and t.present is not None:
@@ -176,10 +176,10 @@ def _enum_rule(
     plan: Plan, where: Phrase, enum: str, only: tuple[str, ...] | None
 ) -> Iterator[Rule]:
     if plan.model.enums[enum].keep_unknown:
-        yield where, "a number that has no name", said("taken"), said("taken")
+        yield where, "a number that has no name", as_phrase("taken"), as_phrase("taken")
     else:
         what = "a number that has no name" if only is None else "a number that may not stand here"
-        yield where, what, REFUSED, said("noted, and kept")
+        yield where, what, REFUSED, as_phrase("noted, and kept")
 
 
 def _array_rules(array: ArrayType, here: Phrase) -> Iterator[Rule]:
@@ -232,7 +232,7 @@ def _changes(site: Site, page: str, thing: Declared, enums: bool) -> Iterator[Ch
             yield Change(since.release, thing.name, phrase(what, tail, "."))
 
     if isinstance(thing, Layout | Text | Choice):
-        yield from change(thing.since, said("new"))
+        yield from change(thing.since, as_phrase("new"))
     if isinstance(thing, Enum):
         for v in thing.values:
             yield from change(
@@ -248,9 +248,9 @@ def _changes(site: Site, page: str, thing: Declared, enums: bool) -> Iterator[Ch
         return
     enums = enums and thing.draft is None
     for version, (since, until) in sorted(thing.version_notes.items()):
-        yield from change(since, said(f"version {version} is new"))
+        yield from change(since, as_phrase(f"version {version} is new"))
         if until is not None:
-            yield from change(until, said(f"writers leave version {version}"))
+            yield from change(until, as_phrase(f"writers leave version {version}"))
     for f in thing.fields:
         where = link(f.name, site.href(page, thing.name, f.name))
         yield from change(f.since, join(("new field", where)))
@@ -273,7 +273,7 @@ def _changes(site: Site, page: str, thing: Declared, enums: bool) -> Iterator[Ch
 
 
 def _value_words(value: int, name: str, spelled: str | None) -> Phrase:
-    return phrase(code(value), " ", said(spelled or name))
+    return phrase(code(value), " ", as_phrase(spelled or name))
 
 
 def _enum_changes(
@@ -347,9 +347,9 @@ def _misprint(site: Site, where: Phrase, misprint: Misprint | None, truth: str) 
     documents: str | Phrase = "Documents of the format"
     if misprint.until is not None:
         documents = phrase(documents, " before ", release(site.plan, misprint.until))
-    says = said("leave it out")
+    says = as_phrase("leave it out")
     if misprint.shown != "missing":
-        right = phrase("right is ", code(truth)) if truth else said("that is wrong")
+        right = phrase("right is ", code(truth)) if truth else as_phrase("that is wrong")
         says = phrase("show ", code(misprint.shown), "; ", right)
     versions = f" (version {misprint.versions})" if misprint.versions is not None else ""
     words = phrase(where, versions, ": ", documents, " ", says, ".")
@@ -370,7 +370,7 @@ class TypeRow:
 def scalar_glossary(names: set[str]) -> list[TypeRow]:
     """The types that pages use, explained."""
     known = dict.fromkeys((*LENGTHS, *SCALARS))
-    return [TypeRow(code(scalar_name(n)), said(_about(n))) for n in known if n in names]
+    return [TypeRow(code(scalar_name(n)), as_phrase(_about(n))) for n in known if n in names]
 
 
 def has_words(scalar: Scalar) -> bool:

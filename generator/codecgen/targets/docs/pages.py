@@ -20,7 +20,7 @@ from codecgen.schema.types import (
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.notes import Change, TypeRow, changes, scalar_glossary
 from codecgen.targets.docs.sections import Section, section
-from codecgen.targets.docs.site import Site, Thing, anchor_of, kind, things
+from codecgen.targets.docs.site import Site, PageItem, anchor_of, kind, items_by_file
 from codecgen.targets.docs.text import (
     Phrase,
     join,
@@ -29,7 +29,7 @@ from codecgen.targets.docs.text import (
     phrase,
     relative,
     release,
-    said,
+    as_phrase,
 )
 
 
@@ -91,7 +91,7 @@ def pages(
 
 
 def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedText]]) -> Page:
-    found = things(site.plan)[file]
+    found = items_by_file(site.plan)[file]
     path = site.pages[file]
     alone = len(found) == 1
     return Page(
@@ -104,7 +104,7 @@ def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedTe
     )
 
 
-def _link(site: Site, page: str, home: str, thing: Thing) -> Phrase:
+def _link(site: Site, page: str, home: str, thing: PageItem) -> Phrase:
     """The title of a thing, which leads to it on the page that is its home."""
     if isinstance(thing, View):
         where = "" if home == page else relative(home, page)
@@ -124,7 +124,7 @@ def _home(site: Site, path: str) -> Phrase:
 
 def _index(site: Site, old: Sequence[Site]) -> Index:
     plan = site.plan
-    title = said(plan.manifest.title)
+    title = as_phrase(plan.manifest.title)
     if plan.release is not None:
         title = phrase(title, ", as of ", release(plan, plan.release))
     today = Phrase()
@@ -134,7 +134,7 @@ def _index(site: Site, old: Sequence[Site]) -> Index:
         file="codecgen.yaml",
         path=site.index,
         title=title,
-        doc=said(plan.manifest.doc),
+        doc=as_phrase(plan.manifest.doc),
         today=today,
         folders=tuple(
             Folder(folder_title(site, name), _index_rows(site, files))
@@ -154,12 +154,12 @@ def _index(site: Site, old: Sequence[Site]) -> Index:
 
 
 def _index_rows(site: Site, files: Sequence[str]) -> tuple[IndexRow, ...]:
-    modules = things(site.plan)
+    modules = items_by_file(site.plan)
     return tuple(
         IndexRow(
             _link(site, site.index, site.pages[file], thing),
-            said("view" if isinstance(thing, View) else kind(thing)),
-            said(thing.doc),
+            as_phrase("view" if isinstance(thing, View) else kind(thing)),
+            as_phrase(thing.doc),
         )
         for file in files
         for thing in modules[file]
@@ -176,7 +176,7 @@ def folders(site: Site) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
     for file in site.pages:
         out.setdefault(file.rpartition("/")[0], []).append(file)
-    modules = things(site.plan)
+    modules = items_by_file(site.plan)
 
     def age(folder: str) -> tuple[bool, bool, tuple[int, ...], int, str]:
         layouts = [t for file in out[folder] for t in modules[file] if isinstance(t, Layout)]

@@ -34,11 +34,11 @@ from codecgen.targets.docs.notes import ReaderRow, changes, misprints, reader_ro
 from codecgen.targets.docs.site import (
     Group,
     Site,
-    Thing,
+    PageItem,
     anchor_of,
     directories,
     groups,
-    holds,
+    held_layouts,
     uses,
     version_words,
 )
@@ -50,11 +50,11 @@ from codecgen.targets.docs.text import (
     code,
     field_name,
     join,
-    listed,
+    join_list,
     phrase,
     references,
     release,
-    said,
+    as_phrase,
     since_words,
 )
 from codecgen.targets.docs.texts import TextSection, text_section
@@ -215,7 +215,7 @@ class ViewSection:
 Section = LayoutSection | TextSection | ChoiceSection | EnumSection | ViewSection
 
 
-def section(site: Site, page: str, thing: Thing, worked: Sequence[Worked | WorkedText]) -> Section:
+def section(site: Site, page: str, thing: PageItem, worked: Sequence[Worked | WorkedText]) -> Section:
     """Everything about one thing, as a page shows it."""
     if isinstance(thing, Layout):
         return _layout(site, page, thing, [w for w in worked if isinstance(w, Worked)])
@@ -236,7 +236,7 @@ def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> 
     return LayoutSection(
         name=layout.name,
         title=site.title(layout.name),
-        doc=said(layout.doc),
+        doc=as_phrase(layout.doc),
         facts=tuple(_layout_facts(site, page, layout, found)),
         versions=tuple(_version_rows(site, layout)),
         groups=tuple(_group(site, page, group, anchored) for group in found),
@@ -277,7 +277,7 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
     yield phrase("Name: ", join(names, ", "), ".")
     if layout.draft is not None:
         links = references(plan, layout.draft)
-        of = phrase(" of ", listed(links)) if links else ""
+        of = phrase(" of ", join_list(links)) if links else ""
         yield phrase("A draft", of, ": it never shipped.")
     if layout.since is not None:
         yield phrase("Since: ", since_words(plan, layout.since), ".")
@@ -290,10 +290,10 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
     for group in found:
         yield _size_words(plan, group)
     which = "least" if layout.endian == "little" else "most"
-    yield said(f"Numbers have their {which} significant byte first ({layout.endian}-endian).")
-    inside = holds(plan, layout)
+    yield as_phrase(f"Numbers have their {which} significant byte first ({layout.endian}-endian).")
+    inside = held_layouts(plan, layout)
     if inside:
-        yield phrase("Holds: ", listed(site.link(page, n) for n in inside), ".")
+        yield phrase("Holds: ", join_list(site.link(page, n) for n in inside), ".")
     yield from _elsewhere(site, layout)
     yield from _stands_in(site, page, layout.name)
 
@@ -301,14 +301,14 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
 def _elsewhere(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
     """Where names are described that have a dot in them."""
     for name, directory in directories(site.plan, thing).items():
-        where = phrase(said(directory.model.manifest.title), " (", code(directory.package), ").")
+        where = phrase(as_phrase(directory.model.manifest.title), " (", code(directory.package), ").")
         yield phrase("What begins with ", code(f"{name}."), " is described in: ", where)
 
 
 def _stands_in(site: Site, page: str, name: str) -> Iterator[Phrase]:
     outside = [n for n in uses(site.plan, name) if n != name]
     if outside:
-        yield phrase("Stands in: ", listed(site.link(page, n) for n in outside), ".")
+        yield phrase("Stands in: ", join_list(site.link(page, n) for n in outside), ".")
 
 
 def _size_words(plan: Plan, group: Group) -> Phrase:
@@ -316,7 +316,7 @@ def _size_words(plan: Plan, group: Group) -> Phrase:
     words = span_words(found.least, found.most)
     words = byte_count(found.least) if words.isdigit() else f"{words} bytes"
     label = f" of {group.words}" if group.words else ""
-    held = listed(field_name(name) for name in found.payload)
+    held = join_list(field_name(name) for name in found.payload)
     tail = phrase(", and what is in ", held) if found.payload else ""
     return phrase(f"Size{label}: {words}", tail, ".")
 
@@ -324,24 +324,24 @@ def _size_words(plan: Plan, group: Group) -> Phrase:
 def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
     for version, (since, until) in sorted(layout.version_notes.items()):
         if layout.versions is not None and version in layout.versions:
-            end = since_words(site.plan, until) if until is not None else said("today")
-            yield VersionRow(said(version), since_words(site.plan, since), end)
+            end = since_words(site.plan, until) if until is not None else as_phrase("today")
+            yield VersionRow(as_phrase(version), since_words(site.plan, since), end)
 
 
 def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
     sizes = overhead.columns[0].sizes if overhead.columns else {}
-    each = listed(phrase(code(name), " of ", byte_count(n)) for name, n in sizes.items())
+    each = join_list(phrase(code(name), " of ", byte_count(n)) for name, n in sizes.items())
     return OverheadSection(
-        doc=said(overhead.doc),
+        doc=as_phrase(overhead.doc),
         heads=("Messages", *(column.title for column in overhead.columns)),
         rows=tuple(
-            tuple(said(number(n)) for n in (row.messages, *row.bytes))
+            tuple(as_phrase(number(n)) for n in (row.messages, *row.bytes))
             for row in overhead_rows(plan, overhead)
         ),
         carried=phrase("In bytes, beside what the messages carry: ", each, " each.")
         if sizes
         else Phrase(),
-        notes=said(overhead.notes),
+        notes=as_phrase(overhead.notes),
     )
 
 
@@ -349,7 +349,7 @@ def _example(worked: Worked) -> ExampleSection:
     wide = max((len(name) for name, _ in worked.derived), default=0)
     return ExampleSection(
         name=worked.example.name,
-        doc=said(worked.example.doc),
+        doc=as_phrase(worked.example.doc),
         streams=tuple(StreamSection(_stream_title(s), s.text(), s) for s in worked.streams),
         derived="\n".join(f"{name:{wide}}  {shown(value)}" for name, value in worked.derived),
     )
@@ -370,14 +370,14 @@ def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
     return ChoiceSection(
         name=choice.name,
         title=site.title(choice.name),
-        doc=said(choice.doc),
+        doc=as_phrase(choice.doc),
         facts=tuple(_choice_facts(site, page, choice)),
         decided_by=choice.by or choice.given or "Number",
         rows=tuple(
             CaseRow(
                 _case(plan, choice, key),
                 site.link(page, inner or ref.layout, inner or str(ref)),
-                said((plan.model.choices[inner] if inner else plan.model.layouts[ref.layout]).doc),
+                as_phrase((plan.model.choices[inner] if inner else plan.model.layouts[ref.layout]).doc),
             )
             for key, ref, inner in cases_of(choice)
         ),
@@ -421,19 +421,19 @@ def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
     return EnumSection(
         name=enum.name,
         title=site.title(enum.name),
-        doc=said(enum.doc),
+        doc=as_phrase(enum.doc),
         facts=(
             phrase("Name: ", code(enum.name), "."),
-            said(unknown),
+            as_phrase(unknown),
             *_stands_in(site, page, enum.name),
         ),
         rows=tuple(
             ValueRow(
                 anchor=f"{enum.name}-{v.name}",
-                number=said(v.value),
+                number=as_phrase(v.value),
                 names=join((code(n) for n in dict.fromkeys((v.name, v.spelled)) if n), BREAK),
                 since=since_words(site.plan, v.since),
-                doc=said(v.doc),
+                doc=as_phrase(v.doc),
             )
             for v in enum.values
         ),
@@ -445,7 +445,7 @@ def view_section(site: Site, page: str, view: View) -> ViewSection:
     return ViewSection(
         name=anchor_of(view),
         title=site.title(view.name),
-        doc=said(view.doc),
+        doc=as_phrase(view.doc),
         facts=tuple(_facts(site, page, view)),
         columns=tuple(_column(column) for column in view.columns),
         rows=tuple(_rows(site, page, rows) for rows in view.rows),
@@ -457,7 +457,7 @@ def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
     parts = [
         phrase(code(name), ", which is ", site.link(page, of)) for name, of in view.parts.items()
     ]
-    yield phrase("A view into payloads of ", listed(parts), ".")
+    yield phrase("A view into payloads of ", join_list(parts), ".")
     for kind in part_kinds(site.plan.model, view):
         if kind.decides and kind.choice is not None:
             by = code(f"{kind.name}.{kind.choice.by}")
@@ -468,14 +468,14 @@ def _column(column: Column) -> ColumnRow:
     type_ = code(column.type)
     if column.members:
         members = [phrase(code(m.name), " (", code(m.type), ")") for m in column.members]
-        type_ = phrase("list of ", listed(members))
-    unit = said(f"In {column.unit}." if column.unit else "")
-    asked = said("Left out unless it is asked for." if column.on_request else "")
+        type_ = phrase("list of ", join_list(members))
+    unit = as_phrase(f"In {column.unit}." if column.unit else "")
+    asked = as_phrase("Left out unless it is asked for." if column.on_request else "")
     return ColumnRow(
         code(column.name),
         type_,
-        said("yes" if column.nullable else ""),
-        join((said(column.doc), unit, asked)),
+        as_phrase("yes" if column.nullable else ""),
+        join((as_phrase(column.doc), unit, asked)),
     )
 
 
@@ -483,9 +483,9 @@ def _rows(site: Site, page: str, rows: Rows) -> RowsSection:
     of = [
         phrase(code(name), " is ", site.link(page, layout)) for name, layout in rows.parts.items()
     ]
-    what = phrase("a row for each of ", code(rows.each)) if rows.each else said("a row")
+    what = phrase("a row for each of ", code(rows.each)) if rows.each else as_phrase("a row")
     when = Phrase() if rows.when is None else phrase(", if ", condition(rows.when.node))
     return RowsSection(
-        phrase("Where ", listed(of), ": ", what, when, "."),
+        phrase("Where ", join_list(of), ": ", what, when, "."),
         tuple(ValueOfColumn(code(n), value(e.node)) for n, e in rows.values.items()),
     )

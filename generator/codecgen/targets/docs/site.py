@@ -16,7 +16,7 @@ from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory,
 from codecgen.schema.nested_choices import names_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
-from codecgen.targets.docs.text import Phrase, code, link, outside, phrase, relative
+from codecgen.targets.docs.text import Phrase, code, link, web_link, phrase, relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Site:
         if not is_used(name):
             return link(label, self.href(page, name))
         address = self.address(name)
-        return outside(label, address) if address else code(label)
+        return web_link(label, address) if address else code(label)
 
     def address(self, name: str) -> str:
         """Where another schema directory describes something, if it says where its pages are."""
@@ -92,7 +92,7 @@ def make_site(
     suffix = PurePosixPath(index_name).suffix
     pages: dict[str, str] = {}
     homes: dict[str, str] = {}
-    for file, found in things(plan).items():
+    for file, found in items_by_file(plan).items():
         schema = PurePosixPath(file)
         is_current = today is not None and folders and schema.parent.as_posix() not in folders
         page = f"{today if is_current else root}/{schema.with_suffix(suffix)}"
@@ -161,7 +161,7 @@ def uses(plan: Plan, name: str) -> list[str]:
     return sorted(found)
 
 
-def holds(plan: Plan, layout: Layout) -> list[str]:
+def held_layouts(plan: Plan, layout: Layout) -> list[str]:
     """The layouts that a layout holds, in the order of its fields."""
     return list(dict.fromkeys(ref.layout for ref in plan.model.references(layout)))
 
@@ -197,13 +197,13 @@ def type_phrase(site: Site, page: str, type_: FieldType) -> Phrase:
     )
 
 
-Thing = Declared | View
+PageItem = Declared | View
 """What pages describe."""
 
 
-def things(plan: Plan) -> Mapping[str, tuple[Thing, ...]]:
+def items_by_file(plan: Plan) -> Mapping[str, tuple[PageItem, ...]]:
     """What each YAML file declares that has a place on a page, in the order of the file; files by name."""
-    out: dict[str, list[Thing]] = {file: list(found) for file, found in plan.modules().items()}
+    out: dict[str, list[PageItem]] = {file: list(found) for file, found in plan.modules().items()}
     for view in plan.model.views.values():
         if view.parts and is_whole(plan, view):
             out.setdefault(view.span.file, []).append(view)
@@ -213,6 +213,6 @@ def things(plan: Plan) -> Mapping[str, tuple[Thing, ...]]:
     }
 
 
-def anchor_of(thing: Thing) -> str:
+def anchor_of(thing: PageItem) -> str:
     """Where a thing stands on its page: a view may have the name of something else."""
     return f"{thing.name}--view" if isinstance(thing, View) else thing.name

@@ -18,7 +18,7 @@ from codecgen.targets.escaping import printable as printable
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PlainText:
     """Words that read as they stand."""
 
     text: str
@@ -56,7 +56,7 @@ class Break:
     """The end of a line."""
 
 
-Piece = Said | Code | Link | Anchor | Break
+Piece = PlainText | Code | Link | Anchor | Break
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Phrase:
 
 def _plain(piece: Piece) -> str:
     match piece:
-        case Said(text):
+        case PlainText(text):
             return text
         case Code():
             return piece.text
@@ -91,12 +91,12 @@ def _plain(piece: Piece) -> str:
 BREAK = Phrase((Break(),))
 
 
-def said(text: object) -> Phrase:
+def as_phrase(text: object) -> Phrase:
     """Words, with one space between them."""
     if isinstance(text, Phrase):
         return text
     words = " ".join(str(text).split())
-    return Phrase((Said(words),) if words else ())
+    return Phrase((PlainText(words),) if words else ())
 
 
 def code(text: object) -> Phrase:
@@ -118,11 +118,11 @@ def link(label: str, target: str) -> Phrase:
     return Phrase((Link(label, target),))
 
 
-def outside(label: str, address: str) -> Phrase:
+def web_link(label: str, address: str) -> Phrase:
     """A link to a web page that the manifest names; plain text when the address is not of the web."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        return said(label)
+        return as_phrase(label)
     return Phrase((Link(label, address, outside=True),))
 
 
@@ -134,7 +134,7 @@ def phrase(*parts: str | Phrase) -> Phrase:
     """Parts beside each other, with no other space than they have."""
     out: list[Piece] = []
     for part in parts:
-        out += part.pieces if isinstance(part, Phrase) else [Said(part)] if part else []
+        out += part.pieces if isinstance(part, Phrase) else [PlainText(part)] if part else []
     return Phrase(tuple(out))
 
 
@@ -142,14 +142,14 @@ def join(parts: Iterable[str | Phrase], between: str | Phrase = " ") -> Phrase:
     """Parts with something between them. Empty ones are left out."""
     out: list[str | Phrase] = []
     for part in parts:
-        if words := said(part):
+        if words := as_phrase(part):
             out += [between, words] if out else [words]
     return phrase(*out)
 
 
-def listed(parts: Iterable[str | Phrase], word: str = "and") -> Phrase:
+def join_list(parts: Iterable[str | Phrase], word: str = "and") -> Phrase:
     """``a, b and c``."""
-    items = [said(part) for part in parts]
+    items = [as_phrase(part) for part in parts]
     if len(items) < 2:
         return phrase(*items)
     return phrase(join(items[:-1], ", "), f" {word} ", items[-1])
@@ -163,7 +163,7 @@ def relative(target: str, page: str) -> str:
 def release(plan: Plan, number_: str) -> Phrase:
     """``Kafka 3.1.0``."""
     line = plan.manifest.release_line
-    return said(f"{line[:1].upper()}{line[1:]} {number_}" if line else number_)
+    return as_phrase(f"{line[:1].upper()}{line[1:]} {number_}" if line else number_)
 
 
 def references(plan: Plan, since: Since | None) -> list[Phrase]:
@@ -172,7 +172,7 @@ def references(plan: Plan, since: Since | None) -> list[Phrase]:
     for kind, numbers in since.references if since else ():
         for n in numbers:
             label = f"{kind.upper()}-{n}"
-            out.append(outside(label, plan.manifest.links.get(kind, "").replace("{}", str(n))))
+            out.append(web_link(label, plan.manifest.links.get(kind, "").replace("{}", str(n))))
     return out
 
 
@@ -182,13 +182,13 @@ def since_words(plan: Plan, since: Since | None) -> Phrase:
         return Phrase()
     links = references(plan, since)
     if since.release is None:
-        return listed(links)
+        return join_list(links)
     return phrase(release(plan, since.release), bracketed(links))
 
 
 def bracketed(links: list[Phrase]) -> Phrase:
     """`` (KIP-98 and KIP-110)``, or nothing."""
-    return phrase(" (", listed(links), ")") if links else Phrase()
+    return phrase(" (", join_list(links), ")") if links else Phrase()
 
 
 def newest_first(releases: Iterable[str]) -> list[str]:
