@@ -26,7 +26,7 @@ from codecgen.targets.docs.hexdump import Piece, Stream
 from codecgen.targets.docs.html import html
 from codecgen.targets.docs.html_site import dump, template_names
 from codecgen.targets.docs.site import make_site
-from codecgen.targets.docs.text import code, link, web_link, as_phrase
+from codecgen.targets.docs.text import as_phrase, code, link, web_link
 from codecgen.targets.escaping import printable
 from tests.codecgen.doc_pages import MAIL
 from tests.codecgen.schemas import our_model

@@ -28,18 +28,18 @@ from codecgen.targets.docs.fields import (
     derived_title,
     field_rows,
 )
-from codecgen.targets.docs.hexdump import Stream, shown
+from codecgen.targets.docs.hexdump import Stream, value_text
 from codecgen.targets.docs.notation import notation
 from codecgen.targets.docs.notes import ReaderRow, changes, misprints, reader_rows
 from codecgen.targets.docs.site import (
     Group,
-    Site,
     PageItem,
+    Site,
     anchor_of,
     directories,
     groups,
     held_layouts,
-    uses,
+    layouts_using,
     version_words,
 )
 from codecgen.targets.docs.svg import Picture, byte_picture
@@ -47,6 +47,7 @@ from codecgen.targets.docs.text import (
     BREAK,
     Phrase,
     anchor,
+    as_phrase,
     code,
     field_name,
     join,
@@ -54,7 +55,6 @@ from codecgen.targets.docs.text import (
     phrase,
     references,
     release,
-    as_phrase,
     since_words,
 )
 from codecgen.targets.docs.texts import TextSection, text_section
@@ -82,7 +82,7 @@ class DerivedSection:
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """From when to when writers used a version."""
+    """The releases in which writers used a version."""
 
     version: Phrase
     since: Phrase
@@ -91,7 +91,7 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class OverheadSection:
-    """A table of bytes beside what messages carry. ``carried`` says what that is."""
+    """A table of bytes in addition to what messages carry; ``carried`` tells their sizes."""
 
     doc: Phrase
     heads: tuple[str, ...]
@@ -102,7 +102,7 @@ class OverheadSection:
 
 @dataclass(frozen=True, slots=True)
 class StreamSection:
-    """The bytes of an example, or those of a compressed section of it (``title`` says which)."""
+    """The bytes of an example, or of a compressed section in it, which ``title`` names."""
 
     title: Phrase
     dump: str
@@ -166,6 +166,7 @@ class ValueRow:
 
     @property
     def name(self) -> Phrase:
+        """Return the names with the anchor."""
         return phrase(anchor(self.anchor), self.names)
 
 
@@ -195,7 +196,7 @@ class ValueOfColumn:
 
 @dataclass(frozen=True, slots=True)
 class RowsSection:
-    """``words`` say what the rows are of, ``values`` what their columns hold."""
+    """Rows of a view: ``words`` tells their layouts, ``values`` their columns."""
 
     words: Phrase
     values: tuple[ValueOfColumn, ...]
@@ -215,8 +216,10 @@ class ViewSection:
 Section = LayoutSection | TextSection | ChoiceSection | EnumSection | ViewSection
 
 
-def section(site: Site, page: str, thing: PageItem, worked: Sequence[Worked | WorkedText]) -> Section:
-    """Everything about one thing, as a page shows it."""
+def section(
+    site: Site, page: str, thing: PageItem, worked: Sequence[Worked | WorkedText]
+) -> Section:
+    """Return everything that a page shows about one declaration."""
     if isinstance(thing, Layout):
         return _layout(site, page, thing, [w for w in worked if isinstance(w, Worked)])
     if isinstance(thing, Text):
@@ -230,6 +233,7 @@ def section(site: Site, page: str, thing: PageItem, worked: Sequence[Worked | Wo
 
 
 def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> LayoutSection:
+    """Return the section of a layout."""
     found = groups(site.plan.versions[layout.name])
     full = not site.brief
     anchored: set[str] = set()
@@ -258,6 +262,7 @@ def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> 
 
 
 def _group(site: Site, page: str, group: Group, anchored: set[str]) -> GroupSection:
+    """Return the section of versions that look alike."""
     label = f", {group.words}" if group.words else ""
     return GroupSection(
         label=label,
@@ -269,6 +274,7 @@ def _group(site: Site, page: str, group: Group, anchored: set[str]) -> GroupSect
 
 
 def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> Iterator[Phrase]:
+    """Yield the facts about a layout: names, release, versions, size, byte order, and related layouts."""
     plan = site.plan
     spelled = plan.spelling(layout.name, None)
     if plan.manifest.spelling == "camel":
@@ -299,19 +305,23 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
 
 
 def _elsewhere(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
-    """Where names are described that have a dot in them."""
+    """Yield where names with a dot are described."""
     for name, directory in directories(site.plan, thing).items():
-        where = phrase(as_phrase(directory.model.manifest.title), " (", code(directory.package), ").")
+        where = phrase(
+            as_phrase(directory.model.manifest.title), " (", code(directory.package), ")."
+        )
         yield phrase("What begins with ", code(f"{name}."), " is described in: ", where)
 
 
 def _stands_in(site: Site, page: str, name: str) -> Iterator[Phrase]:
-    outside = [n for n in uses(site.plan, name) if n != name]
+    """Yield the layouts and choices that use a declaration, as one phrase, if there are any."""
+    outside = [n for n in layouts_using(site.plan, name) if n != name]
     if outside:
         yield phrase("Stands in: ", join_list(site.link(page, n) for n in outside), ".")
 
 
 def _size_words(plan: Plan, group: Group) -> Phrase:
+    """Return the size of a group of versions in words."""
     found = bounds(plan, group.plan)
     words = span_words(found.least, found.most)
     words = byte_count(found.least) if words.isdigit() else f"{words} bytes"
@@ -322,6 +332,7 @@ def _size_words(plan: Plan, group: Group) -> Phrase:
 
 
 def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
+    """Yield a row for each version with its releases."""
     for version, (since, until) in sorted(layout.version_notes.items()):
         if layout.versions is not None and version in layout.versions:
             end = since_words(site.plan, until) if until is not None else as_phrase("today")
@@ -329,6 +340,7 @@ def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
 
 
 def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
+    """Return the section of an overhead table."""
     sizes = overhead.columns[0].sizes if overhead.columns else {}
     each = join_list(phrase(code(name), " of ", byte_count(n)) for name, n in sizes.items())
     return OverheadSection(
@@ -346,16 +358,18 @@ def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
 
 
 def _example(worked: Worked) -> ExampleSection:
+    """Return the section of a worked example."""
     wide = max((len(name) for name, _ in worked.derived), default=0)
     return ExampleSection(
         name=worked.example.name,
         doc=as_phrase(worked.example.doc),
         streams=tuple(StreamSection(_stream_title(s), s.text(), s) for s in worked.streams),
-        derived="\n".join(f"{name:{wide}}  {shown(value)}" for name, value in worked.derived),
+        derived="\n".join(f"{name:{wide}}  {value_text(value)}" for name, value in worked.derived),
     )
 
 
 def _stream_title(stream: Stream) -> Phrase:
+    """Return the title of a decompressed stream; an empty phrase for the bytes of the example itself."""
     if not stream.path:
         return Phrase()
     size = byte_count(len(stream.data))
@@ -366,6 +380,7 @@ def _stream_title(stream: Stream) -> Phrase:
 
 
 def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
+    """Return the section of a choice."""
     plan = site.plan
     return ChoiceSection(
         name=choice.name,
@@ -377,7 +392,9 @@ def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
             CaseRow(
                 _case(plan, choice, key),
                 site.link(page, inner or ref.layout, inner or str(ref)),
-                as_phrase((plan.model.choices[inner] if inner else plan.model.layouts[ref.layout]).doc),
+                as_phrase(
+                    (plan.model.choices[inner] if inner else plan.model.layouts[ref.layout]).doc
+                ),
             )
             for key, ref, inner in cases_of(choice)
         ),
@@ -385,6 +402,7 @@ def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
 
 
 def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
+    """Yield the facts about a choice: name, release, the deciding value, and related declarations."""
     yield phrase("Name: ", code(choice.name), ".")
     if choice.since is not None:
         yield phrase("Since: ", since_words(site.plan, choice.since), ".")
@@ -405,6 +423,7 @@ def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
 
 
 def _case(plan: Plan, choice: Choice, key: int | str) -> Phrase:
+    """Return the key of a case, with its number if it is a member of an enum."""
     if choice.given is None:
         return code(key)
     values = plan.model.enums[choice.given].values
@@ -413,6 +432,7 @@ def _case(plan: Plan, choice: Choice, key: int | str) -> Phrase:
 
 
 def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
+    """Return the section of an enum."""
     unknown = (
         "Other numbers are values too: readers keep them."
         if enum.keep_unknown
@@ -441,7 +461,7 @@ def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
 
 
 def view_section(site: Site, page: str, view: View) -> ViewSection:
-    """Everything about a view into payloads, as a page shows it."""
+    """Return the section of a view of payloads."""
     return ViewSection(
         name=anchor_of(view),
         title=site.title(view.name),
@@ -453,6 +473,7 @@ def view_section(site: Site, page: str, view: View) -> ViewSection:
 
 
 def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
+    """Yield the facts about a view: name, parts, and the deciding part."""
     yield phrase("Name: ", code(view.name), ".")
     parts = [
         phrase(code(name), ", which is ", site.link(page, of)) for name, of in view.parts.items()
@@ -465,6 +486,7 @@ def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
 
 
 def _column(column: Column) -> ColumnRow:
+    """Return the row of a column."""
     type_ = code(column.type)
     if column.members:
         members = [phrase(code(m.name), " (", code(m.type), ")") for m in column.members]
@@ -480,6 +502,7 @@ def _column(column: Column) -> ColumnRow:
 
 
 def _rows(site: Site, page: str, rows: Rows) -> RowsSection:
+    """Return the section of the rows of one combination of layouts."""
     of = [
         phrase(code(name), " is ", site.link(page, layout)) for name, layout in rows.parts.items()
     ]

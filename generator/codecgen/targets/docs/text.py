@@ -1,6 +1,6 @@
-"""Phrases: words, code and links that a page is made of, whatever it is written in.
+"""Phrases: words, code and links of which pages are made, independent of the output format.
 
-What comes from a schema is data. A phrase holds it as it is; the renderers (:mod:`markdown`, :mod:`html`) escape it.
+Text of a schema stays unchanged in a phrase; the renderers (:mod:`markdown`, :mod:`html`) escape it.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from codecgen.targets.escaping import printable as printable
 
 @dataclass(frozen=True, slots=True)
 class PlainText:
-    """Words that read as they stand."""
+    """Words without a special meaning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A name, a number or an expression, as code. Paths in it name fields of the layout that it is said of."""
+    """A name, a number or an expression as code. Paths in it name fields of the layout that the page describes."""
 
     parts: tuple[str | Path | Link, ...]
 
     @property
     def text(self) -> str:
+        """Return the code as plain text."""
         return "".join(p.label if isinstance(p, Link) else str(p) for p in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link to a document and a place in it (``target``), or with ``outside`` to a web page."""
+    """A link to a place in a document (``target``), or with ``outside`` to a web page."""
 
     label: str
     target: str
@@ -46,14 +47,14 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A place that links lead to."""
+    """A place to which links lead."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """The end of a line."""
+    """A line break."""
 
 
 Piece = PlainText | Code | Link | Anchor | Break
@@ -61,7 +62,7 @@ Piece = PlainText | Code | Link | Anchor | Break
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Pieces, one after the other. One without pieces is false."""
+    """A sequence of pieces. A phrase without pieces is false."""
 
     pieces: tuple[Piece, ...] = ()
 
@@ -70,11 +71,12 @@ class Phrase:
 
     @property
     def plain(self) -> str:
-        """The text of it alone."""
-        return "".join(_plain(piece) for piece in self.pieces)
+        """Return the phrase as plain text."""
+        return "".join(_piece_text(piece) for piece in self.pieces)
 
 
-def _plain(piece: Piece) -> str:
+def _piece_text(piece: Piece) -> str:
+    """Return a piece as plain text."""
     match piece:
         case PlainText(text):
             return text
@@ -92,7 +94,7 @@ BREAK = Phrase((Break(),))
 
 
 def as_phrase(text: object) -> Phrase:
-    """Words, with one space between them."""
+    """Return a value as a phrase of plain words, with white space reduced to single spaces; a phrase itself unchanged."""
     if isinstance(text, Phrase):
         return text
     words = " ".join(str(text).split())
@@ -100,26 +102,27 @@ def as_phrase(text: object) -> Phrase:
 
 
 def code(text: object) -> Phrase:
+    """Return a value as code."""
     return Phrase((Code((str(text),)),))
 
 
 def formula(node: Node) -> Phrase:
-    """An expression as code, in which fields are known as such."""
+    """Return an expression as code, in which paths are known as fields."""
     return Phrase((Code(tuple(pieces(node))),))
 
 
 def field_name(*names: str) -> Phrase:
-    """The name of a field, or of a bit of it, as code."""
+    """Return the name of a field, or of a bit of it, as code."""
     return formula(Path(names))
 
 
 def link(label: str, target: str) -> Phrase:
-    """A link to a path below the documents, perhaps with an anchor."""
+    """Return a link to a path below the documents, perhaps with an anchor."""
     return Phrase((Link(label, target),))
 
 
 def web_link(label: str, address: str) -> Phrase:
-    """A link to a web page that the manifest names; plain text when the address is not of the web."""
+    """Return a link to a web page; plain text if the address is not ``http`` or ``https``."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return as_phrase(label)
@@ -127,11 +130,12 @@ def web_link(label: str, address: str) -> Phrase:
 
 
 def anchor(name: str) -> Phrase:
+    """Return an anchor."""
     return Phrase((Anchor(name),))
 
 
 def phrase(*parts: str | Phrase) -> Phrase:
-    """Parts beside each other, with no other space than they have."""
+    """Return parts joined without anything between them."""
     out: list[Piece] = []
     for part in parts:
         out += part.pieces if isinstance(part, Phrase) else [PlainText(part)] if part else []
@@ -139,7 +143,7 @@ def phrase(*parts: str | Phrase) -> Phrase:
 
 
 def join(parts: Iterable[str | Phrase], between: str | Phrase = " ") -> Phrase:
-    """Parts with something between them. Empty ones are left out."""
+    """Return parts joined by ``between``; empty parts are left out."""
     out: list[str | Phrase] = []
     for part in parts:
         if words := as_phrase(part):
@@ -148,7 +152,7 @@ def join(parts: Iterable[str | Phrase], between: str | Phrase = " ") -> Phrase:
 
 
 def join_list(parts: Iterable[str | Phrase], word: str = "and") -> Phrase:
-    """``a, b and c``."""
+    """Return ``a, b and c``; ``word`` is the word before the last item."""
     items = [as_phrase(part) for part in parts]
     if len(items) < 2:
         return phrase(*items)
@@ -156,18 +160,18 @@ def join_list(parts: Iterable[str | Phrase], word: str = "and") -> Phrase:
 
 
 def relative(target: str, page: str) -> str:
-    """The path of a document as seen from a page."""
+    """Return the path of a document as seen from a page."""
     return posixpath.relpath(target, posixpath.dirname(page) or ".")
 
 
 def release(plan: Plan, number_: str) -> Phrase:
-    """``Kafka 3.1.0``."""
+    """Return the name of a release: ``Kafka 3.1.0``."""
     line = plan.manifest.release_line
     return as_phrase(f"{line[:1].upper()}{line[1:]} {number_}" if line else number_)
 
 
 def references(plan: Plan, since: Since | None) -> list[Phrase]:
-    """Links to the documents that brought something."""
+    """Return links to the documents that introduced something."""
     out = []
     for kind, numbers in since.references if since else ():
         for n in numbers:
@@ -177,7 +181,7 @@ def references(plan: Plan, since: Since | None) -> list[Phrase]:
 
 
 def since_words(plan: Plan, since: Since | None) -> Phrase:
-    """``Kafka 3.1.0 (KIP-534)``."""
+    """Return the release and documents of a ``since``: ``Kafka 3.1.0 (KIP-534)``; an empty phrase for None."""
     if since is None:
         return Phrase()
     links = references(plan, since)
@@ -187,9 +191,10 @@ def since_words(plan: Plan, since: Since | None) -> Phrase:
 
 
 def bracketed(links: list[Phrase]) -> Phrase:
-    """`` (KIP-98 and KIP-110)``, or nothing."""
+    """Return `` (KIP-98 and KIP-110)``, or an empty phrase without links."""
     return phrase(" (", join_list(links), ")") if links else Phrase()
 
 
 def newest_first(releases: Iterable[str]) -> list[str]:
+    """Return the distinct releases, newest first."""
     return sorted(set(releases), key=release_key, reverse=True)

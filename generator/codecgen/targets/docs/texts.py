@@ -1,4 +1,4 @@
-"""What a page says of a text: the data that templates show."""
+"""Contents of the section of a text file on a page."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from codecgen.targets.docs.site import Site
 from codecgen.targets.docs.text import (
     Phrase,
     anchor,
+    as_phrase,
     code,
     field_name,
     join,
     join_list,
     phrase,
-    as_phrase,
     since_words,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
-    """A value: ``place`` says in which line it stands, or after which key."""
+    """A row for a value; ``place`` is its line or its key."""
 
     anchor: str
     field: Phrase
@@ -36,12 +36,13 @@ class TextRow:
 
     @property
     def name(self) -> Phrase:
+        """Return the field with its anchor."""
         return phrase(anchor(self.anchor), self.field)
 
 
 @dataclass(frozen=True, slots=True)
 class TextExampleSection:
-    """An example: ``dump`` has its lines, each with the values in it."""
+    """An example; ``dump`` has its lines, each with its values."""
 
     name: str
     doc: Phrase
@@ -50,7 +51,7 @@ class TextExampleSection:
 
 @dataclass(frozen=True, slots=True)
 class TextSection:
-    """``place`` is the title of where values stand: a line, or a key."""
+    """The section of a text file; ``place`` is the heading of the places: "Line" or "Key"."""
 
     kind: ClassVar[str] = "text"
     name: str
@@ -65,7 +66,7 @@ class TextSection:
 
 
 def text_section(site: Site, text: Text, worked: Sequence[WorkedText]) -> TextSection:
-    """Everything about a text, as a page shows it."""
+    """Return everything that a page shows about a text file."""
     full = not site.brief
     return TextSection(
         name=text.name,
@@ -81,6 +82,7 @@ def text_section(site: Site, text: Text, worked: Sequence[WorkedText]) -> TextSe
 
 
 def _facts(site: Site, text: Text) -> Iterator[Phrase]:
+    """Yield the facts about a text file: name, release, encoding and line ends."""
     yield phrase("Name: ", code(text.name), ".")
     if text.since is not None:
         yield phrase("Since: ", since_words(site.plan, text.since), ".")
@@ -102,7 +104,7 @@ def _facts(site: Site, text: Text) -> Iterator[Phrase]:
 
 
 def _notation(text: Text) -> Iterator[str]:
-    """The text with names in the place of its values."""
+    """Yield the lines of the text with names in angle brackets for its values."""
     for line in text.lines:
         if isinstance(line, EachLine):
             values = line.separator.join(f"<{value.name}>" for value in line.values)
@@ -116,6 +118,7 @@ def _notation(text: Text) -> Iterator[str]:
 
 
 def _rows(site: Site, text: Text) -> Iterator[TextRow]:
+    """Yield a row for each value."""
     number = 0
     for line in text.lines:
         number += 1
@@ -135,6 +138,7 @@ def _rows(site: Site, text: Text) -> Iterator[TextRow]:
 
 
 def _row(text: Text, path: str, value: TextValue, place: Phrase) -> TextRow:
+    """Return the row of a value with its meaning and rules."""
     words: list[str | Phrase] = [as_phrase(value.doc)] if value.doc else []
     if value.const is not None:
         words.append(phrase("Always ", code(value.const), "."))
@@ -153,6 +157,7 @@ def _row(text: Text, path: str, value: TextValue, place: Phrase) -> TextRow:
 
 
 def _form(value: TextValue) -> Phrase:
+    """Return the spelling of a value in words."""
     if value.kind == "decimal":
         scalar = SCALARS[value.of]
         sign = "" if scalar.signed else ", not negative"
@@ -163,7 +168,7 @@ def _form(value: TextValue) -> Phrase:
 
 
 def _readers(text: Text) -> Iterator[ReaderRow]:
-    """What strict and lenient readers do with what writers do not write."""
+    """Yield what strict and lenient readers do with each unusual spelling."""
     for freedom, words in TEXT_FREEDOMS.items():
         if freedom in text.accepts:
             yield ReaderRow(as_phrase("the text"), as_phrase(words), REFUSED, NOTED)
@@ -174,13 +179,14 @@ def _readers(text: Text) -> Iterator[ReaderRow]:
 
 
 def _example(worked: WorkedText) -> TextExampleSection:
+    """Return the section of a worked example."""
     return TextExampleSection(
         name=worked.example.name, doc=as_phrase(worked.example.doc), dump="\n".join(_dump(worked))
     )
 
 
 def _dump(worked: WorkedText) -> Iterator[str]:
-    """The lines with their numbers and first bytes, and the values that stand in them."""
+    """Yield the lines of an example with their numbers, first bytes and values."""
     lines = worked.data.split(b"\n")
     if not lines[-1]:
         lines.pop()
