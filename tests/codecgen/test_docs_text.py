@@ -17,7 +17,7 @@ from codecgen.targets import docs
 from codecgen.targets.docs.markdown import fence, table
 from codecgen.targets.docs.markdown import markdown as md
 from codecgen.targets.docs.text import code as code_phrase
-from codecgen.targets.docs.text import outside
+from codecgen.targets.docs.text import web_link
 from codecgen.targets.escaping import markdown_code as code
 from codecgen.targets.escaping import printable
 from tests.support.hostile_texts import (
@@ -121,7 +121,7 @@ def test_no_bare_addresses(text: str) -> None:
     ],
 )
 def test_links_of_the_manifest(address: str, linked: bool) -> None:
-    seen = see(md(outside("memo [1]", address)))
+    seen = see(md(web_link("memo [1]", address)))
     links = [attributes["href"] for tag, attributes in seen.tags if tag == "a"]
     assert seen.text == "memo [1]"
     assert [link.split("://")[0] for link in links] == ([address.split("://")[0]] if linked else [])

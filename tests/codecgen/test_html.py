@@ -26,7 +26,7 @@ from codecgen.targets.docs.hexdump import Piece, Stream
 from codecgen.targets.docs.html import html
 from codecgen.targets.docs.html_site import dump, template_names
 from codecgen.targets.docs.site import make_site
-from codecgen.targets.docs.text import code, link, outside, said
+from codecgen.targets.docs.text import as_phrase, code, link, web_link
 from codecgen.targets.escaping import printable
 from tests.codecgen.doc_pages import MAIL
 from tests.codecgen.schemas import our_model
@@ -260,7 +260,7 @@ def test_all_bytes_are_in_a_dump_once_with_their_field(sizes: list[int]) -> None
 
 @pytest.mark.parametrize("text", NASTY)
 def test_nasty_text_is_text(text: str) -> None:
-    for words, tags in ((said(text), set()), (link(text, "x#y"), {"a"})):
+    for words, tags in ((as_phrase(text), set()), (link(text, "x#y"), {"a"})):
         seen = see(html(words))
         assert seen.text == words_of(text)
         assert {tag for tag, _ in seen.tags} == tags
@@ -271,7 +271,7 @@ def test_nasty_text_is_text(text: str) -> None:
 
 @given(st.text(max_size=60))
 def test_links_stay_in_their_quotes(address: str) -> None:
-    for words in (link("x", address), outside("x", f"https://a.example/{address}")):
+    for words in (link("x", address), web_link("x", f"https://a.example/{address}")):
         (tag, attributes), *rest = see(html(words)).tags
         assert tag == "a" and not rest
         assert set(attributes) <= {"href", "class", "rel"}
@@ -279,7 +279,7 @@ def test_links_stay_in_their_quotes(address: str) -> None:
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,x", "//docs.example/x"])
 def test_only_the_web_is_outside(address: str) -> None:
-    assert html(outside("memo", address)) == "memo"
+    assert html(web_link("memo", address)) == "memo"
 
 
 ATOMS = st.sampled_from(["a", "b.c", "7", "null", "-3", "first(xs).d", "last(xs)"])

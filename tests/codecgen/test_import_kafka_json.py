@@ -15,7 +15,7 @@ import pytest
 from codecgen.check.names import LONGEST
 from codecgen.cli import COULD_NOT_RUN, FINDINGS, GOOD, main
 from codecgen.importers import kafka_json
-from codecgen.importers.kafka_names import parts_apart, snake
+from codecgen.importers.kafka_names import distinct_parts, snake
 from tests.codecgen import importing
 from tests.codecgen.definitions import WEIGHT, definitions, field
 from tests.paths import ROOT
@@ -76,7 +76,7 @@ def test_names(name: str, ours: str) -> None:
 def test_directories_are_called_by_what_tells_them_apart(
     ways: list[tuple[str, ...]], parts: list[str]
 ) -> None:
-    assert [parts_apart(ways)[way] for way in ways] == parts
+    assert [distinct_parts(ways)[way] for way in ways] == parts
 
 
 def test_structs_of_one_name_have_that_of_the_message_in_front(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def first(path: str) -> Record | None:
         RECORD_BATCH.parse(b"", strict=False).records[0].offset
     except CodecError as error:
         print(error.reason, error.where.position or 0)
-    codec: Compression | None = Compression.of("zstd")
+    codec: Compression | None = Compression.find("zstd")
     print(codec, LogDirectory(path, topics="orders").ls(segments=True))
     return batches[0].records[0] if batches else None
 

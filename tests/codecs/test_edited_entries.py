@@ -140,7 +140,7 @@ def elements(entry: Any, array: str) -> list[tuple[Any, dict[str, Any]]]:
     """The elements of an array, with what is derived for them."""
     of_each = LOG_ENTRY.cases[entry["magic"]].by_name[array].of_each
     return [
-        (item, {name: derived.shown(entry, item) for name, derived in of_each.items()})
+        (item, {name: derived.display(entry, item) for name, derived in of_each.items()})
         for item in entry[array] or ()
     ]
 

@@ -23,7 +23,7 @@ def same(given: Any, parsed: Any, name: str = "") -> bool:
     if isinstance(given, list):
         return len(given) == len(parsed) and all(map(same, given, parsed))
     if name in ENUMS:
-        return ENUMS[name].of(given) is parsed
+        return ENUMS[name].find(given) is parsed
     return bool(given == parsed)
 
 

@@ -1,1 +1,1 @@
-"""Definitions of formats in other languages, as YAML of this one. What such a language means stays in here."""
+"""Importers: definitions of formats in other languages, converted to schema files."""

@@ -1,4 +1,4 @@
-"""JSON with comments as a tree with places: what definitions of messages are written in."""
+"""Parser of JSON with comments, as Kafka's message definitions are written, with the place of each value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """Text in quotes, a number, true, false or null. ``text`` is what it says, without the quotes."""
+    """Quoted text, a number, true, false or null. ``text`` is its text without quotes."""
 
     text: str
     quoted: bool
@@ -32,6 +32,7 @@ class Scalar:
 
     @property
     def is_null(self) -> bool:
+        """Return whether the value is ``null`` without quotes."""
         return not self.quoted and self.text == "null"
 
 
@@ -43,8 +44,9 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A key of an object with its value. ``comments`` are the lines of those before it, of one behind it, and of those
-    after the last one."""
+    """A key of an object with its value. ``comments`` has the lines before the key, after the value, and after the
+    last member.
+    """
 
     key: str
     span: Span
@@ -63,7 +65,9 @@ Node = Scalar | Array | Object
 
 
 def parse(file: str, data: bytes) -> Node | Diagnostic:
-    """The value that a file holds, or what is wrong with it. Objects in arrays have the comments before them."""
+    """Return the value that a file holds, or a finding about its first error. Objects in arrays get the comments
+    before them.
+    """
     if len(data) > MAX_BYTES:
         return Diagnostic("", f"the file is larger than {MAX_BYTES >> 20} MiB", Span(file, 1, 1, 1))
     try:
@@ -72,12 +76,14 @@ def parse(file: str, data: bytes) -> Node | Diagnostic:
         line = data.count(b"\n", 0, error.start) + 1
         return Diagnostic("", "the file is not UTF-8", Span(file, line, 1, 1))
     try:
-        return _Parser(file, text).whole()
+        return _Parser(file, text).read_document()
     except _Stop as stop:
         return stop.diagnostic
 
 
 class _Stop(Exception):
+    """Raised at the first error; ``diagnostic`` describes it."""
+
     def __init__(self, diagnostic: Diagnostic) -> None:
         self.diagnostic = diagnostic
 
@@ -91,32 +97,38 @@ class _Parser:
         self.depth = 0
         self.starts = [0, *(m.end() for m in re.finditer("\r\n|\r|\n", text))]
 
-    def whole(self) -> Node:
+    def read_document(self) -> Node:
+        """Return the value of the whole text."""
         self.comments()
         node = self.value()
         self.comments()
         if self.at < len(self.text):
-            self.stop("there is something after the end of the definition", self.at)
+            self.raise_error("there is something after the end of the definition", self.at)
         return node
 
     # ------------------------------------------------------------ places
 
     def span(self, start: int, end: int) -> Span:
+        """Return the place of the characters from ``start`` to ``end``, cut at the end of the line."""
         line = bisect_right(self.starts, start)
         begin = self.starts[line - 1]
         last = self.starts[line] if line < len(self.starts) else len(self.text)
         return Span(self.file, line, start - begin + 1, min(end, last) - begin + 1)
 
     def line(self, at: int) -> int:
+        """Return the line number of a character, from 1."""
         return bisect_right(self.starts, at)
 
-    def stop(self, message: str, at: int, help: str = "") -> NoReturn:
+    def raise_error(self, message: str, at: int, help: str = "") -> NoReturn:
+        """Raise :class:`_Stop` with an error at a character."""
         raise _Stop(Diagnostic("", message, self.span(at, at + 1), help=help))
 
     # ------------------------------------------------------------ pieces
 
     def comments(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Passes blanks and comments: the lines of a comment on the line of what was last, and those of the others."""
+        """Skip white space and comments, and return the lines of those on the line of the last value, and of the
+        others.
+        """
         behind: list[str] = []
         before: list[str] = []
         last = self.line(max(self.end_of_last - 1, 0))
@@ -126,13 +138,14 @@ class _Parser:
             found = _COMMENT.match(self.text, self.at)
             if found is None:
                 if self.text.startswith("/*", self.at):
-                    self.stop("the comment does not end", self.at)
+                    self.raise_error("the comment does not end", self.at)
                 return _trimmed(behind), _trimmed(before)
             on_that_line = self.end_of_last > 0 and self.line(found.start()) == last
             (behind if on_that_line else before).extend(_lines(found[0]))
             self.at = found.end()
 
-    def take(self, character: str) -> bool:
+    def skip(self, character: str) -> bool:
+        """Skip a character if it is the next one, and return whether it was."""
         if not self.text.startswith(character, self.at):
             return False
         self.at += 1
@@ -140,61 +153,65 @@ class _Parser:
         return True
 
     def value(self) -> Node:
+        """Return the next value."""
         start = self.at
-        if self.take("{"):
+        if self.skip("{"):
             return self.object(start)
-        if self.take("["):
+        if self.skip("["):
             return self.array(start)
         if self.text.startswith('"', self.at):
             return self.string()
         bare = _BARE.match(self.text, self.at)
         if bare is None:
             what = "the file ends" if start >= len(self.text) else f'"{self.text[start]}" stands'
-            self.stop(f"{what} where a value is expected", start)
+            self.raise_error(f"{what} where a value is expected", start)
         if bare[0] not in ("true", "false", "null") and not _NUMBER.match(bare[0]):
             shown = bare[0][:_LONGEST_SHOWN]
-            self.stop(f"{shown} is no value", start, help="text stands in double quotes")
+            self.raise_error(f"{shown} is no value", start, help="text stands in double quotes")
         self.at = self.end_of_last = bare.end()
         return Scalar(bare[0], False, self.span(start, self.at))
 
     def string(self) -> Scalar:
+        """Return the next quoted text."""
         start = self.at
         found = _STRING.match(self.text, start)
         if found is None:
-            self.stop("the text does not end, or has what must be escaped in it", start)
+            self.raise_error("the text does not end, or has what must be escaped in it", start)
         self.at = self.end_of_last = found.end()
         text: str = json.loads(found[0])
         if any("\ud800" <= c <= "\udfff" for c in text):
-            self.stop("the text has half a character in it", start)
+            self.raise_error("the text has half a character in it", start)
         return Scalar(text, True, self.span(start, self.at))
 
     def deeper(self, start: int) -> None:
+        """Count a level of nesting, and raise an error beyond the maximum depth."""
         self.depth += 1
         if self.depth > DEEPEST:
-            self.stop(f"more than {DEEPEST} levels in each other", start)
+            self.raise_error(f"more than {DEEPEST} levels in each other", start)
 
     def object(self, start: int) -> Object:
+        """Return the rest of an object after its brace."""
         self.deeper(start)
         members: list[Member] = []
         _, before = self.comments()
-        while not self.take("}"):
+        while not self.skip("}"):
             if not self.text.startswith('"', self.at):
-                self.stop("a key in double quotes is expected", self.at)
+                self.raise_error("a key in double quotes is expected", self.at)
             key = self.string()
             self.comments()
-            if not self.take(":"):
-                self.stop("a colon is expected after the key", self.at)
+            if not self.skip(":"):
+                self.raise_error("a colon is expected after the key", self.at)
             self.comments()
             value = self.value()
             behind, after = self.comments()
-            ended = not self.take(",")
+            ended = not self.skip(",")
             if not ended:
                 more, after_comma = self.comments()
                 behind, after = behind + more, after + after_comma
                 if self.text.startswith("}", self.at):
-                    self.stop("a key is expected after the comma", self.at)
+                    self.raise_error("a key is expected after the comma", self.at)
             elif not self.text.startswith("}", self.at):
-                self.stop("a comma or a brace is expected after the value", self.at)
+                self.raise_error("a comma or a brace is expected after the value", self.at)
             members.append(Member(key.text, key.span, value, before + behind))
             before = after
         self.depth -= 1
@@ -203,19 +220,20 @@ class _Parser:
         return Object(tuple(members), self.span(start, start + 1))
 
     def array(self, start: int) -> Array:
+        """Return the rest of an array after its bracket."""
         self.deeper(start)
         items: list[Node] = []
         _, before = self.comments()
-        while not self.take("]"):
+        while not self.skip("]"):
             value = self.value()
             behind, after = self.comments()
-            if self.take(","):
+            if self.skip(","):
                 more, after_comma = self.comments()
                 behind, after = behind + more, after + after_comma
                 if self.text.startswith("]", self.at):
-                    self.stop("a value is expected after the comma", self.at)
+                    self.raise_error("a value is expected after the comma", self.at)
             elif not self.text.startswith("]", self.at):
-                self.stop("a comma or a bracket is expected after the value", self.at)
+                self.raise_error("a comma or a bracket is expected after the value", self.at)
             if isinstance(value, Object):
                 value = replace(value, comments=before + behind)
             items.append(value)
@@ -228,6 +246,7 @@ class _Parser:
 
 
 def _lines(comment: str) -> list[str]:
+    """Return the lines of a comment without its marks."""
     if comment.startswith("//"):
         return [comment[2:].removeprefix(" ").rstrip()]
     inside = [line.strip() for line in re.split("\r\n|\r|\n", comment[2:-2])]
@@ -235,6 +254,6 @@ def _lines(comment: str) -> list[str]:
 
 
 def _trimmed(lines: list[str]) -> tuple[str, ...]:
-    """The lines without empty ones at the ends."""
+    """Return the lines without empty ones at both ends."""
     filled = [i for i, line in enumerate(lines) if line]
     return tuple(lines[filled[0] : filled[-1] + 1]) if filled else ()

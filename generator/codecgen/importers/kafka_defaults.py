@@ -1,4 +1,4 @@
-"""Defaults of fields: what is wrong with their texts, and how YAML says them."""
+"""Defaults of fields: checks of their text, and their form in YAML."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def wrong_default(f: Field) -> str:
-    """Why the default of a field is none; nothing where it is one."""
-    text, kind = f.default, f.type.plain
+    """Return why the default of a field is invalid, or ``""`` if it is valid or missing."""
+    text, kind = f.default, f.type.non_array_name
     if not text or kind == "records":
         return ""
     if text == "null" and (not kind or kind in ("string", "bytes") or f.type.is_struct):
-        if f.versions.within(f.nullable):
+        if f.versions.is_within(f.nullable):
             return ""
         return f"null is no default where the field cannot be null: it can in {f.nullable} of {f.versions}"
     if kind == "bool":
@@ -36,7 +36,7 @@ def wrong_default(f: Field) -> str:
 
 
 def number_of(text: str) -> int | None:
-    """The number that a default means: decimal, or 0x and hexadecimal digits."""
+    """Return the number of a default, decimal or ``0x`` and hexadecimal digits, or None."""
     try:
         if text.startswith("0x"):
             return int(text[2:], 16) if re.fullmatch("[0-9a-fA-F]{1,16}", text[2:]) else None
@@ -46,6 +46,7 @@ def number_of(text: str) -> int | None:
 
 
 def _wrong_number(text: str, kind: str) -> str:
+    """Return why a default is no number of the type, or ``""``."""
     number = number_of(text)
     if number is None:
         return "the default is no number, as -1 or 0x7f"
@@ -55,7 +56,7 @@ def _wrong_number(text: str, kind: str) -> str:
 
 
 def uuid_of(text: str) -> bytes | None:
-    """The 16 bytes of a uuid in the Base64 for addresses, with or without padding."""
+    """Return the 16 bytes of a uuid in URL-safe Base64, with or without padding, or None."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{22}(==)?", text):
         return None
     try:
@@ -64,9 +65,9 @@ def uuid_of(text: str) -> bytes | None:
         return None
 
 
-def written(one: Field) -> str | None:
-    """The default as it is written; nothing where there is none, None where YAML cannot say it."""
-    kind = one.type.plain
+def yaml_default(one: Field) -> str | None:
+    """Return a default as YAML, ``""`` if there is none, or None if the schema language cannot express it."""
+    kind = one.type.non_array_name
     text = one.default if kind == "string" else one.default.strip()
     if not text or kind == "records":
         return ""
@@ -82,11 +83,11 @@ def written(one: Field) -> str | None:
     return text.lower() if text.startswith("0x") else str(number_of(text))
 
 
-def implied(one: Field, here: Range) -> str:
-    """The default that a field has which says none, where YAML needs it."""
+def implied_default(one: Field, here: Range) -> str:
+    """Return the default as YAML that a field without one has, or ``""`` if YAML does not need it."""
     if one.type.is_array or one.type.is_struct or one.type.name == "uuid":
         return ""
     kind = one.type.name
-    if kind == "records" and here.within(one.nullable):
+    if kind == "records" and here.is_within(one.nullable):
         return "null"
     return {"bool": "false", **dict.fromkeys(("string", "bytes", "records"), '""')}.get(kind, "0")

@@ -1,4 +1,4 @@
-"""Kafka's message definitions as values: messages, structs, fields, ranges of versions."""
+"""Kafka's message definitions as values: messages, structs, fields and version ranges."""
 
 from __future__ import annotations
 
@@ -28,26 +28,29 @@ _RANGE = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Versions from ``low`` to ``high``; none of them where ``low`` is the larger one."""
+    """Versions from ``low`` to ``high`` (included); empty if ``low`` is larger."""
 
     low: int
     high: int
 
     @property
     def empty(self) -> bool:
+        """Return whether the range has no version."""
         return self.low > self.high
 
     @property
     def is_open(self) -> bool:
+        """Return whether the range has no last version."""
         return self.high == LAST
 
-    def both(self, other: Range) -> Range:
-        """The versions that are in both."""
+    def intersect(self, other: Range) -> Range:
+        """Return the versions that are in both ranges, :data:`NONE` if there are none."""
         found = Range(max(self.low, other.low), min(self.high, other.high))
         return NONE if found.empty else found
 
-    def within(self, other: Range) -> bool:
-        return self.empty or self.both(other) == self
+    def is_within(self, other: Range) -> bool:
+        """Return whether every version is in another range; an empty range always is."""
+        return self.empty or self.intersect(other) == self
 
     def __str__(self) -> str:
         if self.empty:
@@ -61,7 +64,7 @@ NONE = Range(0, -1)
 
 
 def range_of(text: str) -> Range | None:
-    """The range that a text means: ``2``, ``0-3``, ``1+``, ``none``; None when it means nothing."""
+    """Return the range of a text such as ``2``, ``0-3``, ``1+`` or ``none``, or None if it is invalid."""
     text = text.strip()
     if text == "none":
         return NONE
@@ -75,18 +78,19 @@ def range_of(text: str) -> Range | None:
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A scalar, one of the types with a length, or the name of a struct; or an array of these."""
+    """A scalar, a type with a length, or the name of a struct; or an array of one of these."""
 
     name: str
     is_array: bool = False
 
     @property
     def is_struct(self) -> bool:
+        """Return whether the type, or that of the elements, is a struct."""
         return self.name not in SCALARS and self.name not in LENGTHY
 
     @property
-    def plain(self) -> str:
-        """The name of a type that is no array, or nothing."""
+    def non_array_name(self) -> str:
+        """Return the name of a type that is no array, or ``""``."""
         return "" if self.is_array else self.name
 
     def __str__(self) -> str:
@@ -95,10 +99,14 @@ class FieldType:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field as the definition has it. ``default`` is its text; ``spans`` are the places of its keys.
+    """A field of a definition.
 
-    ``flexible`` are the versions with the short lengths where they are not those of the message. ``left_out`` are the keys
-    that mean something which YAML does not say."""
+    Attributes:
+        default: The text of the default.
+        flexible: The versions with compact lengths, if they differ from those of the message.
+        left_out: Keys that mean something that YAML does not express.
+        spans: Places of the keys.
+    """
 
     name: str
     type: FieldType
@@ -118,13 +126,14 @@ class Field:
     is_zero_copy: bool = False
     left_out: tuple[str, ...] = ()
 
-    def at(self, key: str) -> Span:
+    def span_of(self, key: str) -> Span:
+        """Return the place of a key, or of the field if it does not have the key."""
         return self.spans.get(key, self.span)
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct that several fields of a message may have."""
+    """A struct that several fields of a message may hold."""
 
     name: str
     versions: Range
@@ -152,16 +161,19 @@ class Message:
 
     @property
     def is_retired(self) -> bool:
+        """Return whether the message has no valid version."""
         return self.valid.empty
 
-    def at(self, key: str) -> Span:
+    def span_of(self, key: str) -> Span:
+        """Return the place of a key, or of the message if it does not have the key."""
         return self.spans.get(key, self.span)
 
     def struct(self, name: str) -> Struct | None:
+        """Return a common struct by name, or None."""
         return next((s for s in self.structs if s.name == name), None)
 
     def all_fields(self) -> Iterator[Field]:
-        """Every field, also those of structs."""
+        """Yield every field, also those of structs."""
         stack = [*reversed(self.fields), *(f for s in self.structs for f in reversed(s.fields))]
         while stack:
             one = stack.pop()

@@ -1,4 +1,4 @@
-"""A directory of Kafka's message definitions -> schema files."""
+"""Import a directory of Kafka's message definitions as schema files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.importers import commented_json
 from codecgen.importers.kafka_definitions import Message
 from codecgen.importers.kafka_layouts import Missing, Naming, layouts, needs_name
-from codecgen.importers.kafka_names import file_part, parts_apart, struct_names
+from codecgen.importers.kafka_names import distinct_parts, file_part, struct_names
 from codecgen.importers.kafka_reading import read
 from codecgen.importers.kafka_record_types import record_files, records_of
 from codecgen.importers.kafka_rules import check_directory, check_message, check_names
@@ -31,20 +31,22 @@ spelling: camel
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """The files of a directory by their names in it, what they define, and what is wrong."""
+    """The files of a directory by name, the messages that they define, and the findings about them."""
 
     files: Mapping[str, bytes]
     messages: Sequence[Message]
     findings: Sequence[Diagnostic]
 
     def texts(self) -> dict[str, str]:
+        """Return the text of each file."""
         return {name: data.decode("utf-8-sig", "replace") for name, data in self.files.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Schema files by their names, and what is not in them: ``retired`` messages, keys by how many have them, fields that
-    are in no version."""
+    """Schema files by name, and what they lack: ``retired`` messages, ``keys`` with the number of fields that have
+    them, and ``fields`` in no version.
+    """
 
     files: Mapping[str, str]
     retired: Sequence[str]
@@ -53,7 +55,7 @@ class Imported:
 
 
 def find(directory: Path) -> Definitions:
-    """The definitions below a directory."""
+    """Read the definitions below a directory, and check them as Kafka's generator does."""
     files: dict[str, bytes] = {}
     findings: list[Diagnostic] = []
     size = 0
@@ -83,10 +85,10 @@ def find(directory: Path) -> Definitions:
 def convert(
     found: Definitions, spelling: Literal["camel", "snake"], taken: Collection[str] = ()
 ) -> Imported:
-    """The schema files for definitions without findings. ``taken`` are names that other files declare."""
+    """Return the schema files for definitions without findings. ``taken`` has names that other schema files declare."""
     messages = [m for m in found.messages if not m.is_retired]
     groups = _by_directory(messages)
-    parts = parts_apart(groups)
+    parts = distinct_parts(groups)
     records = {way: records_of(group, parts[way]) for way, group in groups.items()}
     declared = [name for one in records.values() for name in one.names()]
     naming = Naming(
@@ -111,7 +113,7 @@ def convert(
 
 
 def _by_directory(messages: Sequence[Message]) -> dict[tuple[str, ...], list[Message]]:
-    """The messages by the directory that their files are in: Kafka's generator sees one directory at a time."""
+    """Return the messages by the directory of their files; Kafka's generator sees one directory at a time."""
     out: dict[tuple[str, ...], list[Message]] = {}
     for message in messages:
         out.setdefault(tuple(message.file.split("/")[:-1]), []).append(message)
@@ -119,7 +121,7 @@ def _by_directory(messages: Sequence[Message]) -> dict[tuple[str, ...], list[Mes
 
 
 def lines_about(imported: Imported) -> Iterator[str]:
-    """What the schema files do not say, for a person to read."""
+    """Yield lines for a person about everything that the schema files lack."""
     if imported.retired:
         yield f"retired, so without a file: {', '.join(imported.retired)}"
     if imported.keys:

@@ -1,4 +1,4 @@
-"""A message -> the YAML documents of its layouts."""
+"""Convert a message to the YAML documents of its layouts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from codecgen.importers.kafka_defaults import implied, written
+from codecgen.importers.kafka_defaults import implied_default, yaml_default
 from codecgen.importers.kafka_definitions import Field, Message, Range, Struct
-from codecgen.importers.kafka_names import Key, camel, field_names, free, layout_name
+from codecgen.importers.kafka_names import Key, camel, field_names, layout_name, unused_name
 from codecgen.importers.yaml_text import Mapped, Value, Word, words
 from codecgen.plan.generated_names import spell
 
@@ -33,8 +33,13 @@ FREEDOMS = ("overlong_varints", "negative_null", "any_present", "invalid_utf8", 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What names are known by: those of structs with layouts of their own, how documents spell names, and the word of the
-    enum for what a message is a record of."""
+    """Names in the schema files.
+
+    Attributes:
+        structs: Names of the structs that have layouts of their own.
+        spelling: How the format's documents spell names.
+        record_types: For each message that is a key of a record: the field of the type, its enum, and the value.
+    """
 
     structs: Mapping[Key, str]
     spelling: Literal["camel", "snake"]
@@ -44,45 +49,50 @@ class Naming:
 
 @dataclass(slots=True)
 class Missing:
-    """What a message has that its layouts do not: keys with the number of fields that have them, and fields that are in
-    no version."""
+    """Parts of a message that its layouts lack: keys with the number of fields that have them, and fields in no
+    version.
+    """
 
     keys: dict[str, int] = field(default_factory=dict)
     fields: list[str] = field(default_factory=list)
 
     def count(self, keys: Sequence[str]) -> None:
+        """Add one to the count of each key."""
         for key in keys:
             self.keys[key] = self.keys.get(key, 0) + 1
 
     def add(self, other: Missing) -> None:
+        """Add what another message lacks."""
         for key, n in other.keys.items():
             self.keys[key] = self.keys.get(key, 0) + n
         self.fields += other.fields
 
 
 def needs_name(message: Message, struct: Struct | Field) -> bool:
-    """Whether a struct is a layout with a name of its own: several fields may have it, or it has tagged fields."""
+    """Return whether a struct needs a layout of its own: several fields may hold it, or it has tagged fields."""
     if isinstance(struct, Struct):
         return True
     around = message.valid
-    return any(not f.tagged.both(around).empty for f in struct.fields or ())
+    return any(not f.tagged.intersect(around).empty for f in struct.fields or ())
 
 
 def layouts(message: Message, naming: Naming) -> tuple[list[Mapped], Missing]:
-    """The layout of a message and those of its structs, and what is not in them."""
+    """Return the layout of a message and those of its structs, and what they lack."""
     writer = _Writer(message, naming)
     return writer.documents(), writer.missing
 
 
 @dataclass(slots=True)
 class _Layout:
-    """A layout that is made: which versions it has, and what lenient readers take in it."""
+    """A layout being made: its versions, and the freedoms of lenient readers."""
 
     versions: Range
     freedoms: set[str] = field(default_factory=set)
 
 
 class _Writer:
+    """Converts one message."""
+
     def __init__(self, message: Message, naming: Naming) -> None:
         self.message = message
         self.naming = naming
@@ -92,10 +102,11 @@ class _Writer:
         self.left_out = _held_by_tags(message)
 
     def documents(self) -> list[Mapped]:
+        """Return the layout of the message and those of its named structs."""
         m = self.message
         self.missing.count(m.left_out)
         self.find_uses()
-        out = [self.top()]
+        out = [self.message_layout()]
         structs: list[Struct | Field] = [*m.structs, *self.inline.values()]
         for struct in structs:
             name = struct.name if isinstance(struct, Struct) else struct.type.name
@@ -109,21 +120,26 @@ class _Writer:
             head = Mapped()
             filled = name in self.left_out
             fields = struct.fields or ()
-            out.append(self.layout(called, self.uses[name], fields, head, comments, filled=filled))
+            out.append(
+                self.make_layout(called, self.uses[name], fields, head, comments, filled=filled)
+            )
         return out
 
     def find_uses(self) -> None:
-        """Find the versions in which each layout with a name is held. They may grow while inner ones are looked at."""
+        """Find the versions in which each named layout is used, until they grow no more."""
         before: dict[str, Range] | None = None
         while before != self.uses:
             before = dict(self.uses)
             self.look_into(self.message.fields, self.message.valid, self.message.valid)
 
     def look_into(self, fields: Sequence[Field], around: Range, scope: Range) -> None:
-        """Look into fields that are there in the versions ``around`` of a layout that has the versions ``scope``: one that
-        says no versions is held in all of these."""
+        """Collect the versions in which named layouts are used by ``fields``.
+
+        The fields are there in the versions ``around`` of a layout with the versions ``scope``; one that states no
+        versions is there in all of these.
+        """
         for one in fields:
-            here = one.versions.both(around)
+            here = one.versions.intersect(around)
             if not one.type.is_struct or here.empty:
                 continue
             name = one.type.name
@@ -140,7 +156,8 @@ class _Writer:
 
     # ------------------------------------------------------------ layouts
 
-    def top(self) -> Mapped:
+    def message_layout(self) -> Mapped:
+        """Return the layout of the message itself, with the type or version that records begin with."""
         m = self.message
         head, first = Mapped(), Mapped()
         if m.type in ("request", "response") and m.api_key is not None:
@@ -158,14 +175,14 @@ class _Writer:
                 short=True,
             )
         elif m.type == "coordinator-value":
-            version = free("version", names.values(), "value")
+            version = unused_name("version", names.values(), "value")
             doc = "Version of the value."
             first.entries[version] = Mapped(
                 {"type": Word("i16"), "is": Word("version"), "doc": doc}, short=True
             )
-        return self.layout(layout_name(m), m.valid, m.fields, head, m.comments, first)
+        return self.make_layout(layout_name(m), m.valid, m.fields, head, m.comments, first)
 
-    def layout(
+    def make_layout(
         self,
         name: str,
         versions: Range,
@@ -175,13 +192,14 @@ class _Writer:
         first: Mapped | None = None,
         filled: bool = False,
     ) -> Mapped:
+        """Return the YAML of a layout. ``first`` has fields before the others; ``filled`` gives every field a default."""
         made = _Layout(versions)
-        plain, tagged = self.fields(fields, versions, made, filled=filled)
+        plain, tagged = self.make_fields(fields, versions, made, filled=filled)
         if first is not None:
             plain.entries = {**first.entries, **plain.entries}
         if self.message.type.startswith("coordinator-") and first is not None:
             made.freedoms.add("trailing_bytes")
-        flexible = self.message.flexible.both(versions)
+        flexible = self.message.flexible.intersect(versions)
         if not flexible.empty:
             made.freedoms |= {"overlong_varints", "loose_tags"}
         out = Mapped({"layout": Word(name)})
@@ -203,31 +221,30 @@ class _Writer:
 
     # ------------------------------------------------------------ fields
 
-    def fields(
+    def make_fields(
         self, fields: Sequence[Field], around: Range, made: _Layout, *, filled: bool
     ) -> tuple[Mapped, Mapped]:
-        """The fields that always stand there, and those with tags. ``filled``: all of them say what they have where the
-        struct is left out."""
+        """Return the fields in order, and the tagged fields; ``filled`` gives each of them a default."""
         plain, tagged = Mapped(), Mapped()
         names = field_names(fields)
         for one in fields:
             self.missing.count(one.left_out)
-            here = one.versions.both(around)
+            here = one.versions.intersect(around)
             if here.empty:
                 self.missing.fields.append(f"{self.message.name}.{one.name}")
                 continue
-            tags = one.tagged.both(here)
+            tags = one.tagged.intersect(here)
             untagged = here if tags.empty else Range(here.low, tags.low - 1)
             name = names[one.name]
             if not untagged.empty:
-                default = implied(one, untagged) if filled else ""
-                self.put(plain, name, one, untagged, around, made, default)
+                default = implied_default(one, untagged) if filled else ""
+                self.add_field(plain, name, one, untagged, around, made, default)
             if not tags.empty:
-                twin = name if untagged.empty else free(name, names.values(), "tagged")
-                self.put(tagged, twin, one, tags, around, made)
+                twin = name if untagged.empty else unused_name(name, names.values(), "tagged")
+                self.add_field(tagged, twin, one, tags, around, made)
         return plain, tagged
 
-    def put(
+    def add_field(
         self,
         into: Mapped,
         name: str,
@@ -237,7 +254,10 @@ class _Writer:
         made: _Layout,
         default: str = "",
     ) -> None:
-        entries = self.field(one, here, around, made, is_tagged=not one.tagged.both(here).empty)
+        """Add a field to a mapping, with its default, spelling, doc and comments."""
+        entries = self.field_entries(
+            one, here, around, made, is_tagged=not one.tagged.intersect(here).empty
+        )
         if default and "default" not in entries.entries:
             entries.entries["default"] = Word(default)
         spelled = camel(one.name)
@@ -249,21 +269,22 @@ class _Writer:
         if one.comments:
             into.comments[name] = one.comments
 
-    def field(
+    def field_entries(
         self, one: Field, here: Range, around: Range, made: _Layout, *, is_tagged: bool
     ) -> Mapped:
+        """Return the keys of a field in the versions ``here``."""
         out = Mapped(short=True)
         if is_tagged:
             out.entries["tag"] = Word(str(one.tag))
-        nullable = one.nullable.both(here)
-        self.type(out, one, here, nullable, made)
+        nullable = one.nullable.intersect(here)
+        self.add_type(out, one, here, nullable, made)
         if here != around:
-            out.entries["versions"] = Word(_part(here, one.versions, around))
+            out.entries["versions"] = Word(_range_text(here, one.versions, around))
         if not nullable.empty:
             if "string" not in out.entries and "bytes" not in out.entries:
-                out.entries["nullable"] = Word(_part(nullable, one.nullable, around))
+                out.entries["nullable"] = Word(_range_text(nullable, one.nullable, around))
             self.null_freedoms(one, nullable, made, is_tagged=is_tagged)
-        default = written(one)
+        default = yaml_default(one)
         is_left_out = is_tagged and one.type.is_struct and not one.type.is_array
         if is_left_out and nullable.empty:
             out.entries["default"] = Word("{}")
@@ -274,15 +295,18 @@ class _Writer:
         return out
 
     def null_freedoms(self, one: Field, nullable: Range, made: _Layout, *, is_tagged: bool) -> None:
+        """Add the freedoms of lenient readers about null."""
         flexible = self.message.flexible if one.flexible is None else one.flexible
         struct = one.type.is_struct and not one.type.is_array
         if struct:
             made.freedoms.add("any_present")
-        if (struct and not is_tagged) or not nullable.within(flexible):
+        if (struct and not is_tagged) or not nullable.is_within(flexible):
             made.freedoms.add("negative_null")
 
-    def type(self, out: Mapped, one: Field, here: Range, nullable: Range, made: _Layout) -> None:
-        """Puts the key that says the type."""
+    def add_type(
+        self, out: Mapped, one: Field, here: Range, nullable: Range, made: _Layout
+    ) -> None:
+        """Add the key that tells the type."""
         if one.type.name == "string":
             made.freedoms.add("invalid_utf8")
         if one.type.is_struct:
@@ -292,7 +316,7 @@ class _Writer:
                 out.entries[key] = Word(name)
                 return
             filled = one.type.name in self.left_out
-            inner, _ = self.fields(one.fields or (), here, made, filled=filled)
+            inner, _ = self.make_fields(one.fields or (), here, made, filled=filled)
             out.short = False
             fields = Mapped({"fields": inner})
             out.entries.update({"array": fields} if one.type.is_array else fields.entries)
@@ -300,21 +324,23 @@ class _Writer:
         word = TYPES[one.type.name]
         if one.type.is_array:
             out.entries["array"] = Word(word)
-        elif one.flexible is None or one.flexible.both(here) == self.message.flexible.both(here):
+        elif one.flexible is None or one.flexible.intersect(
+            here
+        ) == self.message.flexible.intersect(here):
             out.entries["type"] = Word(word)
         else:
             out.entries.update(_own_lengths(word, one.flexible, here, nullable))
 
 
 def _own_lengths(word: str, flexible: Range, here: Range, nullable: Range) -> dict[str, Value]:
-    """The keys of a field whose lengths are not those of its layout."""
+    """Return the keys of a field whose lengths differ from those of its layout."""
     lengths: list[tuple[Range, str]] = []
     nulls: list[tuple[Range, str]] = []
     for version in range(here.low, here.high + 1):
         part = Range(version, version)
-        new = part.within(flexible)
+        new = part.is_within(flexible)
         _extend(lengths, version, "compact" if new else OLD_LENGTHS[word])
-        if part.within(nullable):
+        if part.is_within(nullable):
             _extend(nulls, version, "0" if new else "-1")
     out: dict[str, Value] = {word: _by_version(lengths, here)}
     if nulls:
@@ -323,7 +349,7 @@ def _own_lengths(word: str, flexible: Range, here: Range, nullable: Range) -> di
 
 
 def _extend(parts: list[tuple[Range, str]], version: int, value: str) -> None:
-    """Adds a version to the last part, or begins one where the value is another."""
+    """Add a version to the last range if it has the same value, or begin a new range."""
     if parts and parts[-1][1] == value and parts[-1][0].high == version - 1:
         parts[-1] = (Range(parts[-1][0].low, version), value)
     else:
@@ -331,7 +357,7 @@ def _extend(parts: list[tuple[Range, str]], version: int, value: str) -> None:
 
 
 def _by_version(parts: list[tuple[Range, str]], here: Range) -> Value:
-    """The one value of all versions, or those by version."""
+    """Return the one value of all versions, or a mapping of values by version range."""
     if parts[0][0] == here:
         return Word(parts[0][1])
     last = parts[-1][0]
@@ -341,7 +367,7 @@ def _by_version(parts: list[tuple[Range, str]], here: Range) -> Value:
 
 
 def _in_order(entries: Mapped) -> Value:
-    """The keys as a person writes them: what is nested comes last. A type alone is a bare word."""
+    """Return the keys in the order in which a person writes them, nested ones last; a type alone as a bare word."""
     found = entries.entries
     if list(found) == ["type"]:
         return found["type"]
@@ -350,8 +376,8 @@ def _in_order(entries: Mapped) -> Value:
     return Mapped({key: found[key] for key in order}, short=entries.short)
 
 
-def _part(here: Range, said: Range, around: Range) -> str:
-    """A range inside another as the definition says it: open where it is open."""
+def _range_text(here: Range, said: Range, around: Range) -> str:
+    """Return a range as the definition writes it, open if it is open there."""
     if here.high == around.high and said.high > here.high:
         return f"{here.low}+"
     if here.high == around.high and said.is_open:
@@ -360,7 +386,9 @@ def _part(here: Range, said: Range, around: Range) -> str:
 
 
 def _held_by_tags(message: Message) -> set[str]:
-    """The structs that tagged fields hold which cannot be null: where these are left out, they have their defaults."""
+    """Return the structs that tagged fields hold without null; if such a field is left out, the struct has its
+    defaults.
+    """
     out: set[str] = set()
     new = {
         f.type.name

@@ -1,4 +1,4 @@
-"""Names of this language for Kafka's: of layouts, fields, files, and what the messages of a directory are called."""
+"""Names in the schema language for Kafka's names: layouts, fields, files and structs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ _TAKEN_FILES = TARGET_PACKAGES | WINDOWS | {SHIPPED, "codecgen"}
 
 
 def snake(name: str) -> str:
-    """A name in capitals and small letters -> snake_case: ``TopicID`` -> ``topic_id``, ``KRaftVersion`` ->
-    ``kraft_version``, ``group-coordinator`` -> ``group_coordinator``."""
+    """Return a name in snake_case: ``TopicID`` gives ``topic_id``, ``group-coordinator`` gives ``group_coordinator``."""
     return "_".join(found.lower() for found in _WORD.findall(name))
 
 
 def camel(name: str) -> str:
-    """A name as Kafka's documents and tools write it, a small letter first."""
+    """Return a name with a small first letter, as Kafka's documents and tools write it."""
     return name[:1].lower() + name[1:]
 
 
 def field_names(fields: Iterable[Field]) -> dict[str, str]:
-    """The name of each field, by that of the definition. No two are the same, and none is taken."""
+    """Return a name for each field by its name in the definition: all differ, and none is reserved."""
     out: dict[str, str] = {}
     for one in fields:
         name = snake(one.name)
@@ -38,28 +37,28 @@ def field_names(fields: Iterable[Field]) -> dict[str, str]:
     return out
 
 
-def free(name: str, taken: Collection[str], word: str) -> str:
-    """The name, with the word in front where it is taken."""
+def unused_name(name: str, taken: Collection[str], word: str) -> str:
+    """Return ``name``, with ``word`` before it, repeatedly, while it is in ``taken``."""
     while name in taken:
         name = f"{word}_{name}"
     return name
 
 
 def layout_name(message: Message) -> str:
-    """The name of a message's layout."""
+    """Return the name of a message's layout."""
     name = snake(message.name)
     return f"{name}_message" if name in SCALARS or keyword.iskeyword(name) else name
 
 
 def file_part(name: str) -> str:
-    """A name of a file or a directory of YAML files, without the ending."""
+    """Return the name of a schema file or folder without its suffix."""
     part = snake(name)
     taken = part in _TAKEN_FILES or keyword.iskeyword(part)
     return f"{part}_messages" if taken or not re.match("[a-z]", part) else part
 
 
-def parts_apart(directories: Collection[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
-    """The part of each way by which it differs from the others: ``metadata`` for metadata/src/main/resources/message."""
+def distinct_parts(directories: Collection[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """Return for each path the part in which it differs: ``metadata`` for metadata/src/main/resources/message."""
     common = 0
     ways = sorted(set(directories))
     while len(ways) > 1 and all(len(w) > common and w[common] == ways[0][common] for w in ways):
@@ -83,10 +82,10 @@ def struct_names(
     taken: Collection[str],
     needs_name: Callable[[Message, Struct | Field], bool],
 ) -> dict[Key, str]:
-    """The names of the structs that become layouts with names; others are written in the place of the field.
+    """Return the names of the structs that become layouts of their own; others are written in place.
 
-    A name that two structs would have, or another layout has, gets that of the message in front. A struct whose place
-    would give it a name that another layout has, or one that is too long, is called by its own.
+    If two structs or a layout would share a name, the name of the message goes before it. A struct whose place
+    would give it a taken name, or one that is too long, becomes a layout of its own.
     """
     named = {(m.name, _name_of(s)) for m in messages for s in structs_of(m) if needs_name(m, s)}
     layouts = {layout_name(m) for m in messages} | set(taken)
@@ -99,17 +98,19 @@ def struct_names(
 
 
 def structs_of(message: Message) -> list[Struct | Field]:
-    """The common structs, and the fields that say what a struct holds."""
+    """Return the common structs, and the fields that define a struct."""
     return [*message.structs, *(f for f in message.all_fields() if f.fields is not None)]
 
 
 def _name_of(struct: Struct | Field) -> str:
+    """Return the name of a struct, or of the struct that a field defines."""
     return struct.name if isinstance(struct, Struct) else struct.type.name
 
 
 def _names(
     messages: Sequence[Message], named: Collection[Key], layouts: Collection[str]
 ) -> dict[Key, str]:
+    """Return unique names for the structs in ``named``."""
     wanted = {key: snake(key[1]) for key in sorted(named)}
     whole = {m.name: layout_name(m) for m in messages}
     often = list(wanted.values())
@@ -128,7 +129,7 @@ def _names(
 
 
 def _in_front(message: str, name: str) -> str:
-    """The name of a message before that of a struct, without its first words where they are too long together."""
+    """Return the name of a message and that of a struct, without the first words of the message if they are too long."""
     words = message.split("_")
     while len(words) > 1 and len("_".join(words)) + 1 + len(name) > LONGEST:
         del words[0]
@@ -138,11 +139,14 @@ def _in_front(message: str, name: str) -> str:
 def _unfit(
     messages: Sequence[Message], names: Mapping[Key, str], taken: Collection[str]
 ) -> set[Key]:
-    """Structs that cannot be written in their place: the name that the place gives them is taken, or too long."""
+    """Return the structs that cannot be written in place, since the resulting name is taken or too long."""
     seen = set(taken)
     out: set[Key] = set()
 
-    def walk(message: Message, fields: Sequence[Field], way: str) -> None:
+    def find_conflicts(message: Message, fields: Sequence[Field], way: str) -> None:
+        """Collect the structs of fields that cannot be written in place; ``way`` is the name of the layout around
+        them.
+        """
         called = field_names(fields)
         for one in fields:
             if one.fields is None:
@@ -153,10 +157,10 @@ def _unfit(
                 if place in seen or len(place) > LONGEST:
                     out.add(key)
                 seen.add(place)
-            walk(message, one.fields, place)
+            find_conflicts(message, one.fields, place)
 
     for message in messages:
-        walk(message, message.fields, layout_name(message))
+        find_conflicts(message, message.fields, layout_name(message))
         for struct in message.structs:
-            walk(message, struct.fields, names[message.name, struct.name])
+            find_conflicts(message, struct.fields, names[message.name, struct.name])
     return out

@@ -1,4 +1,4 @@
-"""A file with a message definition -> a message, and all that is wrong with its keys and values."""
+"""Read a message definition from a file, with findings about its keys and values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,10}")
 
 
 def read(file: str, data: bytes) -> tuple[Message | None, list[Diagnostic]]:
-    """The message of a file; None when it has no name, type or versions to go by."""
+    """Return the message of a file and the findings; the message is None if it has no name, type or versions."""
     node = commented_json.parse(file, data)
     if isinstance(node, Diagnostic):
         return None, [node]
@@ -70,7 +70,7 @@ def read(file: str, data: bytes) -> tuple[Message | None, list[Diagnostic]]:
 
 
 def field_type(text: str) -> FieldType | str:
-    """The type that a text names, or why there is none."""
+    """Return the type that a text names, or a message for an unknown one."""
     text = text.strip()
     if text.startswith("[]"):
         element = text[2:].strip()
@@ -87,7 +87,7 @@ def field_type(text: str) -> FieldType | str:
 
 @dataclass(slots=True)
 class _Entry:
-    """The keys of one object, each once, without those that are null."""
+    """The keys of one object, without duplicates and nulls."""
 
     node: Object
     members: dict[str, Member] = field(default_factory=dict)
@@ -95,21 +95,27 @@ class _Entry:
     def __contains__(self, key: str) -> bool:
         return key in self.members
 
-    def at(self, key: str) -> Span:
+    def span_of(self, key: str) -> Span:
+        """Return the place of a key, or of the object if it does not have the key."""
         return self.members[key].value.span if key in self.members else self.node.span
 
     def spans(self) -> Mapping[str, Span]:
+        """Return the places of all keys."""
         return {key: member.value.span for key, member in self.members.items()}
 
 
 @dataclass(slots=True)
 class _Reader:
+    """Reads one definition, and collects findings in ``found``."""
+
     found: list[Diagnostic] = field(default_factory=list)
 
     def report(self, message: str, span: Span, help: str = "") -> None:
+        """Add a finding."""
         self.found.append(Diagnostic("", message, span, help=help))
 
     def entry(self, node: Object, known: Collection[str], what: str) -> _Entry:
+        """Return the keys of an object; report unknown and contradicting ones."""
         out = _Entry(node)
         for member in node.members:
             if member.key not in known:
@@ -124,7 +130,7 @@ class _Reader:
     # ------------------------------------------------------------ values
 
     def text(self, entry: _Entry, key: str) -> str:
-        """The text of a key; nothing where it is missing. Numbers and booleans are their text."""
+        """Return the text of a key, also of a number or boolean, or ``""`` if it is missing."""
         if key not in entry:
             return ""
         value = entry.members[key].value
@@ -133,42 +139,45 @@ class _Reader:
         self.report(f'"{key}" is a text', value.span)
         return ""
 
-    def truth(self, entry: _Entry, key: str) -> bool:
+    def boolean(self, entry: _Entry, key: str) -> bool:
+        """Return whether a key is true; report other text."""
         text = self.text(entry, key).strip()
         if text not in ("", "true", "false", "True", "False", "TRUE", "FALSE"):
-            self.report(f'"{key}" is true or false', entry.at(key))
+            self.report(f'"{key}" is true or false', entry.span_of(key))
         return text.lower() == "true"
 
-    def whole(self, entry: _Entry, key: str, bits: int) -> int | None:
+    def integer(self, entry: _Entry, key: str, bits: int) -> int | None:
+        """Return the number of a key, or None if it is missing or does not fit ``bits``, which is reported."""
         if key not in entry:
             return None
         text = self.text(entry, key).strip()
         number = int(text) if _WHOLE.fullmatch(text) else None
         if number is None or not -(1 << bits - 1) <= number < 1 << bits - 1:
-            self.report(f'"{key}" is a number of {bits} bits', entry.at(key))
+            self.report(f'"{key}" is a number of {bits} bits', entry.span_of(key))
             return None
         return number
 
     def range(self, entry: _Entry, key: str) -> Range | None:
-        """The range of a key; None where it is missing."""
+        """Return the range of a key, or None if it is missing; report an invalid one as :data:`NONE`."""
         text = self.text(entry, key)
         if not text.strip():
             return None
         found = range_of(text)
         if found is None:
             help = "write 2, 0-3, 1+ or none; versions are 0 to 32767"
-            self.report(f'"{key}" is no range of versions: {text}', entry.at(key), help)
+            self.report(f'"{key}" is no range of versions: {text}', entry.span_of(key), help)
             return NONE
         return found
 
     def items(self, entry: _Entry, key: str) -> tuple[Node, ...]:
-        """What a key lists. One value may stand without the brackets."""
+        """Return the values that a key lists; one value may stand without brackets."""
         if key not in entry:
             return ()
         value = entry.members[key].value
         return value.items if isinstance(value, Array) else (value,)
 
     def objects(self, entry: _Entry, key: str) -> list[Object]:
+        """Return the objects that a key lists; report other values."""
         out = []
         for item in self.items(entry, key):
             if isinstance(item, Object):
@@ -177,7 +186,8 @@ class _Reader:
                 self.report(f'what "{key}" lists are objects', item.span)
         return out
 
-    def required(self, entry: _Entry, key: str, what: str) -> bool:
+    def has_key(self, entry: _Entry, key: str, what: str) -> bool:
+        """Return whether a required key has text; report a missing one."""
         if self.text(entry, key).strip():
             return True
         self.report(f'the {what} has no "{key}"', entry.node.span)
@@ -186,18 +196,19 @@ class _Reader:
     # ------------------------------------------------------------ the parts
 
     def message(self, file: str, node: Object) -> Message | None:
+        """Return the message of an object, or None if its name, type or versions are missing or wrong."""
         entry = self.entry(node, MESSAGE_KEYS, "message")
-        named = self.required(entry, "name", "message")
-        typed = self.required(entry, "type", "message")
-        versioned = self.required(entry, "validVersions", "message")
+        named = self.has_key(entry, "name", "message")
+        typed = self.has_key(entry, "type", "message")
+        versioned = self.has_key(entry, "validVersions", "message")
         name, type_ = self.text(entry, "name"), self.text(entry, "type")
         if named and not _STRUCT_NAME.fullmatch(name):
             help = "letters and digits, a capital letter first"
-            self.report(f'"{name}" is no name of a message', entry.at("name"), help)
+            self.report(f'"{name}" is no name of a message', entry.span_of("name"), help)
             named = False
         if typed and type_ not in MESSAGE_TYPES:
             help = did_you_mean(type_, MESSAGE_TYPES) or f"known: {', '.join(MESSAGE_TYPES)}"
-            self.report(f'"{type_}" is no type of a message', entry.at("type"), help)
+            self.report(f'"{type_}" is no type of a message', entry.span_of("type"), help)
             typed = False
         valid = self.range(entry, "validVersions") or NONE
         flexible = self.range(entry, "flexibleVersions")
@@ -208,10 +219,10 @@ class _Reader:
         for item in self.items(entry, "listeners"):
             if not isinstance(item, Scalar) or item.text not in LISTENERS:
                 self.report(f"a listener is one of {', '.join(LISTENERS)}", item.span)
-        unstable = self.truth(entry, "latestVersionUnstable")
+        unstable = self.boolean(entry, "latestVersionUnstable")
         fields = tuple(filter(None, map(self.field, self.objects(entry, "fields"))))
         structs = tuple(filter(None, map(self.struct, self.objects(entry, "commonStructs"))))
-        api_key = self.whole(entry, "apiKey", 16)
+        api_key = self.integer(entry, "apiKey", 16)
         if not (named and typed and versioned):
             return None
         return Message(
@@ -234,8 +245,9 @@ class _Reader:
         )
 
     def struct(self, node: Object) -> Struct | None:
+        """Return a common struct, or None if its name or versions are missing or wrong."""
         entry = self.entry(node, STRUCT_KEYS, "common struct")
-        named = self.required(entry, "name", "common struct")
+        named = self.has_key(entry, "name", "common struct")
         name = self.text(entry, "name")
         versions = self.range(entry, "versions")
         self.range(entry, "deprecatedVersions")
@@ -244,35 +256,35 @@ class _Reader:
         fields = tuple(filter(None, map(self.field, self.objects(entry, "fields"))))
         if named and not _STRUCT_NAME.fullmatch(name):
             help = "letters and digits, a capital letter first"
-            self.report(f'"{name}" is no name of a struct', entry.at("name"), help)
+            self.report(f'"{name}" is no name of a struct', entry.span_of("name"), help)
             named = False
         if not named or versions is None:
             return None
         return Struct(name, versions, fields, node.span, node.comments)
 
     def field(self, node: Object) -> Field | None:
-        """A field; None for one whose own keys are wrong, about which no more is said."""
+        """Return a field, or None if its own keys are wrong; nothing more is reported about it then."""
         before = len(self.found)
         entry = self.entry(node, FIELD_KEYS, "field")
-        named = self.required(entry, "name", "field")
+        named = self.has_key(entry, "name", "field")
         name = self.text(entry, "name")
         if named and not _NAME.fullmatch(name):
             help = "letters and digits, a letter first"
-            self.report(f'"{name}" is no name of a field', entry.at("name"), help)
+            self.report(f'"{name}" is no name of a field', entry.span_of("name"), help)
         type_: FieldType | str = ""
-        if self.required(entry, "type", "field"):
+        if self.has_key(entry, "type", "field"):
             text = self.text(entry, "type")
             type_ = field_type(text)
             if isinstance(type_, str):
-                self.report(f'"{text}" is no type', entry.at("type"), type_)
+                self.report(f'"{text}" is no type', entry.span_of("type"), type_)
         tagged = self.range(entry, "taggedVersions") or NONE
         versions = self.range(entry, "versions")
         if versions is None and tagged.empty:
             self.report('the field has no "versions"', node.span)
-        truths = {key: self.truth(entry, key) for key in ("mapKey", "ignorable", "zeroCopy")}
+        truths = {key: self.boolean(entry, key) for key in ("mapKey", "ignorable", "zeroCopy")}
         entity = self.text(entry, "entityType")
         nullable = self.range(entry, "nullableVersions") or NONE
-        tag, flexible = self.whole(entry, "tag", 32), self.range(entry, "flexibleVersions")
+        tag, flexible = self.integer(entry, "tag", 32), self.range(entry, "flexibleVersions")
         default, about = self.text(entry, "default"), self.text(entry, "about")
         is_sound = len(self.found) == before
         has_fields = isinstance(type_, FieldType) and type_.is_struct and "fields" in entry
@@ -304,11 +316,11 @@ class _Reader:
 
 
 def _same(one: Member, other: Member) -> bool:
-    """Whether two members say the same text or number."""
+    """Return whether two members hold the same text or number."""
     values = [m.value.text for m in (one, other) if isinstance(m.value, Scalar)]
     return len(values) == 2 and values[0] == values[1]
 
 
 def _comments(entry: _Entry) -> tuple[str, ...]:
-    """The comments at the keys of an object."""
+    """Return the comments at the keys of an object."""
     return tuple(line for member in entry.members.values() for line in member.comments)

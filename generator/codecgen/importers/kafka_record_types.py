@@ -1,4 +1,4 @@
-"""The records that a directory defines: an enum of their types, and choices of what stands for each."""
+"""Record types of a directory of definitions: an enum, and choices of the layouts for each type."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codecgen.importers.kafka_definitions import Message
-from codecgen.importers.kafka_names import field_names, free, layout_name
+from codecgen.importers.kafka_names import field_names, layout_name, unused_name
 from codecgen.importers.yaml_text import Mapped, Value, Word, documents, words
 
 KEY, VALUE, METADATA = "coordinator-key", "coordinator-value", "metadata"
@@ -14,7 +14,7 @@ KEY, VALUE, METADATA = "coordinator-key", "coordinator-value", "metadata"
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The messages of a directory that are records, by apiKey, and what the names begin with that are made for them."""
+    """Messages of a directory that are records, by apiKey, and the prefixes of the names that are made for them."""
 
     coordinator: str
     metadata: str
@@ -23,7 +23,7 @@ class Records:
     bodies: Mapping[int, Message]
 
     def names(self) -> Iterator[str]:
-        """What is declared for them."""
+        """Yield the names that are declared for them."""
         if self.keys:
             yield from (f"{self.coordinator}_{what}" for what in ("record_type", "key", "value"))
         if self.bodies:
@@ -31,21 +31,22 @@ class Records:
 
     @property
     def type_field(self) -> str:
-        """The field that keys begin with: the same name in all of them."""
+        """Return the name of the field that keys begin with; no field of a key has it."""
         taken = [name for m in self.keys.values() for name in field_names(m.fields).values()]
-        return free("type", taken, "key")
+        return unused_name("type", taken, "key")
 
     def words(self) -> dict[str, tuple[str, str, str]]:
-        """The name of a key -> the field that it begins with, the enum of that, and its value."""
+        """Return for each key message the field of the type, its enum, and the value."""
         stems = _stems(self.keys, "_key")
         enum = f"{self.coordinator}_record_type"
         return {m.name: (self.type_field, enum, stems[n]) for n, m in self.keys.items()}
 
 
 def records_of(messages: Sequence[Message], part: str) -> Records:
-    """The records among the messages of a directory, whose name has ``part`` in it where there are several."""
+    """Return the records among the messages of a directory. ``part`` distinguishes the names of several directories."""
 
-    def of(kind: str) -> dict[int, Message]:
+    def by_api_key(kind: str) -> dict[int, Message]:
+        """Return the messages of a type by apiKey."""
         found = [m for m in messages if m.type == kind and m.api_key is not None]
         return {m.api_key or 0: m for m in sorted(found, key=lambda m: m.api_key or 0)}
 
@@ -54,14 +55,14 @@ def records_of(messages: Sequence[Message], part: str) -> Records:
     return Records(
         coordinator.removeprefix("_"),
         metadata.removeprefix("_"),
-        of(KEY),
-        of(VALUE),
-        of(METADATA),
+        by_api_key(KEY),
+        by_api_key(VALUE),
+        by_api_key(METADATA),
     )
 
 
 def record_files(records: Records) -> Iterator[tuple[str, str]]:
-    """The files that say which layout stands for which type: their names and texts."""
+    """Yield the names and texts of the files with record types and their choices."""
     if records.keys:
         name = records.coordinator
         stems = _stems(records.keys, "_key")
@@ -91,7 +92,7 @@ def record_files(records: Records) -> Iterator[tuple[str, str]]:
 
 
 def _frame(name: str) -> Mapped:
-    """The layout of a record with its frame, which Kafka's own code writes around it."""
+    """Return the layout of the frame that Kafka's own code writes around a record."""
     fields: dict[str, dict[str, Value]] = {
         "frame_version": {"type": Word("uvarint"), "const": Word("1")},
         "api_key": {
@@ -117,13 +118,14 @@ def _frame(name: str) -> Mapped:
 
 
 def _stems(messages: Mapping[int, Message], ending: str) -> dict[int, str]:
-    """The names of the types: those of the messages without their ending."""
+    """Return the names of record types: those of the messages, without ``ending`` if they stay unique."""
     whole = {n: layout_name(m) for n, m in messages.items()}
     short = {n: name.removesuffix(ending) or name for n, name in whole.items()}
     return short if len(set(short.values())) == len(short) else whole
 
 
 def _enum(name: str, doc: str, stems: Mapping[int, str]) -> Mapped:
+    """Return the document of an enum of record types."""
     values = Mapped()
     for number, stem in stems.items():
         said = {"value": Word(str(number)), "spelled": Word(stem.upper())}
@@ -139,5 +141,6 @@ def _choice(
     messages: Mapping[int, Message],
     stems: Mapping[int, str],
 ) -> Mapped:
+    """Return the document of a choice of layouts by record type."""
     cases = Mapped({stems[n]: Word(layout_name(m)) for n, m in messages.items()})
     return Mapped({"choice": Word(name), "doc": doc, key: Word(by), "cases": cases})

@@ -1,4 +1,4 @@
-"""What Kafka's generator refuses in definitions that can be read: one message, and the messages of a directory."""
+"""Checks of Kafka's generator on definitions: of one message, and of the messages of a directory."""
 
 from __future__ import annotations
 
@@ -19,29 +19,33 @@ ENTITIES = {
 
 
 def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagnostic]:
-    """What is wrong with one message. One that is not whole lacks fields that could not be read."""
+    """Yield the findings about one message. Without ``is_whole``, some fields could not be read, and checks of all
+    fields are left out.
+    """
     m = message
     if m.valid.is_open:
-        yield _wrong("the message has no last version", m.at("validVersions"))
+        yield _finding("the message has no last version", m.span_of("validVersions"))
     if not m.flexible.empty and not m.flexible.is_open:
         text = f"flexibleVersions {m.flexible} end; they are none or go on: {m.flexible.low}+"
-        yield _wrong(text, m.at("flexibleVersions"))
+        yield _finding(text, m.span_of("flexibleVersions"))
     for key in ("listeners", "latestVersionUnstable"):
         if key in m.left_out and m.type != "request":
-            yield _wrong(f'only requests have "{key}"', m.at(key))
+            yield _finding(f'only requests have "{key}"', m.span_of(key))
     if m.type.startswith("coordinator-") or m.type == "metadata":
         if m.api_key is None:
-            yield _wrong(f'a message of type {m.type} has an "apiKey"', m.at("type"))
+            yield _finding(f'a message of type {m.type} has an "apiKey"', m.span_of("type"))
         elif m.api_key < 0:
-            yield _wrong("the apiKey is negative", m.at("apiKey"))
+            yield _finding("the apiKey is negative", m.span_of("apiKey"))
     if m.type == "coordinator-key" and not m.is_retired:
         if m.valid != Range(0, 0):
-            yield _wrong("a coordinator-key has version 0 only", m.at("validVersions"))
+            yield _finding("a coordinator-key has version 0 only", m.span_of("validVersions"))
         if not m.flexible.empty:
-            yield _wrong("a coordinator-key has no flexible versions", m.at("flexibleVersions"))
+            yield _finding(
+                "a coordinator-key has no flexible versions", m.span_of("flexibleVersions")
+            )
     for one in m.fields:
         if one.is_map_key:
-            yield _wrong("a field of the message itself is no mapKey", one.at("mapKey"))
+            yield _finding("a field of the message itself is no mapKey", one.span_of("mapKey"))
     yield from _fields(m, m.name, m.fields)
     for struct in m.structs:
         yield from _fields(m, struct.name, struct.fields)
@@ -53,7 +57,7 @@ def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagno
 
 
 def check_directory(messages: Sequence[Message]) -> Iterator[Diagnostic]:
-    """What is wrong with messages beside each other: apiKeys that two have, keys without values."""
+    """Yield the findings about messages of one directory: an apiKey that two have, a key without a value."""
     seen: dict[tuple[str, int], Message] = {}
     for message in messages:
         if message.api_key is None or message.is_retired:
@@ -61,26 +65,29 @@ def check_directory(messages: Sequence[Message]) -> Iterator[Diagnostic]:
         kind = (message.type, message.api_key)
         if kind in seen and message.type not in ("data", "header"):
             text = f"two messages of type {message.type} have the apiKey {message.api_key}"
-            yield _wrong(text, message.at("apiKey"), f"the other one is at {seen[kind].span}")
+            yield _finding(
+                text, message.span_of("apiKey"), f"the other one is at {seen[kind].span}"
+            )
         seen.setdefault(kind, message)
     for (kind_of, number), message in seen.items():
         other = {"coordinator-key": "coordinator-value", "coordinator-value": "coordinator-key"}
         if kind_of in other and (other[kind_of], number) not in seen:
             text = f"no {other[kind_of]} has the apiKey {number}"
-            yield _wrong(text, message.at("apiKey"))
+            yield _finding(text, message.span_of("apiKey"))
 
 
 def check_names(messages: Iterable[Message]) -> Iterator[Diagnostic]:
-    """Messages of one name, wherever they are, or of names that differ in capitals only."""
+    """Yield a finding for each message whose name another message has, without regard to case."""
     seen: dict[str, Message] = {}
     for message in messages:
         other = seen.setdefault(message.name.lower(), message)
         if other is not message:
             help = f"the other one is at {other.span}"
-            yield _wrong(f"two messages are called {message.name}", message.at("name"), help)
+            yield _finding(f"two messages are called {message.name}", message.span_of("name"), help)
 
 
-def _wrong(message: str, span: Span, help: str = "") -> Diagnostic:
+def _finding(message: str, span: Span, help: str = "") -> Diagnostic:
+    """Return a finding without a number."""
     return Diagnostic("", message, span, help=help)
 
 
@@ -88,15 +95,16 @@ def _wrong(message: str, span: Span, help: str = "") -> Diagnostic:
 
 
 def _fields(m: Message, owner: str, fields: Sequence[Field]) -> Iterator[Diagnostic]:
+    """Yield the findings about fields: repeated names and tags, and those of each field."""
     names: set[str] = set()
     tags: set[int] = set()
     for one in fields:
         if one.name in names:
-            yield _wrong(f"{owner} has two fields {one.name}", one.at("name"))
+            yield _finding(f"{owner} has two fields {one.name}", one.span_of("name"))
         names.add(one.name)
         if one.tag is not None:
             if one.tag in tags:
-                yield _wrong(f"{owner} has two fields with the tag {one.tag}", one.at("tag"))
+                yield _finding(f"{owner} has two fields with the tag {one.tag}", one.span_of("tag"))
             tags.add(one.tag)
         yield from _field(m, one)
         if one.fields:
@@ -104,81 +112,86 @@ def _fields(m: Message, owner: str, fields: Sequence[Field]) -> Iterator[Diagnos
 
 
 def _tags_follow(owner: str, fields: Sequence[Field]) -> Iterator[Diagnostic]:
+    """Yield a finding if the tags of a struct leave out a number."""
     tags = {f.tag for f in fields if f.tag is not None}
     missing = next((n for n in range(len(tags)) if n not in tags), None)
     if missing is not None and min(tags) >= 0:
         last = max((f for f in fields if f.tag is not None), key=lambda f: f.tag or 0)
-        yield _wrong(f"{owner} has no tag {missing}, but higher ones", last.at("tag"))
+        yield _finding(f"{owner} has no tag {missing}, but higher ones", last.span_of("tag"))
     for one in fields:
         yield from _tags_follow(one.type.name, one.fields or ())
 
 
 def _field(m: Message, f: Field) -> Iterator[Diagnostic]:
+    """Yield the findings about one field."""
     if not f.nullable.empty and not (f.type.is_array or f.type.is_struct or _lengthy(f)):
-        yield _wrong(f"{f.type} cannot be null", f.at("nullableVersions"))
+        yield _finding(f"{f.type} cannot be null", f.span_of("nullableVersions"))
     if f.fields and not f.type.is_struct:
-        yield _wrong(f"{f.type} has no fields", f.at("fields"))
-    if f.flexible is not None and f.type.plain not in ("string", "bytes"):
+        yield _finding(f"{f.type} has no fields", f.span_of("fields"))
+    if f.flexible is not None and f.type.non_array_name not in ("string", "bytes"):
         text = "only a string or bytes have flexibleVersions of their own"
-        yield _wrong(text, f.at("flexibleVersions"))
-    if f.is_zero_copy and f.type.plain != "bytes":
-        yield _wrong("only bytes are zeroCopy", f.at("zeroCopy"))
+        yield _finding(text, f.span_of("flexibleVersions"))
+    if f.is_zero_copy and f.type.non_array_name != "bytes":
+        yield _finding("only bytes are zeroCopy", f.span_of("zeroCopy"))
     if f.entity and f.entity != "unknown":
         expected = ENTITIES.get(f.entity)
         if expected is None:
             help = f"known: {', '.join(ENTITIES)}"
-            yield _wrong(f'"{f.entity}" is no entityType', f.at("entityType"), help)
+            yield _finding(f'"{f.entity}" is no entityType', f.span_of("entityType"), help)
         elif f.type.name != expected:
             text = f"a {f.entity} is of type {expected}, not {f.type.name}"
-            yield _wrong(text, f.at("entityType"))
+            yield _finding(text, f.span_of("entityType"))
     yield from _tag(m, f)
     wrong = wrong_default(f)
     if wrong:
-        yield _wrong(wrong, f.at("default"))
+        yield _finding(wrong, f.span_of("default"))
 
 
 def _lengthy(f: Field) -> bool:
+    """Return whether a field is a string, bytes or records."""
     return f.type.name in ("string", "bytes", "records")
 
 
 def _tag(m: Message, f: Field) -> Iterator[Diagnostic]:
+    """Yield the findings about the tag of a field."""
     if f.tag is None:
         if not f.tagged.empty:
-            yield _wrong("taggedVersions without a tag", f.at("taggedVersions"))
+            yield _finding("taggedVersions without a tag", f.span_of("taggedVersions"))
         return
     if f.tag < 0:
-        yield _wrong("the tag is negative", f.at("tag"))
+        yield _finding("the tag is negative", f.span_of("tag"))
     if f.is_map_key:
-        yield _wrong("a field with a tag is no mapKey", f.at("mapKey"))
-    if f.type.plain == "records":
-        yield _wrong("records have no tag", f.at("tag"))
+        yield _finding("a field with a tag is no mapKey", f.span_of("mapKey"))
+    if f.type.non_array_name == "records":
+        yield _finding("records have no tag", f.span_of("tag"))
     if f.tagged.empty:
-        yield _wrong("a tag without taggedVersions", f.at("tag"))
+        yield _finding("a tag without taggedVersions", f.span_of("tag"))
         return
-    where = f.at("taggedVersions")
+    where = f.span_of("taggedVersions")
     if not f.tagged.is_open:
         text = f"taggedVersions {f.tagged} end; they go on: {f.tagged.low}+"
-        yield _wrong(text, where)
-    if not f.tagged.within(f.versions):
-        yield _wrong(f"taggedVersions {f.tagged} are not in versions {f.versions}", where)
+        yield _finding(text, where)
+    if not f.tagged.is_within(f.versions):
+        yield _finding(f"taggedVersions {f.tagged} are not in versions {f.versions}", where)
     flexible = m.flexible if f.flexible is None else f.flexible
-    if not f.tagged.within(flexible):
-        yield _wrong(f"taggedVersions {f.tagged} are not in flexibleVersions {flexible}", where)
-    nullable = f.nullable.both(f.tagged)
+    if not f.tagged.is_within(flexible):
+        yield _finding(f"taggedVersions {f.tagged} are not in flexibleVersions {flexible}", where)
+    nullable = f.nullable.intersect(f.tagged)
     if nullable not in (NONE, f.tagged):
         text = f"null in versions {f.nullable}, tagged in {f.tagged}: all of them, or none"
-        yield _wrong(text, f.at("nullableVersions"))
+        yield _finding(text, f.span_of("nullableVersions"))
 
 
 # ---------------------------------------------------------------- structs
 
 
 def _structs(m: Message) -> Iterator[Diagnostic]:
+    """Yield the findings about structs: repeated, missing, or defined twice."""
     common: dict[str, Struct] = {}
     for struct in m.structs:
         if struct.name in common:
             help = f"the other one is at {common[struct.name].span}"
-            yield _wrong(f"two common structs are called {struct.name}", struct.span, help)
+            yield _finding(f"two common structs are called {struct.name}", struct.span, help)
         common.setdefault(struct.name, struct)
     inline: dict[str, Field] = {}
     for one in m.all_fields():
@@ -187,30 +200,33 @@ def _structs(m: Message) -> Iterator[Diagnostic]:
             continue
         if name in common:
             if one.fields:
-                yield _wrong(f"{name} is a common struct: its fields stand there", one.at("fields"))
+                yield _finding(
+                    f"{name} is a common struct: its fields stand there", one.span_of("fields")
+                )
         elif one.fields is None:
-            yield _wrong(f"there is no struct {name}", one.at("type"))
+            yield _finding(f"there is no struct {name}", one.span_of("type"))
         elif name in inline:
             help = f"the other one is at {inline[name].span}; a common struct may be used twice"
-            yield _wrong(f"two structs are called {name}", one.at("type"), help)
+            yield _finding(f"two structs are called {name}", one.span_of("type"), help)
         inline.setdefault(name, one)
     yield from _endless(m, common)
 
 
 def _endless(m: Message, common: dict[str, Struct]) -> Iterator[Diagnostic]:
-    """Structs that hold themselves."""
-    holds = {name: set(_held(struct.fields)) for name, struct in common.items()}
+    """Yield a finding for each struct that holds itself."""
+    holds = {name: set(_struct_names(struct.fields)) for name, struct in common.items()}
     for name, struct in common.items():
         reached, new = set[str](), set(holds[name])
         while new:
             reached |= new
             new = {inner for one in new for inner in holds.get(one, ())} - reached
         if name in reached:
-            yield _wrong(f"the struct {name} holds itself", struct.span)
+            yield _finding(f"the struct {name} holds itself", struct.span)
 
 
-def _held(fields: Iterable[Field]) -> Iterator[str]:
+def _struct_names(fields: Iterable[Field]) -> Iterator[str]:
+    """Yield the names of the structs that fields hold."""
     for one in fields:
         if one.type.is_struct:
             yield one.type.name
-            yield from _held(one.fields or ())
+            yield from _struct_names(one.fields or ())

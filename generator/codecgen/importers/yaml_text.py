@@ -1,4 +1,4 @@
-"""YAML as a person lays it out: short mappings on one line, long text folded, comments kept."""
+"""Write YAML as a person lays it out: short mappings on one line, long text folded, comments kept."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A name, a number, a range: what stands as it is."""
+    """A name, a number or a range, which is written unchanged."""
 
     text: str
 
 
 @dataclass(slots=True)
 class Mapped:
-    """A mapping in its order, with comments above its keys. ``short`` says that it goes on one line where it fits."""
+    """An ordered mapping with comments above its keys. ``short``: write it on one line if it fits."""
 
     entries: dict[str, Value] = field(default_factory=dict)
     comments: dict[str, Sequence[str]] = field(default_factory=dict)
@@ -38,12 +38,13 @@ Value = Word | str | Mapped | Sequence[Word]
 
 
 def documents(parts: Sequence[Mapped], head: Sequence[str] = ()) -> str:
-    """The text of a file with some documents, with comments at its head."""
+    """Return the text of a file with several documents, after the comments ``head``."""
     texts = ["".join(f"{line}\n" for line in _mapping(part, 0)) for part in parts]
     return "".join(f"{_comment(line, 0)}\n" for line in head) + "\n---\n".join(texts)
 
 
 def _mapping(mapped: Mapped, depth: int) -> Iterator[str]:
+    """Yield the lines of a mapping."""
     blanks = "  " * depth
     for key, value in mapped.entries.items():
         for line in mapped.comments.get(key, ()):
@@ -72,15 +73,17 @@ def _mapping(mapped: Mapped, depth: int) -> Iterator[str]:
 
 
 def _comment(line: str, depth: int) -> str:
-    return f"{'  ' * depth}# {_shown(line)}".rstrip()
+    """Return a comment line."""
+    return f"{'  ' * depth}# {_printable(line)}".rstrip()
 
 
-def _shown(line: str) -> str:
+def _printable(line: str) -> str:
+    """Return text with characters that cannot be printed replaced by spaces."""
     return "".join(c if c.isprintable() else " " for c in line)
 
 
 def _short(value: Value, *, in_flow: bool) -> str | None:
-    """A value on one line; None for a mapping that does not go there."""
+    """Return a value on one line, or None if it is a mapping that needs several."""
     if isinstance(value, Word):
         return value.text
     if isinstance(value, str):
@@ -96,23 +99,24 @@ def _short(value: Value, *, in_flow: bool) -> str | None:
 
 
 def _is_plain(text: str, *, in_flow: bool) -> bool:
+    """Return whether text needs no quotes."""
     if text.lower() in _OTHER_SCALARS or not _PLAIN.match(text) or text.endswith((" ", ":")):
         return False
     return not (in_flow and "," in text)
 
 
 def _folds(text: str) -> bool:
-    """Whether folding gives the text back: words with one blank between, nothing that YAML hides."""
+    """Return whether folded text reads back unchanged: words separated by single spaces."""
     return text.isprintable() and text == " ".join(text.split()) and not text.startswith("#")
 
 
 def quoted(text: str) -> str:
-    """Text in double quotes."""
+    """Return text in double quotes."""
     return '"' + "".join(_ESCAPES.get(c) or _character(c) for c in text) + '"'
 
 
 def _character(c: str) -> str:
-    """A character in double quotes: as it is, or its number where it cannot be seen."""
+    """Return a character for double quotes, escaped if it is not printable."""
     number = ord(c)
     if c.isprintable():
         return c
@@ -126,4 +130,5 @@ def _character(c: str) -> str:
 
 
 def words(names: Sequence[str]) -> tuple[Word, ...]:
+    """Return names as words."""
     return tuple(Word(name) for name in names)

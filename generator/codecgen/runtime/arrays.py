@@ -1,4 +1,4 @@
-"""Elements one after the other, perhaps compressed together."""
+"""Codec of arrays, perhaps compressed, and the condition that ends some of them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ _TOO_DEEP = "elements of this array must not hold such an array themselves"
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """The condition that holds for the last element of an array (given the fields before it), with its text for people."""
+    """A condition on an element, given the fields before the array, that holds for the last element only. ``text`` is
+    for messages.
+    """
 
     text: str
     holds: Callable[[Any, Any], Any]
 
     def check(self, items: Sequence[Any], this: Any) -> None:
-        """Refuse elements of which another one than the last fulfils it, or the last does not."""
+        """Raise BuildError unless the last element, and no other, fulfills the condition."""
         for i, item in enumerate(items):
             if bool(self.holds(this, item)) != (i == len(items) - 1):
                 last = "is the last: it must fulfil" if i == len(items) - 1 else "fulfils"
@@ -48,15 +50,23 @@ class Until:
 
 
 class Array(Codec):
-    """Elements one after the other.
+    """Elements one after another.
 
-    Their number is always the same (``fixed``), stands in front (``count``, larger by ``plus``), in the field
-    ``counted_by`` before, or they reach to the end of the section, or ``until`` one that is the last. ``length`` in front is the length of the section in
-    bytes. ``null`` is the number, of elements or of bytes, that means null, as it is written. With ``closes`` nothing may
-    follow the last element in its section.
-
-    Freedoms for lenient readers: ``bytes_after_none``, ``truncated_tail``, ``negative_null``; ``version`` with
-    ``mixed_versions``.
+    Attributes:
+        element: Codec of the elements.
+        count: Codec of the number of elements before them; it is larger by ``plus``.
+        counted_by: The field before that holds the number of elements.
+        fixed: The number of elements, if it is always the same.
+        until: The condition on the last element. Without any of these, elements reach to the end of the section.
+        length: Codec of the length in bytes of the section, before it.
+        compressed: Compression of the section.
+        closes: Nothing may follow the last element in the section.
+        nesting: Maximum depth of such arrays in each other.
+        at_least: Minimum number of elements. A null array is exempt.
+        null: The number of elements or bytes that means null, as written.
+        version: The version that all elements must have.
+        accepts: Freedoms of lenient readers: ``bytes_after_none``, ``truncated_tail``, ``negative_null``,
+            ``mixed_versions``.
     """
 
     def __init__(
@@ -97,10 +107,11 @@ class Array(Codec):
 
     @property
     def framed(self) -> bool:
-        """Whether the first bytes of an element tell its length."""
+        """Return whether the first bytes of an element tell its length."""
         return self.element.size is not None or getattr(self.element, "framed", False)
 
     def read(self, source: Source, this: Any) -> construct.ListContainer | None:
+        """Return the elements as a list, or None for null."""
         if self.null is not None and self.is_null(source, this):
             return None
         out = construct.ListContainer()
@@ -111,7 +122,7 @@ class Array(Codec):
         return out
 
     def is_null(self, source: Source, this: Any) -> bool:
-        """Whether the number at the head of a source says that there is no array; it is read then, and not otherwise."""
+        """Read the number at the head of ``source`` and return whether it means null; leave it unread if it does not."""
         start = source.pos
         noticed = len(source.session.findings)
         if self.counted_by is not None:
@@ -129,11 +140,13 @@ class Array(Codec):
             source.pos = start
             del source.session.findings[noticed:]
         elif self.closes and self.length is None:
-            self.nothing_left(source, "null")
+            self.refuse_left_bytes(source, "null")
         return null
 
-    def nothing_left(self, source: Source, what: str) -> None:
-        """Refuse bytes after a count that says that there are no elements; lenient readers may pass over them."""
+    def refuse_left_bytes(self, source: Source, what: str) -> None:
+        """Raise TrailingError if bytes follow a count of no elements; with ``bytes_after_none``, skip them as a
+        finding.
+        """
         if not source.left:
             return
         error = TrailingError(f"{source.left} bytes follow a count of {what}", source.where())
@@ -143,15 +156,18 @@ class Array(Codec):
         source.pos = source.end
 
     def items(self, source: Source, this: Any, noted: Any = None) -> Iterator[Any]:
-        """The elements, parsed as they are asked for; none of an array that is null. ``noted`` has ``there``, which is
-        True from then on where it is not null."""
+        """Yield the elements as they are parsed; nothing for null. Set ``noted.there`` to True if the array is not
+        null.
+        """
         if self.null is None or not self.is_null(source, this):
             if noted is not None:
                 noted.there = True
             yield from self.filled(source, this)
 
     def filled(self, source: Source, this: Any) -> Iterator[Any]:
-        """The elements of an array that is there. The last one comes only when all after it is well."""
+        """Yield the elements of an array that is not null. The last one is yielded after everything behind it was
+        checked.
+        """
         number = self.number(source, this)
         section = self.section(source, this, number)
         if section is None:
@@ -163,7 +179,12 @@ class Array(Codec):
             section.session.depth -= 1
 
     def number(self, source: Source, this: Any) -> int | None:
-        """How many elements there are, None when only the end of the section tells."""
+        """Read and return the number of elements; None if only the end of the section tells.
+
+        Raises:
+            LengthError: if the number is negative, too small, or more than the bytes that are left can hold.
+            LimitError: if it is above the limit of the session.
+        """
         start = source.pos
         if self.fixed is not None:
             return self.fixed
@@ -176,13 +197,13 @@ class Array(Codec):
         if number < 0:
             raise LengthError(f"count is {number}: it cannot be negative", source.where(start))
         if number == 0 and self.at_least:
-            reason = f"0 elements, where at least {self.at_least} must be"
+            reason = f"0 elements, where at min_size {self.at_least} must be"
             raise LengthError(reason, source.where(start))
-        least = getattr(self.element, "least", self.element.size) or 1
+        min_size = getattr(self.element, "min_size", self.element.size) or 1
         plain = (
             self.count is not None and self.compressed is None
         )  # compressed elements may take less
-        if plain and number * least > source.left:
+        if plain and number * min_size > source.left:
             raise source.lacking(f"count is {number}, but {source.left} bytes are left", start)
         limit = source.session.limits.elements
         if number > limit and (source.session.strict or not self.closes):
@@ -192,10 +213,10 @@ class Array(Codec):
         return int(number)
 
     def section(self, source: Source, this: Any, number: int | None) -> Source | None:
-        """The bytes that the elements lie in; None when there are none to look for."""
+        """Return the bytes of the elements, decompressed, or None if there are no elements."""
         start = source.pos
         if number == 0 and self.closes and self.length is None:
-            self.nothing_left(source, "0")
+            self.refuse_left_bytes(source, "0")
             return None
         if self.length is not None:
             n = self.length.read(source, this)
@@ -213,17 +234,20 @@ class Array(Codec):
         return source if self.compressed is None else self.compressed.open(source, this)
 
     def too_deep(self, session: Session) -> bool:
-        """Whether elements would lie deeper in such arrays than they may."""
+        """Return whether elements would lie deeper in such arrays than ``nesting`` allows."""
         return self.nesting is not None and session.nesting >= self.nesting
 
     def elements(self, section: Source, this: Any, number: int | None) -> Iterator[Any]:
+        """Yield ``number`` elements of a section, or, if it is None, all of them; check what follows before the last
+        one.
+        """
         session = section.session
         i = 0
         item = None
         ended = False
         # A session that takes what is torn goes on after a pause: the bytes there are as good as the others.
         pauses = [] if session.torn else sorted(section.pauses)
-        while not ended and (i != number if number is not None else self.more(section)):
+        while not ended and (i != number if number is not None else self.has_more(section)):
             try:
                 noticed = len(session.findings)
                 if self.nesting is not None:
@@ -246,7 +270,7 @@ class Array(Codec):
                 if session.trace is not None:
                     session.prefix.pop()
             if self.version is not None:
-                self.same_version(item, i, section)
+                self.check_parsed_version(item, i, section)
             ended = self.until is not None and bool(self.until.holds(this, item))
             i += 1
             if i > session.limits.elements:
@@ -255,7 +279,7 @@ class Array(Codec):
                 yield item
         if i < self.at_least:
             raise LengthError(
-                f"{i} elements, where at least {self.at_least} must be", section.where()
+                f"{i} elements, where at min_size {self.at_least} must be", section.where()
             )
         if self.closes and section.pos not in section.pauses:
             if section.left:
@@ -266,8 +290,10 @@ class Array(Codec):
         if number or ended:
             yield item  # the last one, now that nothing follows it
 
-    def more(self, section: Source) -> bool:
-        """Whether another element follows in a section without a count."""
+    def has_more(self, section: Source) -> bool:
+        """Return whether another element follows in a section without a count; a cut-off one may be skipped as a
+        finding.
+        """
         if self.until is not None:
             return True
         if not section.left or section.pos in section.pauses:
@@ -288,9 +314,8 @@ class Array(Codec):
     def refuse_pause(self, pauses: list[int], item: Any, start: int, section: Source) -> None:
         """Raise TruncatedError if a pause in the element that begins at ``start`` ends the stream for the reference.
 
-        The reference reads the length of an element byte by byte, and at once what that length measures.
-
-        ``pauses`` are positions in the section, in ascending order.
+        The reference reads the length of an element byte by byte, and then at once the bytes that this length
+        measures. ``pauses`` are positions in the section, in ascending order.
         """
         end = section.pos
         first, after = bisect_left(pauses, start), bisect_left(pauses, end)
@@ -307,7 +332,8 @@ class Array(Codec):
                 )
                 raise TruncatedError(reason, section.where(pause))
 
-    def same_version(self, item: Any, i: int, section: Source) -> None:
+    def check_parsed_version(self, item: Any, i: int, section: Source) -> None:
+        """Raise ValueRefused, or note it, if a parsed element has another version than the array."""
         found = item.get(getattr(self.element, "by", ""), self.version)
         if found != self.version:
             reason = f"element of version {found} inside version {self.version}"
@@ -317,7 +343,7 @@ class Array(Codec):
             section.session.tolerate(error)
 
     def check_version(self, item: Any, session: Session) -> None:
-        """Refuse to build an element of another version than that of the layout around it."""
+        """Raise BuildError if an element to build has another version than the array."""
         if self.version is None or not isinstance(item, dict):
             return
         by = getattr(self.element, "by", "")
@@ -330,6 +356,11 @@ class Array(Codec):
             raise BuildError(reason).located(path=by)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a list, with its count, length and compression.
+
+        Raises:
+            BuildError: if the value is no list, has the wrong number of elements, or an element cannot be written.
+        """
         if value is None and self.null is not None:
             return self.write_null(self.null, this, session)
         if not isinstance(value, list | tuple):
@@ -337,14 +368,14 @@ class Array(Codec):
         if self.fixed is not None and len(value) != self.fixed:
             raise BuildError(f"{self.fixed} elements are needed, not {len(value)}")
         if len(value) < self.at_least:
-            raise BuildError(f"at least {self.at_least} elements are needed")
+            raise BuildError(f"at min_size {self.at_least} elements are needed")
         if self.counted_by and len(value) != this[self.counted_by]:
             raise BuildError(f"{self.counted_by} is {this[self.counted_by]}, not {len(value)}")
         if value and self.too_deep(session):
             raise BuildError(_TOO_DEEP)
         if self.length is None:
-            self.not_null(len(value) + self.plus, "elements")
-        data = b"".join(self.written(value, this, session))
+            self.refuse_null_number(len(value) + self.plus, "elements")
+        data = b"".join(self.element_bytes(value, this, session))
         if self.until is not None:  # what builders work out is there now
             self.until.check(value, this)
         counted = self.counted_by or self.count or self.fixed
@@ -353,13 +384,14 @@ class Array(Codec):
             if data and self.too_deep(session):
                 raise BuildError(_TOO_DEEP)
         if self.length is not None:
-            self.not_null(len(data), "bytes")
+            self.refuse_null_number(len(data), "bytes")
             data = self.length.write(len(data), this, session) + data
         if self.count is not None:
             data = self.count.write(len(value) + self.plus, this, session) + data
         return data
 
     def write_null(self, null: int, this: Any, session: Session) -> bytes:
+        """Return the bytes of null."""
         if self.counted_by is None:
             codec = self.count or self.length
             assert codec is not None
@@ -368,13 +400,13 @@ class Array(Codec):
             raise BuildError(f"{self.counted_by} is {this[self.counted_by]}, not {null} for null")
         return b""
 
-    def not_null(self, number: int, what: str) -> None:
-        """Refuse a number that would be read as null."""
+    def refuse_null_number(self, number: int, what: str) -> None:
+        """Raise BuildError for a number that would be read as null."""
         if number == self.null:
             raise BuildError(f"{number} {what} cannot be written: that number means null")
 
-    def written(self, value: Sequence[Any], this: Any, session: Session) -> Iterator[bytes]:
-        """The bytes of each element."""
+    def element_bytes(self, value: Sequence[Any], this: Any, session: Session) -> Iterator[bytes]:
+        """Yield the bytes of each element."""
         session.depth += 1
         session.nesting += self.nesting is not None
         try:
@@ -393,7 +425,7 @@ E = TypeVar("E", bound=CodecError)
 
 
 def prefixed(error: E, name: str) -> E:
-    """The error with a path that begins with ``name``."""
+    """Put ``name`` before the path of an error, and return the error."""
     path = error.where.path
     joined = name if not path else name + path if path.startswith("[") else f"{name}.{path}"
     error.where = replace(error.where, path=joined)

@@ -1,4 +1,4 @@
-"""An integer whose bits have meanings of their own."""
+"""Codec of an integer whose bits have names."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from codecgen.runtime.primitives import Codec, EnumField, Integer, whole_number
 
 
 class Bit:
-    """Bits ``low`` to ``high`` (0 is the least significant).
+    """Bits ``low`` to ``high`` (included; 0 is the least significant) of an integer.
 
-    One bit without an enum is a boolean, several are a number. ``reserved`` bits have no meaning: strict
-    readers and builders want them 0, lenient ones keep them. ``default`` is a function of the layout around the bits.
+    A single bit without an enum is a bool, other bits are a number. Strict readers and builders refuse ``reserved``
+    bits that are set; lenient ones keep them. ``default`` is a function of the fields of the layout.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Bit:
         self.enum = None if enum is None else EnumField(Integer(8, False), enum, only, keep_unknown)
 
     def number(self, value: Any) -> int:
-        """The bits for a value."""
+        """Return the bits for a value as a number; raise BuildError for a value of another type or out of range."""
         if self.enum is not None:
             return whole_number(self.enum.number(value), 0, self.mask, f"{self.width} bits")
         if self.flag:
@@ -64,6 +64,7 @@ class Bits(Codec):
         self.by_name = {bit.name: bit for bit in bits}
 
     def read(self, source: Source, this: Any) -> Parsed:
+        """Return the bits of the integer at the head of ``source`` by name."""
         pos = source.pos
         raw = self.base.read(source, this) & self.all
         out = Parsed()
@@ -87,6 +88,7 @@ class Bits(Codec):
         return out
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the integer of a mapping of bits; raise BuildError for reserved bits in a strict session."""
         number = self.number(value, this)
         for bit in self.bits if session.strict else ():
             if bit.reserved and number >> bit.low & bit.mask:
@@ -97,8 +99,8 @@ class Bits(Codec):
         return self.base.write(number, this, session)
 
     def number(self, value: Any, this: Any = None) -> int:
-        """The integer that a mapping of bits is written as."""
-        given = self.named(value)
+        """Return the integer that a mapping of bits is written as; missing bits get their defaults."""
+        given = self.check_names(value)
         raw = 0
         for bit in self.bits:
             try:
@@ -109,8 +111,10 @@ class Bits(Codec):
             raw -= self.all + 1
         return raw
 
-    def named(self, value: Any) -> dict[str, Any]:
-        """The mapping that was given, with nothing in it that is no bit of this."""
+    def check_names(self, value: Any) -> dict[str, Any]:
+        """Return the mapping of bits that was given, ``{}`` for None; raise BuildError for another type or an unknown
+        name.
+        """
         given = {} if value is None else value
         if not isinstance(given, dict):
             raise BuildError(f"a mapping of bits is needed, not {value!r}")
@@ -120,7 +124,7 @@ class Bits(Codec):
         return given
 
     def raw(self, value: Any) -> int:
-        """The integer that parsed bits came from, also where a strict builder would refuse them."""
+        """Return the integer from which bits were parsed, even if a strict builder would refuse it."""
         raw = 0
         for bit in self.bits:
             raw |= (int(value[bit.name]) & bit.mask) << bit.low
@@ -128,7 +132,7 @@ class Bits(Codec):
         return raw - (self.all + 1) if signed else raw
 
     def effective(self, bit: Bit, given: dict[str, Any], this: Any) -> Any:
-        """The value to write: what is given, or the default."""
+        """Return the given value of a bit, or its default."""
         if bit.name in given:
             return given[bit.name]
         if bit.default is not None:
@@ -136,13 +140,13 @@ class Bits(Codec):
         return False if bit.flag else 0
 
     def filled(self, value: Any, this: Any) -> construct.Container:
-        """The value with all bits named, so that conditions can ask for them."""
-        given = self.named(value)
+        """Return the given bits and the defaults of the others, with enum members for their numbers and names."""
+        given = self.check_names(value)
         out = construct.Container()
         for bit in self.bits:
             part = self.effective(bit, given, this)
             if bit.enum is not None:
-                member = bit.enum.enum.of(part)
+                member = bit.enum.enum.find(part)
                 part = part if member is None else member
             out[bit.name] = part
         return out

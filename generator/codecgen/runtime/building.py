@@ -9,17 +9,17 @@ import construct
 
 from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.bits import Bits
-from codecgen.runtime.errors import BuildError, shown
+from codecgen.runtime.errors import BuildError, describe_value
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.parsed import Parsed
 from codecgen.runtime.primitives import EnumField
-from codecgen.runtime.tags import Tags, default_of, value_of
+from codecgen.runtime.tags import Tags, decode_default, default_of
 from codecgen.runtime.zero_bytes import Padding
 
 
 class Build:
-    """The state of one build: the values, those that were worked out among them. ``name`` is the layout's."""
+    """State of one build: the given values and those that were worked out. ``name`` is the name of the layout."""
 
     __slots__ = ("fields", "name", "obj", "original", "session", "tagged", "uncounted")
 
@@ -28,27 +28,27 @@ class Build:
         self.fields = fields
         self.session = session
         self.original = value
-        self.obj = self.given(value)
+        self.obj = self.copy_values(value)
         self.uncounted: set[str] = set()
         self.tagged: dict[int, bytes] = {}  # those that do not hold their defaults, by tag
 
-    def whole(self) -> bytes:
-        """The bytes of all fields."""
+    def build(self) -> bytes:
+        """Return the bytes of all fields; raise BuildError if a value is missing, wrong or breaks a rule."""
         parts: list[bytes] = []
         for f in self.fields.all:
             try:
                 if not f.in_layout:
-                    parts.append(self.own(f))
+                    parts.append(self.value_bytes(f))
                 elif isinstance(f.codec, Padding):
                     parts.append(self.padding(f, f.codec, sum(map(len, parts))))
                 else:
-                    parts.append(self.part(f))
+                    parts.append(self.field_bytes(f))
             except BuildError as error:
-                raise self.fields.at(error, f) from None
+                raise self.fields.locate(error, f) from None
         for f in self.fields.all:
             if f.counts in self.uncounted and self.obj[f.counts] is None:
                 missing = BuildError(f"{f.counts} is left out: its count must be given")
-                raise self.fields.at(missing, f)
+                raise self.fields.locate(missing, f)
         self.fill(parts)
         if self.session.strict:
             self.check_rules()
@@ -56,7 +56,7 @@ class Build:
         return b"".join(parts)
 
     def check_rules(self) -> None:
-        """Refuse values that together break a rule of the layout."""
+        """Raise BuildError if the values together break a rule of the layout."""
         for rule in self.fields.rules:
             reason = rule.find_breach(self.obj)
             if reason is not None:
@@ -68,7 +68,9 @@ class Build:
                 raise self.fields.in_rule(BuildError(reason), rule)
 
     def check_derived(self) -> None:
-        """Refuse elements that were parsed, and whose derived values are others only because other elements were changed."""
+        """Raise BuildError for a parsed element whose derived values would change only because other elements were
+        changed.
+        """
         for f in self.fields.all:
             for i, element in enumerate(self.original.get(f.name) or () if f.of_each else ()):
                 before = element.as_parsed(f.of_each) if isinstance(element, Parsed) else None
@@ -78,26 +80,30 @@ class Build:
                 if any(self.obj[name] != before.around[name] for name in chosen):
                     continue
                 for name, value in before.derived.items():
-                    now = f.of_each[name].shown(self.obj, self.obj[f.name][i])
+                    now = f.of_each[name].display(self.obj, self.obj[f.name][i])
                     if now != value:
                         error = BuildError(self.shifted(name, value, now, chosen))
-                        raise self.fields.at(prefixed(error, f"[{i}].{name}"), f)
+                        raise self.fields.locate(prefixed(error, f"[{i}].{name}"), f)
 
     def is_chosen(self, name: str) -> bool:
-        """Return whether a field is what the caller says, and not worked out or always the same."""
+        """Return whether a field is what the caller says, and not worked out or constant."""
         f = self.fields.by_name[name]
         return f.const is None and f.counts is None and f.measures is None and f.checksum is None
 
     def shifted(self, name: str, before: Any, now: Any, chosen: list[str]) -> str:
-        """Return why an element is refused whose derived value another element changed."""
+        """Return the message for an element whose derived value another element changed."""
         fields = f"set {' or '.join(chosen)} of the {self.name} for them, or " if chosen else ""
         return (
             f"{name} was {before} when the element was parsed, and is {now} beside the elements that are there now: {fields}"
             "give elements that are no parsed ones (dict(element))"
         )
 
-    def given(self, value: Any) -> Any:
-        """What was given, with names that the layout has."""
+    def copy_values(self, value: Any) -> Any:
+        """Return a copy of the given values, with missing arrays added and elements filled.
+
+        Raises:
+            BuildError: if the value is no mapping or has an unknown name.
+        """
         if not isinstance(value, dict):
             raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")
         for name in value:
@@ -116,14 +122,14 @@ class Build:
             elif not isinstance(items := obj[f.name], list):
                 is_null = items is None and (f.codec.null is not None or f.default is not None)
                 if not is_null:
-                    raise self.fields.at(BuildError(f"a list is needed, not {items!r}"), f)
+                    raise self.fields.locate(BuildError(f"a list is needed, not {items!r}"), f)
         for f in self.fields.all:
             if f.fills and isinstance(items := obj.get(f.name), list):
                 self.fill_elements(f, items, obj)
         return obj
 
     def fill_elements(self, f: Field, items: list[Any], obj: Any) -> None:
-        """Put into the elements of an array what they lack."""
+        """Put into the elements of an array the values that they lack."""
         elements = [(i, item) for i, item in enumerate(items) if isinstance(item, dict)]
         for fill in f.fills:
             base = obj.get(fill.base)
@@ -138,26 +144,32 @@ class Build:
                 try:
                     fill.apply(item, i, base)
                 except BuildError as error:
-                    raise self.fields.at(prefixed(error, f"[{i}]"), f) from None
+                    raise self.fields.locate(prefixed(error, f"[{i}]"), f) from None
 
     def padding(self, f: Field, codec: Padding, before: int) -> bytes:
+        """Return the padding after ``before`` bytes."""
         value = self.obj.get(f.name)
         self.obj[f.name] = None
         return codec.padding(value, before if self.is_there(f) else 0)
 
-    def part(self, f: Field) -> bytes:
-        """The bytes of a field where it stands: those of a tagged one are kept for the section of them."""
+    def field_bytes(self, f: Field) -> bytes:
+        """Return the bytes of a field in its place; those of a tagged field are kept for their section, and ``b""``
+        returned.
+        """
         if isinstance(f.codec, Tags):
             unknown = self.obj.setdefault(f.name, construct.ListContainer())
-            return f.codec.written(self.tagged, unknown, self.fields)
-        data = self.own(f)
+            return f.codec.section_bytes(self.tagged, unknown, self.fields)
+        data = self.value_bytes(f)
         if f.tag is None:
             return data
         if data != default_of(f):
             self.tagged[f.tag] = data
         return b""
 
-    def own(self, f: Field) -> bytes:
+    def value_bytes(self, f: Field) -> bytes:
+        """Return the bytes of the value of a field, ``b""`` if it is absent, and zero bytes for a length or a
+        checksum.
+        """
         if not self.is_there(f):
             if self.obj.get(f.name) is not None and f.measures is None:
                 raise BuildError("the field is not there in this case, but has a value")
@@ -175,7 +187,7 @@ class Build:
             self.obj[f.name] = f.codec.filled(self.obj[f.name], self.obj)
         elif isinstance(f.codec, EnumField):
             # So that conditions see the value, however it was given.
-            member = f.codec.enum.of(self.obj[f.name])
+            member = f.codec.enum.find(self.obj[f.name])
             self.obj[f.name] = self.obj[f.name] if member is None else member
         data = f.codec.write(self.obj[f.name], self.obj, self.session)
         if f.refuse is not None and f.refuse.holds(self.obj):
@@ -185,7 +197,7 @@ class Build:
         return data
 
     def count(self, f: Field, array: str) -> Any:
-        """The number of elements of an array, or what was given where there may be no array."""
+        """Return the number of elements of an array, or the given number if the array may be absent."""
         counted = self.obj.get(array)
         if isinstance(counted, list | tuple):
             return len(counted)
@@ -203,19 +215,19 @@ class Build:
         given = self.obj.get(f.name)
         value = given
         if isinstance(f.codec, EnumField) and isinstance(given, str):
-            value = f.codec.enum.of(given)
+            value = f.codec.enum.find(given)
         is_same = (value == f.const) is True  # an array of NumPy is neither the same nor another
         if given is not None and not is_same:
-            reason = f"{shown(given)} was given, but {self.name} has {shown(f.const)} here"
+            reason = f"{describe_value(given)} was given, but {self.name} has {describe_value(f.const)} here"
             raise BuildError(
                 f"{reason}; leave {f.name} out, or build the layout that has this value"
             )
         return f.const
 
     def default(self, f: Field) -> Any:
-        """The value of a field that was not given."""
+        """Return the value of a field that was not given; raise BuildError if it has none."""
         if f.tag is not None:
-            return value_of(default_of(f), f)
+            return decode_default(default_of(f), f)
         if f.default is not None:
             value = f.default(self.obj)
             if value is None and f.absent is not None:
@@ -231,7 +243,9 @@ class Build:
         raise BuildError("a value is needed")
 
     def fill(self, parts: list[bytes]) -> None:
-        """Lengths from the last to the first, since a field range lies after its length; then checksums, inner ones first."""
+        """Write lengths from the last to the first, since a field range follows its length; then checksums, inner ones
+        first.
+        """
         for i in reversed(range(len(parts))):
             f = self.fields.all[i]
             if f.measures is not None and self.is_there(f):
@@ -246,17 +260,18 @@ class Build:
                 self.write(f, f.checksum(b"".join(covered)), parts)
 
     def is_there(self, f: Field) -> bool:
+        """Return whether the condition of a field holds."""
         return f.when is None or bool(f.when(self.obj))
 
     def write(self, f: Field, value: int, parts: list[bytes]) -> None:
-        """A value that was worked out, in the place that was left for it."""
+        """Put a value that was worked out into the place that was left for it."""
         self.obj[f.name] = value
         try:
             parts[self.fields.names.index(f.name)] = f.codec.write(value, self.obj, self.session)
         except BuildError as error:
-            raise self.fields.at(error, f) from None
+            raise self.fields.locate(error, f) from None
 
 
 def nullable(f: Field) -> bool:
-    """Whether a field can be null."""
+    """Return whether a field can be null."""
     return f.codec.null is not None

@@ -1,4 +1,4 @@
-"""Bytes and text as Construct classes: by a length before them, of a fixed size, or what is left."""
+"""Codecs of bytes and text: after a length, of a fixed size, or to the end of the window."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 class Bytes(Codec):
-    """Bytes with their length in front, a fixed number of them (``length`` a number), or all that is left (None).
+    """Bytes after a length (``length`` a codec), of a fixed size (an int), or all that are left (None).
 
-    ``null`` is the length that means null; with ``any_negative`` lenient readers take every negative one.
-    ``plus`` is what the written length is larger by (compact lengths: 1).
+    ``null`` is the length that means null; with ``any_negative``, lenient readers take every negative length for
+    null. The written length is larger by ``plus`` than the number of bytes (1 for compact lengths).
     """
 
     def __init__(
@@ -36,6 +36,11 @@ class Bytes(Codec):
             self.size = length
 
     def read(self, source: Source, this: Any) -> Any:
+        """Return the value at the head of ``source``, or None for null.
+
+        Raises:
+            LengthError: if the length is negative or larger than the bytes that are left.
+        """
         length = self.length
         if length is None:
             start = source.pos
@@ -59,14 +64,17 @@ class Bytes(Codec):
         return self.value(source.take(n), source, source.pos - n)
 
     def value(self, data: bytes, source: Source, pos: int) -> Any:
+        """Return the value for the bytes that were read at ``pos``."""
         return data
 
     def data(self, value: Any) -> bytes:
+        """Return the bytes of a value; raise BuildError for another type."""
         if not isinstance(value, bytes | bytearray | memoryview):
             raise BuildError(f"bytes are needed, not {_kind_of(value)}")
         return bytes(value)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a value with its length; raise BuildError if null or this length is not allowed."""
         length = self.length
         if value is None:
             if self.null is None or not isinstance(length, Codec):
@@ -83,7 +91,7 @@ class Bytes(Codec):
 
 
 class Text(Bytes):
-    """Text in UTF-8. With ``lossy`` lenient readers take other bytes, and what is wrong reads as U+FFFD."""
+    """Text in UTF-8. With ``lossy``, lenient readers replace invalid bytes by U+FFFD."""
 
     def __init__(
         self,
@@ -97,6 +105,7 @@ class Text(Bytes):
         self.lossy = lossy
 
     def value(self, data: bytes, source: Source, pos: int) -> str:
+        """Return the text; invalid UTF-8 is an error, or with ``lossy`` a finding."""
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as bad:
@@ -107,6 +116,7 @@ class Text(Bytes):
             return _SURROGATE.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
 
     def data(self, value: Any) -> bytes:
+        """Return the UTF-8 bytes of a text; raise BuildError for another type or a lone surrogate."""
         if not isinstance(value, str):
             raise BuildError(f"text is needed, not {_kind_of(value)}")
         try:
@@ -116,7 +126,10 @@ class Text(Bytes):
 
 
 def _kind_of(value: Any) -> str:
-    """Return what a value is. A build has mappings and lists as classes of its own, whose names tell nobody anything."""
+    """Return the type of a value for a message: "a mapping", "a list", or the name of its class.
+
+    A build replaces mappings and lists by classes of its own, whose names mean nothing to the caller.
+    """
     if isinstance(value, dict):
         return "a mapping"
     return "a list" if isinstance(value, list) else type(value).__name__

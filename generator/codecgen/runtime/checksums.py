@@ -14,8 +14,9 @@ Buffer = bytes | memoryview
 
 @dataclass(frozen=True, slots=True)
 class Crc:
-    """A cyclic redundancy check, with the parameters that the catalogues of such checks give. ``check`` is that of the
-    nine digits ``123456789``."""
+    """A cyclic redundancy check, with the parameters of the CRC catalogues. ``check`` is its value for the digits
+    ``123456789``.
+    """
 
     title: str
     width: int
@@ -28,7 +29,7 @@ class Crc:
 
     @property
     def size(self) -> int:
-        """Bytes of the checksum."""
+        """Return the size of the checksum in bytes."""
         return self.width // 8
 
 
@@ -65,12 +66,16 @@ CHECKSUMS: tuple[str, ...] = tuple(CRCS)
 
 
 def masked(function: Callable[[Buffer], int], mask: int | None) -> Callable[[Buffer], int]:
-    """A function that computes the bits of a checksum that are kept (None: all)."""
+    """Return a function that computes a checksum and keeps the bits of ``mask`` (all, if it is None)."""
     return function if mask is None else lambda data: function(data) & mask
 
 
 def checksum(name: str) -> Callable[[Buffer], int]:
-    """The function that computes ``name`` over bytes, as an unsigned number."""
+    """Return the function that computes the checksum ``name`` over bytes, as an unsigned number.
+
+    Raises:
+        UnsupportedCodec: if the name is unknown or a library is missing.
+    """
     if name == "crc32":
         return zlib.crc32
     if name == "crc32c":
@@ -82,12 +87,13 @@ def checksum(name: str) -> Callable[[Buffer], int]:
 
 @cache
 def function_of(crc: Crc) -> Callable[[Buffer], int]:
-    """The function that computes a check, byte by byte with a table."""
+    """Return the function that computes a CRC byte by byte with a table."""
     mask, top = (1 << crc.width) - 1, crc.width - 8
     table = tuple(_entry(crc, byte) for byte in range(256))
     first = _reflected(crc.init, crc.width) if crc.refin else crc.init
 
     def compute(data: Buffer) -> int:
+        """Return the CRC of ``data``."""
         value = first
         if crc.refin:
             for byte in data:
@@ -103,7 +109,7 @@ def function_of(crc: Crc) -> Callable[[Buffer], int]:
 
 
 def _entry(crc: Crc, byte: int) -> int:
-    """What a byte does to the bits that follow it."""
+    """Return the table entry for a byte."""
     if crc.refin:
         poly, value = _reflected(crc.poly, crc.width), byte
         for _ in range(8):
@@ -117,12 +123,13 @@ def _entry(crc: Crc, byte: int) -> int:
 
 
 def _reflected(value: int, width: int) -> int:
-    """A number with its bits in the other order."""
+    """Return a number of ``width`` bits with the order of its bits reversed."""
     return int(f"{value:0{width}b}"[::-1], 2)
 
 
 def _load_crc32c() -> Callable[[Buffer], int]:
     # Imported on first use: a layout without this checksum runs without the package.
+    """Return the function of the package crc32c; raise UnsupportedCodec if it is not installed."""
     try:
         from crc32c import crc32c
     except ImportError as cause:

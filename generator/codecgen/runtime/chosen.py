@@ -1,4 +1,4 @@
-"""One of several layouts in the place of a field, or as the element of an array."""
+"""Codec of a field, or an element of an array, that holds one of several layouts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ Versioned = Layout | Choice | Mapping[int, Layout]
 
 
 class Chosen(Codec):
-    """One of several layouts.
+    """One of several layouts, chosen by a value or by a version.
 
-    ``find`` gives what there is to choose from: a :class:`Choice`, whose value says which it is; with ``given``, a function of
-    the fields before, the layouts by its number; otherwise one layout. ``version`` gives the version from the fields
-    before, ``around`` is that of what is around. ``length`` in front is the length in bytes, and ``null`` the one that means
-    null; with ``any_negative`` lenient readers take every negative one. With ``unknown`` what has no case is bytes, all that
-    are left.
+    Attributes:
+        find: Returns the candidates: a :class:`Choice` that decides by its own value; with ``given``, layouts by
+            number; else one layout.
+        given: Returns the number that decides from the fields before.
+        version: Returns the version from the fields before.
+        around: The version of the layout around the field.
+        length: Codec of the length in bytes before the layout.
+        null: The length that means null; with ``any_negative``, lenient readers take every negative one.
+        unknown: A value without a case is the bytes that are left.
     """
 
     def __init__(
@@ -53,29 +57,34 @@ class Chosen(Codec):
         self.unknown = unknown
 
     @property
-    def least(self) -> int:
-        """The fewest bytes that it takes: a case may take none."""
+    def min_size(self) -> int:
+        """Return the minimum size in bytes: that of the length, else 0, since a case may be empty."""
         return 0 if self.length is None else self.length.size or 1
 
     # ------------------------------------------------------------ which one
 
     def case(self, this: Any, number: Callable[[Choice], int]) -> Layout | Choice | str:
-        """The layout, or why there is none. ``number`` gives what decides in a choice that decides by itself."""
+        """Return the layout, or a message if there is none.
+
+        ``number`` returns the deciding value of a choice that decides by its own value.
+        """
         found: Any = self.find()
         if self.given is not None:
             value = self.given(this)
             if value is None:
                 return "nothing says which of the cases it is"
             if int(value) not in found:
-                return f"{_name(value)} has no case: the cases are {_names(found)}"
+                return (
+                    f"{_describe_number(value)} has no case: the cases are {_list_numbers(found)}"
+                )
             found = found[int(value)]
         elif isinstance(found, Choice):
-            case = _decided(found, number(found))
+            case = _find_case(found, number(found))
             if isinstance(case, str):
                 return case
             found = case
         while isinstance(found, Choice) and not found.is_of_versions:
-            case = _decided(found, number(found))
+            case = _find_case(found, number(found))
             if isinstance(case, str):
                 return case
             found = case
@@ -84,7 +93,7 @@ class Chosen(Codec):
     def in_version(
         self, found: Versioned, this: Any, number: Callable[[Choice], int]
     ) -> Layout | Choice | str:
-        """The layout in the version that is told, or why there is none."""
+        """Return a layout in the version that the fields before it state, or a message if there is none."""
         version = self.around if self.version is None else self.version(this)
         if isinstance(found, Mapping) and len(found) == 1 and self.version is None:
             return next(iter(found.values()))
@@ -105,8 +114,9 @@ class Chosen(Codec):
     # ------------------------------------------------------------ parsing
 
     def read(self, source: Source, this: Any) -> Any:
+        """Return the layout at the head of ``source``, or None for null."""
         if self.length is None:
-            return self.inside(source, this)
+            return self.read_case(source, this)
         start = source.pos
         n = self.length.read(source, this)
         if n == self.null:
@@ -120,10 +130,12 @@ class Chosen(Codec):
             return None
         if n > source.left:
             raise source.lacking(f"length is {n}, but {source.left} bytes are left", start)
-        return self.inside(source.window(n, "length"), this, whole=True)
+        return self.read_case(source.window(n, "length"), this, whole=True)
 
-    def inside(self, source: Source, this: Any, *, whole: bool = False) -> Any:
-        """What stands at the head of a source; ``whole``: it is all of the source."""
+    def read_case(self, source: Source, this: Any, *, whole: bool = False) -> Any:
+        """Return the layout at the head of ``source``; ``whole``: bytes after it are an error, or a finding if it
+        allows them.
+        """
         start = source.pos
         case = self.case(this, lambda choice: choice.peek(source))
         if isinstance(case, str):
@@ -145,31 +157,32 @@ class Chosen(Codec):
     # ------------------------------------------------------------ building
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a layout with its length; raise BuildError if null or this length is not allowed."""
         if value is None:
             if self.length is None or self.null is None:
                 raise BuildError("null is not allowed here")
             return self.length.write(self.null, this, session)
-        data = self.written(value, this, session)
+        data = self.case_bytes(value, this, session)
         if self.length is None:
             return data
         if len(data) == self.null:
             raise BuildError(f"{len(data)} bytes cannot be written: that length means null")
         return self.length.write(len(data), this, session) + data
 
-    def written(self, value: Any, this: Any, session: Session) -> bytes:
-        """The bytes of a value behind its length."""
+    def case_bytes(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a value without its length."""
         if isinstance(value, bytes | bytearray | memoryview):
             return self.raw(bytes(value), this)
         if not isinstance(value, dict):
             raise BuildError(f"a mapping with the fields of a case is needed, not {value!r}")
 
-        case = self.case(this, lambda choice: _number(choice, value))
+        case = self.case(this, lambda choice: _deciding_number(choice, value))
         if isinstance(case, str):
             raise BuildError(case)
         return case.write(value, this, session)
 
     def raw(self, data: bytes, this: Any) -> bytes:
-        """Bytes that have no case."""
+        """Return bytes that have no case unchanged; raise BuildError if they have one or are not allowed."""
         if not self.unknown:
             raise BuildError("a mapping with the fields of a case is needed, not bytes")
         source = Source(data, Session())
@@ -183,16 +196,16 @@ class Chosen(Codec):
         return data
 
 
-def _decided(choice: Choice, number: int) -> Layout | Choice | str:
-    """The case for a number, or why there is none."""
+def _find_case(choice: Choice, number: int) -> Layout | Choice | str:
+    """Return the case for a number, or a message if there is none."""
     case = choice.cases.get(number)
     if case is None:
-        return f"{number} has no case: the cases are {_names(choice.cases)}"
+        return f"{number} has no case: the cases are {_list_numbers(choice.cases)}"
     return case
 
 
-def _number(choice: Choice, value: Any) -> int:
-    """What decides in a value that is built: a number, or the name of one."""
+def _deciding_number(choice: Choice, value: Any) -> int:
+    """Return the number that decides in a value that is built; a name is looked up. Raise BuildError if it is missing."""
     given = value.get(choice.by)
     if isinstance(given, str):
         found = choice.case_of(given)
@@ -204,17 +217,19 @@ def _number(choice: Choice, value: Any) -> int:
 
 
 def _no_version(version: int, known: Any) -> str:
-    return f"version {version} is not known: there are {_names(known)}"
+    """Return the message for an unknown version."""
+    return f"version {version} is not known: there are {_list_numbers(known)}"
 
 
-def _name(value: Any) -> str:
-    """A number, with its name where an enum gives it one."""
+def _describe_number(value: Any) -> str:
+    """Return a number for a message, with its label if it is a member of an enum."""
     label = getattr(value, "label", None)
     return str(int(value)) if label is None else f"{label} ({int(value)})"
 
 
-def _names(known: Any) -> str:
-    return ", ".join(_name(one) for one in known)
+def _list_numbers(known: Any) -> str:
+    """Return numbers for a message, separated by commas."""
+    return ", ".join(_describe_number(one) for one in known)
 
 
 __all__ = ["Chosen"]

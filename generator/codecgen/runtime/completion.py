@@ -1,4 +1,4 @@
-"""Completion of a command's words in shells, from its argparse parser."""
+"""Shell completion of a command, from its argparse parser."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ _FILES = ("PATH", "DIR", "FILE", "VALUES")
 
 
 def note(command: str) -> str:
-    """How the script of a command is taken into use, for its help."""
+    """Return the help text that tells how to install the completion script of a command."""
     return _NOTE.replace("COMMAND", command)
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """The script for one of :data:`SHELLS`. Arguments called PATH, DIR, FILE or VALUES are completed with names of files."""
+    """Return the completion script for a shell of :data:`SHELLS`.
+
+    Arguments whose metavar is PATH, DIR, FILE or VALUES complete to file names.
+    """
     import shtab
 
     _mark_files(parser)
@@ -29,6 +32,7 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def _mark_files(parser: argparse.ArgumentParser) -> None:
+    """Mark the arguments of a parser, and of its subcommands, that complete to file names."""
     import shtab
 
     for action in parser._actions:

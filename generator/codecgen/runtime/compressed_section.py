@@ -1,4 +1,4 @@
-"""Sections that are compressed by a codec which a field before them names."""
+"""Compression of an array by the codec that a field before it names."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from codecgen.runtime.located_bytes import Condition, Session, Source
 
 
 class Compressed:
-    """How a section is compressed: by the codec that ``by`` finds in the fields before it.
+    """Compression of a section, by the codec that ``by`` finds in the fields before it.
 
-    ``codecs`` has the name of the codec for each number (None: not compressed), ``variants`` the names under which
-    a codec is (written, read) here, ``limit`` the most bytes that a section may hold when the caller sets no limit.
+    Attributes:
+        codecs: Name of the codec by number; None for no compression.
+        limit: Maximum bytes of the decompressed section, if the caller sets no limit.
+        variants: Variants of a codec to (write, read) here, by its name.
     """
 
     def __init__(
@@ -36,7 +38,12 @@ class Compressed:
         self.variants = variants or {}
 
     def codec(self, this: Any) -> str | None:
-        """The name of the codec, None for no compression."""
+        """Return the name of the codec, or None for no compression.
+
+        Raises:
+            ValueRefused: if the field is absent or its number unknown.
+            UnsupportedCodec: if the format does not use the codec.
+        """
         number = self.by(this)
         if number is None:
             raise ValueRefused("the field that names the codec is not there")
@@ -48,7 +55,7 @@ class Compressed:
         raise UnsupportedCodec(f"{label} is not used in this format")
 
     def open(self, source: Source, this: Any) -> Source:
-        """The decompressed stream of all that is left in the window."""
+        """Return the rest of the window, decompressed. An error of the data is raised where the stream ends."""
         try:
             codec = self.codec(this)
         except CodecError as error:
@@ -85,6 +92,7 @@ class Compressed:
         )
 
     def pack(self, data: bytes, this: Any, session: Session) -> bytes:
+        """Return data compressed by the codec that the fields name; raise BuildError if there is no such codec."""
         try:
             codec = self.codec(this)
         except CodecError as error:

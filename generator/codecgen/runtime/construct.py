@@ -1,4 +1,4 @@
-"""What generated Construct codecs import: one name for all of it."""
+"""Facade of the runtime for generated Construct modules."""
 
 from codecgen.runtime.arrays import Array, Until
 from codecgen.runtime.bits import Bit, Bits

@@ -21,6 +21,9 @@ class Declared:
         self.__module__ = _find_declaring_module()
 
     def __reduce__(self) -> str:
+        """Return the name of the object in its module; raise ``pickle.PicklingError`` if no importable module declares
+        it.
+        """
         module = sys.modules.get(self.__module__)
         for name, value in vars(module).items() if module is not None else ():
             if value is self:
@@ -49,6 +52,7 @@ def _find_declaring_module() -> str:
 
 
 def _is_runtime(module: str) -> bool:
+    """Return whether a module is part of the runtime."""
     return module.startswith(_RUNTIME + ".")
 
 

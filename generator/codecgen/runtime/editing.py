@@ -1,4 +1,4 @@
-"""Entries with other values of some fields: all other bytes stay, lengths and checksums are recomputed."""
+"""Change fields of an entry and keep all other bytes; lengths and checksums are computed again."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def edit(
     )
     *before, last = layout.fields
     for f in before:
-        parse.field(f)
-    parse.begin(last)
+        parse.parse_field(f)
+    parse.open_windows(last)
     body = parse.source
     if body.end != source.end:
         reason = f"{source.end - body.end} bytes follow the {layout.layout_name}"
@@ -60,9 +60,9 @@ def edit(
         else:
             build.obj[name] = value
         try:
-            parts[layout.fields.index(f)] = _written(f, build)
+            parts[layout.fields.index(f)] = _changed_field_bytes(f, build)
         except BuildError as error:
-            raise layout.related.at(error, f) from None
+            raise layout.related.locate(error, f) from None
     if recompress:
         parts.append(_recompressed(last, parse, build))
     else:
@@ -82,15 +82,17 @@ def edit(
 
 
 def _bytes_of(f: Field, parse: Parse) -> bytes:
-    """Return the bytes of a field where it stands: none for one that is not there, or has a tag."""
+    """Return the bytes of a parsed field, ``b""`` for an absent or tagged one."""
     if f.tag is not None or f.name not in parse.starts:
         return b""
     start, end = parse.starts[f.name]
     return bytes(parse.source.data[start:end])
 
 
-def _written(f: Field, build: Build) -> bytes:
-    """Return the bytes of a field with its new value. Reserved bits keep theirs."""
+def _changed_field_bytes(f: Field, build: Build) -> bytes:
+    """Return the bytes of a field with its new value; reserved bits keep theirs. Raise BuildError if a rule forbids
+    the value.
+    """
     value = build.obj[f.name]
     if isinstance(f.codec, Bits):
         data = f.codec.base.write(f.codec.raw(value), build.obj, build.session)
@@ -103,7 +105,7 @@ def _written(f: Field, build: Build) -> bytes:
 
 
 def _recompressed(f: Field, parse: Parse, build: Build) -> bytes:
-    """Return the bytes of the array that ends a layout, with its elements in a section that is compressed anew."""
+    """Return the bytes of the array that ends a layout, with its elements compressed again."""
     codec, body, session = f.codec, parse.source, build.session
     if not isinstance(codec, Array) or codec.compressed is None:
         raise BuildError("nothing of it can be compressed").located(path=f.name)

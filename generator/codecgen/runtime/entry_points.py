@@ -1,4 +1,4 @@
-"""What bytes are given to as a whole: layouts, choices and texts. Their type says what they parse to."""
+"""Base of codecs for whole values: layouts, choices and text files. Their type parameter is what they parse to."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ Trace = list[tuple[str, int, int, bool]]
 
 
 class EntryPoint(Declared, Generic[P, L]):
-    """Parses bytes that are one whole ``P``: for type checkers the class of the fields, or a union of such classes. ``L`` is
-    what lenient parses give. Of layouts that is Any: a number that an enum has no name for stays a number there."""
+    """Parses bytes that are one whole value.
+
+    For type checkers ``P`` is the class of a strict parse, or a union of classes, and ``L`` that of a lenient
+    parse. Layouts have ``Any`` for ``L``, since a lenient parse keeps unknown numbers of enums as numbers.
+    """
 
     @overload
     def parse(
@@ -62,11 +65,20 @@ class EntryPoint(Declared, Generic[P, L]):
         findings: list[ParseError] | None = None,
         trace: Trace | None = None,
     ) -> Any:
-        """Parse bytes that are one whole layout, or text.
+        """Parse bytes that are one whole layout or text.
 
-        ``position`` is where they lie in ``file``; both are for errors. A lenient parse (``strict=False``)
-        takes what the schema's freedoms allow, and puts what it noticed into ``findings``.
-        Raises :class:`~codecgen.runtime.errors.ParseError`.
+        Args:
+            data: The bytes.
+            file: Name of the file, for errors.
+            position: Position of the bytes in the file, for errors.
+            strict: Refuse everything that the schema does not allow. A lenient parse takes the freedoms of the
+                schema.
+            limits: Limits on memory, depth and counts.
+            findings: Receives what a lenient parse tolerated.
+            trace: Receives (path, first byte, end, in the decompressed stream?) of every field.
+
+        Raises:
+            ParseError: if the bytes are not such a value.
         """
         session = Session(strict=strict, limits=limits or Limits(), file=file, trace=trace)
         if findings is not None:
@@ -74,7 +86,7 @@ class EntryPoint(Declared, Generic[P, L]):
         return self.parse_whole(data, position, session)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Any:
-        """What the bytes are, in a session. ``position`` is where they lie."""
+        """Return the value that the bytes at ``position`` are in full, in an existing session."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Named numbers."""
+"""Base of generated enums."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any, Self
 
 
 class Enumeration(IntEnum):
-    """A number with a name, and the way the format's own documents write it (``label``)."""
+    """A number with a name and with a ``label``, its spelling in the format's own documents."""
 
     @property
     def label(self) -> str:
+        """Return the spelling of the format's own documents, or the name in lower case."""
         labels: dict[str, str] = getattr(type(self), "LABELS", dict)()
         return labels.get(self.name, self.name.lower())
 
     @classmethod
-    def of(cls, value: Any) -> Self | None:
-        """The member for a member, a number, a name or a label; None when there is none."""
+    def find(cls, value: Any) -> Self | None:
+        """Return the member for a member, a number, a name or a label (without regard to case), or None."""
         if isinstance(value, str):
             wanted = value.lower()
             return next((m for m in cls if wanted in (m.name.lower(), m.label.lower())), None)

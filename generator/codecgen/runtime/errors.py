@@ -1,4 +1,4 @@
-"""The errors of generated codecs: what is wrong, and where, as fields and as one line of text."""
+"""Errors that codecs raise: what is wrong and where, as fields and as one line of text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place in the input. Every part may be unknown.
+    """A place in the input. Each part may be unknown (None).
 
-    ``position`` is a byte of the file (or of the bytes that were handed in); inside a compressed section it is
-    where the compressed section begins, and ``stream_position`` is the byte in the decompressed stream.
-    ``path`` names the field with indices (``records[17].headers[2].key``), ``schema`` the line of YAML
-    that describes it (``records/record.yaml:12``). ``line`` is the line of a text, the first one is 1.
+    Attributes:
+        path: The field, with indices: ``records[17].headers[2].key``.
+        position: A byte of the file, or of the bytes that were passed in. Inside a compressed section it is the
+            first byte of that section.
+        stream_position: A byte of the decompressed stream.
+        file: The name of the file.
+        schema: The line of YAML that describes the field: ``records/record.yaml:12``.
+        line: The line of a text file; the first one is 1.
     """
 
     path: str | None = None
@@ -51,7 +55,12 @@ class Where:
 
 
 class CodecError(_ConstructError):
-    """Base of all errors that codecs raise: a ``construct.ConstructError``. ``reason`` says what is wrong, ``where`` says where."""
+    """Base of all errors that codecs raise; a ``construct.ConstructError``.
+
+    Attributes:
+        reason: What is wrong.
+        where: The place of the error.
+    """
 
     def __init__(self, reason: str, where: Where | None = None) -> None:
         Exception.__init__(self, reason, where or Where())
@@ -63,6 +72,7 @@ class CodecError(_ConstructError):
 
     @reason.setter
     def reason(self, reason: str) -> None:
+        """Return what is wrong."""
         self.args = (reason, self.where)
 
     @property
@@ -73,21 +83,22 @@ class CodecError(_ConstructError):
 
     @where.setter
     def where(self, where: Where) -> None:
+        """Return the place of the error."""
         self.args = (self.reason, where)
 
     @property
     def path(self) -> str | None:
-        """The path of the field, as errors of Construct have it; None if it is unknown."""
+        """Return the path of the field, as errors of Construct have it, or None if it is unknown."""
         return self.where.path
 
     def located(self, **known: str | int | None) -> Self:
-        """The same error with those parts of the place filled in that are still unknown."""
+        """Fill in the parts of the place that are still unknown, and return the error itself."""
         new = {name: value for name, value in known.items() if getattr(self.where, name) is None}
         self.where = replace(self.where, **new)  # type: ignore[arg-type]
         return self
 
     def without_frames(self) -> Self:
-        """The same error, to be kept: it no longer holds the functions that raised it, and what they held."""
+        """Drop the traceback and the context, so that a stored error holds no memory, and return the error itself."""
         self.__traceback__ = self.__context__ = None
         return self
 
@@ -97,51 +108,51 @@ class CodecError(_ConstructError):
 
 
 class ParseError(CodecError):
-    """The bytes are not what the layout says."""
+    """Raised when the bytes do not follow the layout."""
 
 
 class TruncatedError(ParseError):
-    """The bytes end before the value does."""
+    """Raised when the bytes end before the value does."""
 
 
 class LengthError(ParseError):
-    """A length or a count says something that the bytes cannot hold."""
+    """Raised when a length or a count is impossible, or larger than the remaining bytes allow."""
 
 
 class ChecksumError(ParseError):
-    """The bytes do not have the checksum that they carry."""
+    """Raised when the stored checksum differs from the computed one."""
 
 
 class ValueRefused(ParseError):
-    """The bytes are whole but hold a value that the layout does not allow."""
+    """Raised when the bytes hold a value that the layout does not allow."""
 
 
 class RuleBroken(ValueRefused):
-    """The fields of a layout together break one of its rules."""
+    """Raised when the fields of a layout together break one of its rules."""
 
 
 class TrailingError(ParseError):
-    """Bytes are left over where the layout ends."""
+    """Raised when bytes follow the end of a layout."""
 
 
 class CompressionError(ParseError):
-    """A compressed section does not decompress."""
+    """Raised when a compressed section does not decompress."""
 
 
 class LimitError(ParseError):
-    """The input asks for more than a stated limit (memory, depth, count)."""
+    """Raised when the input exceeds a limit on memory, depth or count."""
 
 
 class UnsupportedCodec(CompressionError):
-    """The library for a compression codec is not installed, or the layout does not allow the codec."""
+    """Raised when the library for a compression codec is missing, or the layout does not allow the codec."""
 
 
 class BuildError(CodecError):
-    """The values cannot be written in this layout."""
+    """Raised when values cannot be written in a layout."""
 
 
-def shown(value: Any) -> str:
-    """A value for people: bytes in hexadecimal digits, and no more of bytes and text than one can read."""
+def describe_value(value: Any) -> str:
+    """Return a value for a message: bytes as hex, text quoted, both shortened."""
     if isinstance(value, bytes):
         return f"hex {value[:16].hex()}" + ("..." if len(value) > 16 else "")
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Packages that only some need: which extra of this distribution brings one that is missing."""
+"""Optional packages, and the extra of this distribution that installs each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ EXTRAS = {
 
 
 def missing(what: str, error: ImportError) -> str | None:
-    """A line that says what ``what`` needs and how to get it; None when the module that is missing is of no extra."""
+    """Return the message that ``what`` needs a package and how to install it, or None if no extra installs that
+    package.
+    """
     module = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(module)
     if extra is None:

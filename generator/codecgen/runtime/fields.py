@@ -1,4 +1,4 @@
-"""The fields of a layout, the rules about them, and what relates them to each other."""
+"""Fields of a layout, their rules and relations, and the functions that generated expressions call."""
 
 from __future__ import annotations
 
@@ -22,28 +22,32 @@ from codecgen.runtime.sensitive import Sensitive
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition of the schema, with its text for people."""
+    """A condition of the schema on the fields so far, with its text for messages."""
 
     text: str
     holds: Condition
 
     def broken(self, value: Any) -> str:
-        """What to say when the rule says what may not be."""
-        return f"{_told(value)} is refused, since {self.text}"
+        """Return the message for a value that a ``refuse`` rule forbids."""
+        return f"{_describe_rule_value(value)} is refused, since {self.text}"
 
     def missed(self, value: Any) -> str:
-        """What to say when the rule says what must be."""
-        return f"{_told(value)} is not valid: {self.text}"
+        """Return the message for a value that does not meet a ``valid`` rule."""
+        return f"{_describe_rule_value(value)} is not valid: {self.text}"
 
 
-def _told(value: Any) -> str:
+def _describe_rule_value(value: Any) -> str:
+    """Return a value for the message of a rule; an array as the number of its elements."""
     return f"an array of {len(value)}" if isinstance(value, list) else repr(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What a build puts into ``field`` of the elements of an array: what the element has under the name ``given``, less the field
-    ``base`` of the layout around it. An element with neither gets ``otherwise`` (None: its index)."""
+    """A value that a build puts into ``field`` of the elements of an array.
+
+    It is the number ``given`` of the element less the field ``base`` of the layout around it. An element without
+    both gets ``otherwise``, or its index if that is None.
+    """
 
     field: str
     given: str
@@ -75,18 +79,25 @@ class Fill:
 
 
 class Field:
-    """One field.
+    """One field of a layout.
 
-    ``measures`` (first, last): the field is the length in bytes of that field range; last None is the
-    end of the layout, and a range that begins with the field itself, or before it, counts its ``own_bytes`` too.
-    ``counts``: it is the number of elements of that array. ``checksum`` and ``covers``: it is a
-    checksum over that field range, or over several, one after the other; fields of ``zero`` count as
-    zero bytes there, and only the bits of ``mask`` are kept. What the builder can work out of these
-    it fills in; the parser verifies them. ``valid`` and ``refuse`` are rules about the fields so far.
-    ``spelled`` is the name in the format's own documents, ``hidden`` fields are left out where people
-    read. ``tag`` is the number of a tagged field: it has no bytes of its own, but lies in the section of
-    them. ``fills`` are what builders put into the elements of an array. ``absent`` is the number that means that there is no value, ``unit`` that of the number; these are for people, too.
-    ``sensitive`` says that the value is a secret, which programs hide from people.
+    Attributes:
+        measures: (first, last) of the field range whose length in bytes the field holds; last None is the end of
+            the layout.
+        own_bytes: Bytes up to and with the field itself that ``measures`` counts too.
+        counts: The array whose number of elements the field holds.
+        checksum: The function over the field ranges ``covers``; fields of ``zero`` count as zero bytes, and
+            ``mask`` limits the bits.
+        valid, refuse: Rules about the fields so far.
+        spelled: The name in the format's own documents.
+        hidden: Documents for people leave the field out.
+        tag: The number of a tagged field, which lies in the section of tagged fields.
+        fills: Values that builders put into the elements of an array.
+        absent: The number that means no value.
+        unit: The unit of the number.
+        sensitive: The value is a secret, which programs hide from people.
+
+    Builders work out lengths, counts and checksums; parsers verify them.
     """
 
     def __init__(
@@ -148,7 +159,7 @@ class Field:
 
 
 class Fields:
-    """The fields of one layout by name, with their relations worked out."""
+    """The fields of one layout by name, with their relations."""
 
     def __init__(self, fields: Iterable[Field], source_file: str) -> None:
         self.all = tuple(fields)
@@ -175,24 +186,25 @@ class Fields:
                 f.tail = tuple(g for g in self.all[i + 1 :] if g.tag is None)
 
     def field_range(self, first: str, last: str | None) -> range:
-        """The indices of the fields of a field range."""
+        """Return the indices of the fields from ``first`` to ``last`` (included); None is the last field."""
         return range(
             self.names.index(first), self.names.index(last) + 1 if last else len(self.names)
         )
 
     def covered(self, f: Field) -> tuple[int, ...]:
-        """The indices of the fields that a checksum covers."""
+        """Return the indices of the fields that a checksum covers."""
         return tuple(i for first, last in f.covers for i in self.field_range(first, last))
 
     def in_rule(self, error: E, rule: LayoutRule) -> E:
-        """Name the field and the line of YAML of a broken rule in an error."""
+        """Add the field and the YAML line of a broken rule to an error, and return the error."""
         return error.located(path=rule.about, schema=f"{self.source_file}:{rule.line}")
 
     def _inner_first(self) -> tuple[Field, ...]:
-        """The checksums: one that another one covers comes first."""
+        """Return the fields with checksums, each after the checksums that it covers."""
         out: list[Field] = []
 
         def add(f: Field) -> None:
+            """Append a checksum after the checksums that it covers."""
             for inner in (self.all[i] for i in self.covered(f)):
                 if inner.covers and inner.name not in f.zero and inner not in out:
                     add(inner)
@@ -203,8 +215,10 @@ class Fields:
                 add(f)
         return tuple(out)
 
-    def at(self, error: E, f: Field, source: Source | None = None) -> E:
-        """The error with a field before its path, and the field's line of YAML if none is known."""
+    def locate(self, error: E, f: Field, source: Source | None = None) -> E:
+        """Put a field before the path of an error, add its YAML line and place if they are unknown, and return the
+        error.
+        """
         prefixed(error, f.name)
         error.located(schema=f"{self.source_file}:{f.line}" if f.line else self.source_file)
         if source is not None and error.where.position is None:
@@ -218,7 +232,7 @@ class Given(construct.Container):
 
 
 def contain(value: Any) -> Any:
-    """A copy that a build may change: mappings as :class:`Given` and lists of them likewise."""
+    """Return a copy that a build may change: mappings as :class:`Given`, lists likewise."""
     if isinstance(value, Given):
         return value
     if isinstance(value, dict):
@@ -229,24 +243,24 @@ def contain(value: Any) -> Any:
 
 
 def end_of(items: Any, index: int, *names: str) -> Any:
-    """A field of the first (0) or the last (-1) element of an array; None when there is none."""
+    """Return a field of the first (index 0) or last (-1) element of an array, or None if there is no element."""
     if not items or not isinstance(items, list | tuple):
         return None
     return value_at(items[index], *names)
 
 
 def max_of(items: Any, *names: str) -> Any:
-    """Return the largest number that a field of the elements of an array has; None if one has none, or there are no elements."""
+    """Return the largest number of a field of the elements, or None if there are no elements or one has no number."""
     return max(_numbers(items, names), default=None)
 
 
 def min_of(items: Any, *names: str) -> Any:
-    """Return the smallest number that a field of the elements of an array has; None if one has none, or there are no elements."""
+    """Return the smallest number of a field of the elements, or None if there are no elements or one has no number."""
     return min(_numbers(items, names), default=None)
 
 
 def _numbers(items: Any, names: tuple[str, ...]) -> list[int]:
-    """Return the number that a field has in each element; an empty list if an element has none."""
+    """Return the number of a field in each element, or an empty list if one has no number."""
     if not isinstance(items, list | tuple):
         return []
     found = [value_at(item, *names) for item in items]
@@ -254,7 +268,7 @@ def _numbers(items: Any, names: tuple[str, ...]) -> list[int]:
 
 
 def value_at(value: Any, *names: str) -> Any:
-    """What lies at the end of a path of fields; None when something on the way is not there, or bytes without a case."""
+    """Return the field at the end of a path, or None if a field on the way is absent or is bytes without a case."""
     for name in names:
         if not isinstance(value, dict):
             return None
@@ -263,17 +277,17 @@ def value_at(value: Any, *names: str) -> Any:
 
 
 def plus(a: int | None, b: int | None) -> int | None:
-    """A sum; None when a side is."""
+    """Return ``a + b``, or None if a side is None."""
     return None if a is None or b is None else a + b
 
 
 def minus(a: int | None, b: int | None) -> int | None:
-    """A difference; None when a side is."""
+    """Return ``a - b``, or None if a side is None."""
     return None if a is None or b is None else a - b
 
 
 def ordered(a: Any, operator: Literal["<", "<=", ">", ">="], b: Any) -> bool:
-    """A comparison of order, which does not hold when a side is None."""
+    """Return the result of a comparison, False if a side is None."""
     if a is None or b is None:
         return False
     if operator == "<":

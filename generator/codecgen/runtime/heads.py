@@ -1,7 +1,7 @@
-"""The head of a layout, its leading fields of fixed size, read in one go where nothing is odd about them.
+"""Read the leading fields of fixed size of a layout at once, if they are ordinary.
 
-What is odd (a value that may not stand there, bits that are reserved, a wrong checksum, missing bytes) gives None: then the fields
-are read one by one, and that says what is wrong, and where.
+Anything unusual (a refused value, reserved bits, a wrong checksum, missing bytes) gives None. The caller then reads
+the fields one by one, which reports what is wrong and where.
 """
 
 from __future__ import annotations
@@ -27,10 +27,7 @@ _tuple = cast("Callable[[str, Sequence[str]], Any]", namedtuple)  # its fields a
 
 
 class Head:
-    """The longest run of leading integers and bits of a layout.
-
-    ``fields`` are their names. ``values`` gives them as attributes of a tuple, bits as attributes of its members.
-    """
+    """Reader of the leading integers and bits of a layout. ``fields`` has their names, ``size`` their bytes."""
 
     def __init__(self, layout: Layout) -> None:
         fields: list[Field] = []
@@ -53,11 +50,11 @@ class Head:
         self._unpack = self._struct.unpack_from
         self._make: Callable[[Sequence[Any]], Any] = _tuple("Head", [f.name for f in fields])._make
         self._bits = [
-            (i, _plain(f.codec)) for i, f in enumerate(fields) if isinstance(f.codec, Bits)
+            (i, _bits_parser(f.codec)) for i, f in enumerate(fields) if isinstance(f.codec, Bits)
         ]
         self._consts = [(i, f.const) for i, f in enumerate(fields) if f.const is not None]
         self._rules = _rules(fields)
-        self._covered = _covered(layout, fields)
+        self._covered = _head_checksums(layout, fields)
         self._length = layout.length
         self.leaves_an_array = (
             len(fields) == len(layout.fields) - 1
@@ -68,7 +65,11 @@ class Head:
         fields to it."""
 
     def values(self, data: bytes | memoryview, pos: int, end: int) -> Any | None:
-        """The fields of the layout that begins at ``pos``; no rule is checked."""
+        """Return the leading fields of the layout at ``pos`` as a named tuple, or None if they are cut off or have
+        refused bits.
+
+        Rules and checksums are not checked.
+        """
         if end - pos < self.size:
             return None
         found: Any = self._unpack(data, pos)
@@ -82,7 +83,10 @@ class Head:
         return self._make(found)
 
     def checked(self, data: bytes | memoryview, pos: int, end: int) -> Any | None:
-        """The fields of a layout from ``pos`` to ``end`` that :attr:`leaves_an_array`. Their rules, the length and the checksums hold."""
+        """Return the fields of a layout from ``pos`` to ``end`` that :attr:`leaves_an_array`, or None.
+
+        The result is None unless constants, rules, length and checksums all hold.
+        """
         found = self.values(data, pos, end)
         if found is None:
             return None
@@ -107,7 +111,10 @@ more to say, is not there or is wrong."""
 
 
 def frames(choice: Choice) -> Frames:
-    """What frames the layouts of a choice by one look at their first bytes."""
+    """Return a function that frames the layouts of a choice by one look at their first bytes.
+
+    It returns the layout, its number and its length in bytes, or None for bytes that need the careful way.
+    """
     length, by = choice.length, choice.codec
     cases = {number: _framed(layout) for number, layout in choice.cases.items()}
     if length is None or not isinstance(by, Integer) or None in cases.values():
@@ -123,7 +130,8 @@ def frames(choice: Choice) -> Frames:
     unpack, needed = start.unpack_from, start.size
     is_number_first, before = places[0][2] == 0, length.before
 
-    def of(data: bytes | memoryview, at: int) -> tuple[Any, int, int] | None:
+    def frame(data: bytes | memoryview, at: int) -> tuple[Any, int, int] | None:
+        """Return the layout at ``at``, its number and its length, or None."""
         if len(data) - at < needed:
             return None
         one, other = unpack(data, at)
@@ -136,11 +144,11 @@ def frames(choice: Choice) -> Frames:
             return None
         return layout, number, before + size
 
-    return of
+    return frame
 
 
 def _framed(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
-    """The layout, and what its length has to be."""
+    """Return a layout with the minimum and the rule of its length, or None if it has no length at a fixed place."""
     if layout.length is None or not hasattr(layout, "layout_name"):
         return None
     f = layout.length.field
@@ -149,20 +157,25 @@ def _framed(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
 
 
 def _code(number: Integer) -> str:
+    """Return the code of an integer for :mod:`struct`."""
     code = STRUCT_CODES[number.size]
     return code if number.signed else code.upper()
 
 
 def _rules(fields: Sequence[Field]) -> list[tuple[Callable[[Any], Any], bool]]:
+    """Return the rules of fields, each with the result that it must have."""
     rules = [(f.valid.holds, True) for f in fields if f.valid is not None]
     return rules + [(f.refuse.holds, False) for f in fields if f.refuse is not None]
 
 
-def _covered(
+def _head_checksums(
     layout: Layout, fields: Sequence[Field]
 ) -> list[tuple[int, int, Callable[[Any], int]]] | None:
-    """The checksums: which field, from which byte on to the end. None where there are others, or other lengths than that of the
-    whole."""
+    """Return the checksums of a layout: index of the field, first covered byte, and function.
+
+    Return None if a checksum does not reach from a leading field to the end, or other lengths than that of the
+    whole exist.
+    """
     out = []
     names = [f.name for f in fields]
     whole = layout.length
@@ -180,12 +193,12 @@ def _covered(
     return out
 
 
-def _plain(codec: Bits) -> Callable[[int], Any | None]:
-    """What gives the bits of a number, None for those that a strict reader refuses."""
+def _bits_parser(codec: Bits) -> Callable[[int], Any | None]:
+    """Return a function from a number to its bits, or to None if a strict reader refuses them."""
     kind = type("PlainBits", (PlainBits,), {"__slots__": tuple(codec.by_name)})
 
     @lru_cache(1 << 10)  # few of them are in use
-    def of(number: int) -> Any | None:
+    def parse_bits(number: int) -> Any | None:
         data = codec.base.write(number, None, Session())
         try:
             parsed = codec.read(Source(data, Session()), None)
@@ -196,11 +209,11 @@ def _plain(codec: Bits) -> Callable[[int], Any | None]:
             setattr(bits, name, value)
         return bits
 
-    return of
+    return parse_bits
 
 
 class PlainBits:
-    """Bits as attributes, and the number that they are of."""
+    """Bits as attributes, with the number that they come from."""
 
     __slots__ = ("_number",)
 
@@ -209,4 +222,5 @@ class PlainBits:
 
     @staticmethod
     def number_of(bits: PlainBits) -> int:
+        """Return the number from which bits were parsed."""
         return bits._number

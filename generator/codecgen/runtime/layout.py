@@ -1,4 +1,4 @@
-"""Layouts: fields in the order of the bytes, with lengths, counts and checksums that hold each other in check."""
+"""Layouts: fields in the order of the bytes, related by lengths, counts and checksums; and choices between layouts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from codecgen.runtime.zero_bytes import Padding
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """The length of a layout: an integer at the byte ``offset``, that of what follows the first ``before`` bytes."""
+    """The length of a layout: an integer at byte ``offset`` that counts the bytes after the first ``before`` bytes."""
 
     field: Field
     offset: int
@@ -45,20 +45,25 @@ class Length:
 
     @property
     def end(self) -> int:
-        """The byte after the integer."""
+        """Return the offset of the byte after the integer."""
         return self.offset + self.size
 
-    def place(self) -> tuple[int, int, bool, str, int]:
-        """What is the same in layouts whose lengths are read in the same way."""
+    def read_key(self) -> tuple[int, int, bool, str, int]:
+        """Return a key that is equal for layouts whose lengths are read in the same way."""
         return self.offset, self.size, self.signed, self.endian, self.before
 
 
 class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
-    """Fields in the order of the bytes. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping; for type
-    checkers from ``B``.
+    """Fields in the order of the bytes. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from any
+    mapping.
 
-    ``source`` is the YAML file that describes it. With ``trailing`` lenient readers pass over bytes after the
-    last field.
+    ``source`` is the YAML file that describes the layout. With ``trailing``, lenient readers skip bytes after the
+    last field. For type checkers ``P`` is the class of parsed values, and ``B`` the type of the values that
+    ``build`` takes.
+
+    Example:
+        >>> RECORD_BATCH.parse(data).records[0].key
+        b'k'
     """
 
     def __init__(
@@ -91,19 +96,19 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """The bytes of all fields at fixed places: what lies before the first one that varies."""
         fixed = all(f.codec.size is not None and f.when is None for f in in_order)
         self.size = sum(f.codec.size or 0 for f in in_order) if fixed else None
-        self.least = sum(_least(f.codec) for f in in_order if f.when is None)
+        self.min_size = sum(_min_size(f.codec) for f in in_order if f.when is None)
         self.parsed_class = make_class(name, self.__module__, version)
 
     @property
     def full_name(self) -> str:
-        """The name, with ``@`` and the version if the layout has one: ``message@1``."""
+        """Return the name, with ``@`` and the version if the layout has one: ``message@1``."""
         return self.layout_name if self.version is None else f"{self.layout_name}@{self.version}"
 
     def __repr__(self) -> str:
         return f"<Layout {self.full_name}: {', '.join(f.name for f in self.fields)}>"
 
     def derives(self, *derived: Derived) -> None:
-        """Say which values the schema derives: what is parsed has them as attributes."""
+        """Set the values that the schema derives; parsed values have them as attributes."""
         own = {d.name: d for d in derived if d.each is None}
         self.parsed_class._derived = own
         for d in derived:
@@ -117,30 +122,30 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     # ------------------------------------------------------------ places
 
     def offset_of(self, name: str) -> int:
-        """The byte of the layout where a field begins, for fields at a fixed place. Raises KeyError for others."""
+        """Return the offset of a field at a fixed place; raise KeyError for other fields."""
         if name not in self._offsets:
             raise KeyError(f"{name} does not lie at a fixed place in {self.layout_name}")
         return self._offsets[name]
 
     def is_fixed(self, name: str) -> bool:
-        """Whether a field lies at a fixed place, and has a fixed size."""
+        """Return whether a field is always present, at a fixed place, with a fixed size."""
         f = self.by_name[name]
         return name in self._offsets and f.codec.size is not None and f.when is None
 
     def size_of(self, name: str) -> int:
-        """The length in bytes of a field of fixed size."""
+        """Return the size in bytes of a field; raise KeyError if it varies."""
         size = self.by_name[name].codec.size
         if size is None:
             raise KeyError(f"{name} has no fixed size")
         return size
 
     def codec_of(self, name: str) -> Codec:
-        """The codec of a field."""
+        """Return the codec of a field; raise KeyError for an unknown name."""
         return self.by_name[name].codec
 
     @cached_property
     def length(self) -> Length | None:
-        """Where the length of the whole lies, if a field at a fixed place measures it to its end."""
+        """Return where the length of the layout is, or None if no integer at a fixed place measures it to its end."""
         for f in self.fields:
             last = None if f.measures is None else f.measures[1]
             if f.measures is None or last is not None or not isinstance(f.codec, Integer):
@@ -153,24 +158,25 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     @cached_property
     def head(self) -> Head:
-        """Reads the leading fields in one go."""
+        """Return the reader of the leading fields of fixed size."""
         return Head(self)
 
     @property
     def framed(self) -> bool:
-        """Whether the first bytes tell the length of the layout."""
+        """Return whether the first bytes tell the length of the layout."""
         return self.size is not None or self.length is not None
 
     def case(self, source: Source) -> Layout:
-        """The layout of the bytes at the head of a source: itself, whatever they are."""
+        """Return the layout itself, whatever the bytes are."""
         del source
         return self
 
     def frame(self, source: Source) -> int | None:
-        """The length of the layout at the head of a source, fixed or from the field that measures it to its end.
+        """Return the length of the layout at the head of ``source``, or None if too few bytes are there to know it.
 
-        None when the bytes end before that is known. Raises LengthError for a length that cannot be, TypeError for
-        a layout that is not :attr:`framed`.
+        Raises:
+            LengthError: if the length is smaller than any such layout.
+            TypeError: if the layout is not :attr:`framed`.
         """
         found = self.length
         if found is None:
@@ -186,12 +192,13 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
             f.refuse is not None and f.refuse.holds(construct.Container({f.name: length}))
         ):
             reason = f"{f.name} is {length}, too small for any {self.layout_name}"
-            raise self.related.at(LengthError(reason, source.where(at)), f)
+            raise self.related.locate(LengthError(reason, source.where(at)), f)
         return found.before + int(length)
 
     # ------------------------------------------------------------ parsing
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
+        """Return the layout that the bytes are in full; bytes after it are an error, or a finding with ``trailing``."""
         source = Source(data, session, origin=position)
         obj = self.read(source, None)
         if source.left:
@@ -204,17 +211,21 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return obj
 
     def read(self, source: Source, this: Any) -> Parsed:
+        """Return the layout at the head of ``source``."""
         source.deeper()
         try:
-            return self._parse_of(source).whole()
+            return self._parse_of(source).parse()
         finally:
             source.session.depth -= 1
 
     def open(self, source: Source) -> Opened:
-        """Parse all but the array that ends the layout, so that what stands before an error can be had."""
+        """Parse everything but the array that ends the layout, and return it with the fields before an error, if there
+        is one.
+        """
         return self._parse_of(source).open()
 
     def _parse_of(self, source: Source) -> Parse:
+        """Return a new parse of the layout."""
         return Parse(self.layout_name, self.related, self.trailing, source, self.parsed_class())
 
     # ------------------------------------------------------------ building
@@ -234,34 +245,37 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self.write(obj, None, Session(level=level, strict=strict))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a mapping of fields."""
         session.deeper()
         try:
-            return Build(self.layout_name, self.related, value, session).whole()
+            return Build(self.layout_name, self.related, value, session).build()
         finally:
             session.depth -= 1
 
 
-def _least(codec: Codec) -> int:
-    """The fewest bytes that something can take."""
+def _min_size(codec: Codec) -> int:
+    """Return the minimum size in bytes of a value of a codec."""
     if codec.size is not None:
         return codec.size
     if isinstance(codec, Bytes):
-        return _least(codec.length) if isinstance(codec.length, Codec) else 0
+        return _min_size(codec.length) if isinstance(codec.length, Codec) else 0
     if isinstance(codec, Array):
         if codec.compressed is None and (codec.fixed is not None or codec.until is not None):
-            return (codec.fixed or 1) * _least(codec.element)
-        return sum(_least(number) for number in (codec.count, codec.length) if number is not None)
+            return (codec.fixed or 1) * _min_size(codec.element)
+        return sum(
+            _min_size(number) for number in (codec.count, codec.length) if number is not None
+        )
     if isinstance(codec, Nullable):
-        return _least(codec.present)
+        return _min_size(codec.present)
     if isinstance(codec, Layout | Choice):
-        return codec.least
-    return 0 if isinstance(codec, Lazy | Padding) else int(getattr(codec, "least", 1))
+        return codec.min_size
+    return 0 if isinstance(codec, Lazy | Padding) else int(getattr(codec, "min_size", 1))
 
 
 class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
-    """One of several layouts, by the value of a field that lies at the same byte in all of them.
+    """One of several layouts, chosen by the value of the field ``by``, which is at the same offset in all of them.
 
-    A case may be a choice itself: a layout with versions is one.
+    A case may be a choice itself; a layout with versions is one.
     """
 
     def __init__(
@@ -278,12 +292,12 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         # Which values may stand there is for each case to say.
         self.codec = codec.base if isinstance(codec, EnumField) else codec
         self.framed: bool = all(layout.framed for layout in cases.values())
-        self.least: int = min(layout.least for layout in cases.values())
+        self.min_size: int = min(layout.min_size for layout in cases.values())
         self.head_size: int = min(layout.head_size for layout in cases.values())
 
     @property
     def full_name(self) -> str:
-        """The name."""
+        """Return the name."""
         return self.choice_name
 
     def __repr__(self) -> str:
@@ -291,25 +305,25 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return f"<Choice {self.choice_name} by {self.by}: {cases}>"
 
     def offset_of(self, name: str) -> int:
-        """See :meth:`Layout.offset_of`; KeyError also where the cases do not agree."""
+        """Return the offset of a field; raise KeyError if it varies, also between the cases."""
         places = {layout.offset_of(name) for layout in self.cases.values()}
         if len(places) > 1:
             raise KeyError(f"{name} does not lie at one place in all of {self.choice_name}")
         return places.pop()
 
     def codec_of(self, name: str) -> Codec:
-        """The codec of a field, in the first case."""
+        """Return the codec of a field in the first case."""
         return next(iter(self.cases.values())).codec_of(name)
 
     @cached_property
     def is_of_versions(self) -> bool:
-        """Whether its cases are the versions of a layout."""
+        """Return whether the cases are the versions of one layout."""
         cases = self.cases.values()
         return all(isinstance(c, Layout) and c.layout_name == self.choice_name for c in cases)
 
     @cached_property
     def prefix_size(self) -> int:
-        """The first bytes that it takes to know which layout it is, and how long."""
+        """Return the number of leading bytes that are enough to know the layout and its length."""
         ends = [layout.length.end for layout in self.cases.values() if layout.length is not None]
         ends += [case.prefix_size for case in self.cases.values() if isinstance(case, Choice)]
         longest = self.codec.most if isinstance(self.codec, Varint) else self.codec.size or 0
@@ -317,18 +331,20 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     @cached_property
     def length(self) -> Length | None:
-        """Where the length lies, if it is read in the same way in all of the layouts."""
+        """Return where the length is, or None if the layouts do not all read it in the same way."""
         found = [layout.length for layout in self.cases.values()]
-        same = {None if one is None else one.place() for one in found}
+        same = {None if one is None else one.read_key() for one in found}
         return found[0] if len(same) == 1 else None
 
     @cached_property
     def plain_frame(self) -> Frames:
-        """Frames what is not odd in one go; see :func:`frames`."""
+        """Return a function that frames ordinary layouts quickly; see :func:`frames`."""
         return frames(self)
 
     def peek(self, source: Source) -> int:
-        """The value that decides, for the bytes at the head of a source."""
+        """Return the value that decides, for the bytes at the head of ``source``; leave the position and the findings
+        unchanged.
+        """
         at = Source(
             source.data,
             source.session,
@@ -347,7 +363,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
             del source.session.findings[noticed:]  # whoever reads it notices it again
 
     def case(self, source: Source) -> Layout:
-        """The layout of the bytes at the head of a source."""
+        """Return the layout of the bytes at the head of ``source``; raise ValueRefused if no case has its value."""
         value = self.peek(source)
         layout = self.cases.get(value)
         if layout is None:
@@ -359,7 +375,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.case(source)
 
     def frame(self, source: Source) -> int | None:
-        """See :meth:`Layout.frame`; None also when the value that decides is not there as a whole."""
+        """Return the length of the layout as :meth:`Layout.frame` does; None also if the deciding value is cut off."""
         if source.left < self.offset + (self.codec.size or 1):
             return None
         try:
@@ -370,13 +386,16 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.frame(source)
 
     def read(self, source: Source, this: Any) -> Parsed:
+        """Return the layout at the head of ``source``."""
         return self.case(source).read(source, this)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
+        """Return the layout that the bytes are in full."""
         layout = self.case(Source(data, session, origin=position))
         return layout.parse_whole(data, position, session)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a mapping of fields; raise BuildError if the deciding field names no case."""
         layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
         if layout is None:
             known = ", ".join(str(case) for case in self.cases)
@@ -384,21 +403,21 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.write(value, this, session)
 
     def case_of(self, value: Any) -> Layout | Choice | None:
-        """The case for a value of the field that decides: a number, or the name of one that a case knows."""
+        """Return the case for a deciding value, given as a number or the name of an enum's member, or None."""
         if isinstance(value, str):
             for number, layout in self.cases.items():
                 codec = layout.codec_of(self.by)
-                if isinstance(codec, EnumField) and codec.enum.of(value) == number:
+                if isinstance(codec, EnumField) and codec.enum.find(value) == number:
                     return layout
         return self.cases.get(value) if isinstance(value, int) else None
 
     def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
-        """See :meth:`Layout.build`."""
+        """Build bytes from a mapping with the fields of a case; see :meth:`Layout.build`."""
         return self.write(obj, None, Session(level=level, strict=strict))
 
 
 class Lazy(Codec):
-    """A codec that is named before it exists: a layout that holds itself."""
+    """A codec that is looked up on first use: that of a layout that holds itself."""
 
     def __init__(self, find: Any) -> None:
         super().__init__()
@@ -410,8 +429,10 @@ class Lazy(Codec):
         return getattr(self._find(), name)
 
     def read(self, source: Source, this: Any) -> Any:
+        """Return the value at the head of ``source``."""
         return self._find().read(source, this)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a value."""
         data: bytes = self._find().write(value, this, session)
         return data

@@ -1,4 +1,4 @@
-"""Texts of lines: a value a line, a number that counts the lines that follow, lines of several values."""
+"""Codec of text files of lines: one value a line, a count of the lines after it, or several values a line."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from codecgen.runtime.errors import (
 from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.located_bytes import Condition
 from codecgen.runtime.parsed import Parsed
-from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, written
+from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, write_text
 from codecgen.runtime.text_values import BLANKS, RestOfLine, TextValue
 
 
 @dataclass(frozen=True, slots=True)
 class LineValue:
-    """One value of a line of several. ``line`` is its line of YAML."""
+    """One value of a line with several values. ``line`` is its line of YAML."""
 
     name: str
     kind: TextValue
@@ -40,8 +40,10 @@ class LineValue:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line with one value, after a ``label`` and a ``separator`` if there are any. ``counts`` names the lines whose
-    number it is."""
+    """A line with one value, after a ``label`` and a ``separator`` if there are any.
+
+    ``counts`` names the lines whose number the value is. ``line`` is the line of YAML.
+    """
 
     name: str
     kind: TextValue
@@ -58,7 +60,7 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True)
 class EachLine:
-    """Lines of the same values, as many as ``counted_by`` says, or all that are left."""
+    """Lines with the same values: as many as the value ``counted_by`` says, or all that are left."""
 
     name: str
     values: Sequence[LineValue]
@@ -69,10 +71,12 @@ class EachLine:
 
 
 class LinesFile(TextFile[P]):
-    """A text of lines. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
+    """A text file of lines. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from any mapping.
 
-    ``accepts`` are the freedoms of lenient readers. With ``may_be_empty`` there may be no byte at all: every value is None
-    then. ``final_newline``: whether a line feed ends the last line too.
+    Attributes:
+        accepts: Freedoms of lenient readers.
+        may_be_empty: The file may have no byte; every value is None then.
+        final_newline: A line feed ends the last line too.
     """
 
     def __init__(
@@ -93,12 +97,14 @@ class LinesFile(TextFile[P]):
         return f"<LinesFile {self.text_name}: {', '.join(line.name for line in self.lines)}>"
 
     def read(self, source: TextSource) -> Parsed:
-        return _Reading(self, source).whole()
+        """Return the values of a whole text."""
+        return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
-        """Bytes for a mapping with a value for each line. Counts and constants are worked out.
+        """Return the bytes for a mapping with a value for each line; counts and constants are worked out.
 
-        Raises :class:`~codecgen.runtime.errors.BuildError`.
+        Raises:
+            BuildError: if a value is missing or cannot be written.
         """
         if not isinstance(obj, dict):
             raise BuildError(f"a mapping with the lines of {self.text_name} is needed, not {obj!r}")
@@ -118,7 +124,7 @@ class LinesFile(TextFile[P]):
                 else:
                     out += _built_lines(line, values)
             except BuildError as error:
-                raise _named(error, line.name, line.line, self.source_file) from None
+                raise _with_path(error, line.name, line.line, self.source_file) from None
         if not self.final_newline and out and not out[-1]:
             raise BuildError("the last line is empty, and nothing ends it")
         text = "\n".join(out)
@@ -126,7 +132,7 @@ class LinesFile(TextFile[P]):
 
 
 class _Reading:
-    """One parse of a text of lines."""
+    """State of one parse of a text of lines."""
 
     def __init__(self, text: LinesFile, source: TextSource) -> None:
         self.text = text
@@ -135,20 +141,23 @@ class _Reading:
         self.last: Line | None = None
         self.obj = text.parsed_class()
 
-    def whole(self) -> Parsed:
+    def read(self) -> Parsed:
+        """Return the values of the text; lines after the last known one are an error, or a finding with
+        ``more_lines``.
+        """
         if not self.source.end and self.text.may_be_empty:
             return self.text.parsed_class({line.name: None for line in self.text.lines})
         for line in self.text.lines:
             if isinstance(line, TextLine):
-                self.one(line)
+                self.read_line(line)
             else:
-                self.each(line)
+                self.read_lines(line)
         last = self.last
         more = next(self.lines, None)
         if more is not None:
             error = TrailingError("lines follow the last one that has a meaning")
             path = self.text.lines[-1].name if isinstance(self.text.lines[-1], EachLine) else ""
-            self.source.free("more_lines", self.source.place(error, more, path))
+            self.source.tolerate_freedom("more_lines", self.source.locate(error, more, path))
             for _ in self.lines:
                 pass  # so that they are lines of text, no more than there may be
         if last is not None:
@@ -156,41 +165,41 @@ class _Reading:
         return self.obj
 
     def ended(self, name: str, yaml_line: int) -> ParseError:
-        """The error for a line that is not there."""
+        """Return the error for a missing line."""
         number = 1 if self.last is None else self.last.number + 1
         error = TruncatedError("the text ends before this line")
         error.where = self.source.where(self.source.end, number)
-        return self.source.about(error, name, yaml_line)
+        return self.source.add_path(error, name, yaml_line)
 
-    def one(self, f: TextLine) -> None:
-        """The line of one value."""
+    def read_line(self, f: TextLine) -> None:
+        """Read a line with one value."""
         line = next(self.lines, None)
         if line is None:
             error = self.ended(f.name, f.line)
             if f.counts is None:
                 raise error
-            self.source.free("ends_early", error, f.accepts)
+            self.source.tolerate_freedom("ends_early", error, f.accepts)
             self.obj[f.name] = 0
             return
         self.last = line
         at = Span(line, 0, line.text)
         if f.label is not None:
-            label, at = self.pieces(f, line, 2, f.name)
+            label, at = self.split_values(f, line, 2, f.name)
             if label.text != f.label:
                 reason = f"{label.text!r} stands where {f.label!r} is written"
-                error = self.source.place(ValueRefused(reason), label, f.name, f.line)
-                self.source.free("any_label", error, f.accepts)
+                error = self.source.locate(ValueRefused(reason), label, f.name, f.line)
+                self.source.tolerate_freedom("any_label", error, f.accepts)
         value = self.source.value(f.kind, at, f.name, f.line, f.accepts)
         self.obj[f.name] = value
         if f.const is not None and value != f.const:
             refused: ParseError = ValueRefused(f"{value!r} is not {f.const}")
-            raise self.source.place(refused, at, f.name, f.line)
+            raise self.source.locate(refused, at, f.name, f.line)
         if f.counts is not None and value < 0:
-            raise self.source.place(LengthError(f"a count of {value}"), at, f.name, f.line)
+            raise self.source.locate(LengthError(f"a count of {value}"), at, f.name, f.line)
         self.judge(f, value, self.obj, at, f.name)
 
-    def each(self, f: EachLine) -> None:
-        """The lines that are counted, or all that are left."""
+    def read_lines(self, f: EachLine) -> None:
+        """Read lines with the same values: the counted ones, or all that are left."""
         items = construct.ListContainer()
         self.obj[f.name] = items
         wanted = None if f.counted_by is None else self.obj[f.counted_by]
@@ -202,14 +211,14 @@ class _Reading:
                     return
                 raise self.ended(path, f.line)
             self.last = line
-            items.append(self.item(f, line, path))
+            items.append(self.read_item(f, line, path))
 
-    def item(self, f: EachLine, line: Line, path: str) -> Parsed:
-        """The values of a line."""
+    def read_item(self, f: EachLine, line: Line, path: str) -> Parsed:
+        """Return the values of a line."""
         item = Parsed()
         pieces = [Span(line, 0, line.text)]
         if len(f.values) > 1:
-            pieces = self.pieces(f, line, len(f.values), path)
+            pieces = self.split_values(f, line, len(f.values), path)
         for value, at in zip(f.values, pieces, strict=True):
             name = f"{path}.{value.name}"
             item[value.name] = self.source.value(value.kind, at, name, value.line, f.accepts)
@@ -217,16 +226,23 @@ class _Reading:
         return item
 
     def judge(self, f: TextLine | LineValue, value: Any, this: Any, at: Span, path: str) -> None:
+        """Check the rules of a value; a broken one is an error, or a finding if it is a ``valid`` rule."""
         error, lenient = judge(value, this, f.refuse, f.valid)
         if error is None:
             return
-        error = self.source.place(error, at, path, f.line)
+        error = self.source.locate(error, at, path, f.line)
         if not lenient:
             raise error
         self.source.session.tolerate(error)
 
-    def pieces(self, f: TextLine | EachLine, line: Line, count: int, path: str) -> list[Span]:
-        """The pieces of a line between separators. A label is followed by one value, whatever is in it."""
+    def split_values(self, f: TextLine | EachLine, line: Line, count: int, path: str) -> list[Span]:
+        """Return the pieces of a line between separators: ``count``, the last with the rest of the line if its kind
+        allows blanks.
+
+        Raises:
+            ValueRefused: if another number of values is there, or a value contains a blank and ``extra_blanks`` is
+                not accepted.
+        """
         if isinstance(f, TextLine):
             rest, most, first = isinstance(f.kind, RestOfLine), count, 1
         else:
@@ -246,19 +262,20 @@ class _Reading:
         reason = f"{len(exact)} values stand where {count} are written, by {f.separator!r}"
         if len(exact) == count:
             reason = f"a blank stands in a value, where {f.separator!r} lies between values"
-        error = self.source.place(ValueRefused(reason), line, path, f.line)
+        error = self.source.locate(ValueRefused(reason), line, path, f.line)
         if len(found) != count:
             raise error
-        self.source.free("extra_blanks", error, f.accepts)
+        self.source.tolerate_freedom("extra_blanks", error, f.accepts)
         return found
 
 
 def _blank(text: str) -> bool:
+    """Return whether a text contains a blank."""
     return any(blank in text for blank in BLANKS)
 
 
 def _split(line: Line, pattern: str, most: int) -> Iterator[Span]:
-    """The pieces of a line between what a pattern finds; no more than ``most``, unless it is 0."""
+    """Yield the pieces of a line between the matches of a pattern, at most ``most`` unless it is 0."""
     at, count = 0, 1
     for found in re.finditer(pattern, line.text):
         if count == most:
@@ -273,7 +290,7 @@ def _split(line: Line, pattern: str, most: int) -> Iterator[Span]:
 
 
 def _built_line(f: TextLine, values: Any) -> str:
-    """The line of one value."""
+    """Return the text of a line with one value, and store a worked-out count or constant in ``values``."""
     if f.counts is not None:
         items = values[f.counts]
         if not isinstance(items, list | tuple):
@@ -288,7 +305,7 @@ def _built_line(f: TextLine, values: Any) -> str:
 
 
 def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
-    """The lines of a list."""
+    """Yield the text of each line of a list."""
     items = values[f.name]
     if not isinstance(items, list | tuple):
         raise BuildError(f"a list is needed, not {items!r}")
@@ -298,29 +315,30 @@ def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
             if not isinstance(item, dict):
                 raise BuildError(f"a mapping with {', '.join(names)} is needed, not {item!r}")
             refuse_others(item, names, f.name)
-            yield f.separator.join(_parts(f, item))
+            yield f.separator.join(_value_texts(f, item))
         except BuildError as error:
-            raise _named(error, f"[{i}]", 0, "") from None
+            raise _with_path(error, f"[{i}]", 0, "") from None
 
 
-def _parts(f: EachLine, item: Any) -> Iterator[str]:
+def _value_texts(f: EachLine, item: Any) -> Iterator[str]:
+    """Yield the text of each value of a line; raise BuildError if one contains the separator."""
     for i, value in enumerate(f.values):
         try:
             text = _one_line(_value_text(value, item))
             if f.separator and f.separator in text and i + 1 < len(f.values):
                 raise BuildError(f"{text!r} holds the separator {f.separator!r}")
         except BuildError as error:
-            raise _named(error, value.name, value.line, "") from None
+            raise _with_path(error, value.name, value.line, "") from None
         yield text
 
 
 def _value_text(f: TextLine | LineValue, values: Any) -> str:
-    """The text of a value that was given, or of its default."""
+    """Return the text of a given value or of its default; raise BuildError if a rule forbids it."""
     if f.name not in values:
         if f.default is None:
             raise BuildError("a value is needed")
         values[f.name] = f.default(values)
-    text = written(f.kind, values[f.name])
+    text = write_text(f.kind, values[f.name])
     error, _ = judge(values[f.name], values, f.refuse, f.valid)
     if error is not None:
         raise BuildError(error.reason)
@@ -328,12 +346,14 @@ def _value_text(f: TextLine | LineValue, values: Any) -> str:
 
 
 def _one_line(text: str) -> str:
+    """Return a text; raise BuildError if it has a line break."""
     if "\n" in text or "\r" in text:
         raise BuildError("the text does not fit into a line")
     return text
 
 
-def _named(error: BuildError, name: str, yaml_line: int, source: str) -> BuildError:
+def _with_path(error: BuildError, name: str, yaml_line: int, source: str) -> BuildError:
+    """Put a name before the path of an error, add its YAML line if none is known, and return the error."""
     path = error.where.path
     joined = name if not path else name + path if path.startswith("[") else f"{name}.{path}"
     error.where = error.where.__class__(
@@ -343,7 +363,7 @@ def _named(error: BuildError, name: str, yaml_line: int, source: str) -> BuildEr
 
 
 def refuse_others(obj: Any, names: Collection[str], what: str) -> None:
-    """Raise BuildError for a name that there is not."""
+    """Raise BuildError for a name of ``obj`` that is not in ``names``, with the closest name as a hint."""
     for name in obj:
         if name not in names and not str(name).startswith("_"):
             close = difflib.get_close_matches(str(name), names, n=1)

@@ -1,4 +1,4 @@
-"""Bytes that know where they came from: what parsers read from."""
+"""Bytes with their place in a file, and the state of a parse: the input of all codecs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ from codecgen.runtime.errors import (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a parser may be made to do by its input.
+    """Limits on what a parser does for its input.
 
-    ``decompressed`` is the most bytes that one compressed section may hold (None: what the schema says),
-    ``depth`` how deep layouts may lie in each other, ``elements`` how many elements one array may have (each
-    takes about 2 KiB of memory as Python objects), ``findings`` how many oddities are noted in one parse. ``text`` is the
-    most bytes that a text may have, ``line`` the most of one line of it, and it has no more lines than ``elements``.
+    Attributes:
+        decompressed: Maximum bytes of one decompressed section. None: the limit of the schema.
+        depth: Maximum depth of layouts inside layouts.
+        elements: Maximum number of elements of an array, and of lines of a text. An element takes about 2 KiB of
+            memory as Python objects.
+        findings: Maximum number of findings of one parse.
+        text: Maximum bytes of a text file.
+        line: Maximum bytes of one line of a text file.
     """
 
     decompressed: int | None = None
@@ -37,15 +41,22 @@ class Limits:
 
 @dataclass(slots=True)
 class Session:
-    """One parse or build: how strict, how much, and what was noticed.
+    """State of one parse or build: its options, and what it found.
 
-    A strict parser refuses everything that the layout does not allow. A lenient one takes the freedoms that
-    the schema lists, and wrong checksums, and notes them in ``findings``. It looks at the rules of layouts only with ``rules``, and
-    notes those that are broken. With ``any_version`` it also takes a version that
-    is not that of the layout, with ``torn`` what is there of a section of elements that is longer than what is around it.
-    ``trace`` gathers (path, first byte, byte after the last, in the decompressed stream?) of every field. With it,
-    ``begun`` gathers layouts and arrays by their paths as they are begun: what is there of them when an error ends the
-    parse. ``section`` are the bytes of the first section that may be compressed, as it is and without compression.
+    A strict parser refuses everything that the layout does not allow. A lenient one takes the freedoms that the
+    schema lists, and wrong checksums, and notes each in ``findings``.
+
+    Attributes:
+        strict: Refuse what the layout does not allow.
+        findings: Errors that a lenient parser passed over.
+        trace: Collects (path, first byte, end, in the decompressed stream?) of every field, if it is a list.
+        begun: Collects layouts and arrays by path when their parse begins, so that they can be had after an error.
+            Needs ``trace``.
+        level: Compression level of a build.
+        section: Bytes of the first section that may be compressed: as stored, and decompressed.
+        any_version: Take a version field that is not the version of the layout.
+        rules: Let a lenient parser check the rules of layouts, and note those that are broken.
+        torn: Take what is there of a section of elements that is longer than the bytes around it.
     """
 
     strict: bool = True
@@ -64,7 +75,7 @@ class Session:
     torn: bool = False
 
     def deeper(self) -> None:
-        """Count a layout inside a layout that is built."""
+        """Enter a layout inside a layout that is built; raise BuildError beyond the maximum depth."""
         self.depth += 1
         if self.depth > self.limits.depth:
             self.depth -= 1
@@ -72,11 +83,11 @@ class Session:
 
     @property
     def path(self) -> str:
-        """The path of the field that is parsed, while ``trace`` is gathered."""
+        """Return the path of the field that is being parsed; complete only while ``trace`` is collected."""
         return ".".join(self.prefix).replace(".[", "[")
 
     def tolerate(self, error: ParseError) -> None:
-        """Raise the error when the session is strict, note it otherwise."""
+        """Note an error in ``findings``; raise it if the session is strict, and LimitError if there are too many."""
         if self.strict:
             raise error
         if len(self.findings) >= self.limits.findings:
@@ -87,11 +98,16 @@ class Session:
 
 
 class Source:
-    """A window of bytes, and where it lies in the file.
+    """A window of bytes with a read position, and its place in the file.
 
-    ``origin`` is the position in the file of the window's data, or, when ``inner`` is set, of the compressed
-    section that the data was in; ``pending`` is the error to raise where the data ends early; ``pauses`` are the places
-    at which the data may have ended.
+    Attributes:
+        origin: Position in the file of the first byte of ``data``, or, if ``inner``, of the compressed section that
+            held the data.
+        inner: The data is a decompressed stream.
+        pos: The next byte to read.
+        end: The end of the window (excluded).
+        pending: Error to raise where the data ends early, such as the error of a decompression.
+        pauses: Positions at which the data may have ended.
     """
 
     __slots__ = ("data", "end", "inner", "origin", "pauses", "pending", "pos", "session")
@@ -119,11 +135,11 @@ class Source:
 
     @property
     def left(self) -> int:
-        """Bytes that are left in the window."""
+        """Return the number of bytes between the read position and the end of the window."""
         return self.end - self.pos
 
     def where(self, pos: int | None = None) -> Where:
-        """The place of a byte of this window (the next one, unless told)."""
+        """Return the place of the byte at ``pos``, by default of the next one."""
         at = self.pos if pos is None else pos
         file = self.session.file
         if self.inner:
@@ -131,7 +147,7 @@ class Source:
         return Where(position=self.origin + at, file=file)
 
     def take(self, n: int) -> bytes:
-        """The next ``n`` bytes."""
+        """Return the next ``n`` bytes. Raise TruncatedError, or the pending error, if fewer are left."""
         pos = self.pos
         if n > self.end - pos:
             raise self.short(n)
@@ -139,17 +155,23 @@ class Source:
         return bytes(self.data[pos : pos + n])
 
     def short(self, n: int) -> CodecError:
-        """The error for ``n`` bytes that are not there."""
+        """Return the error for ``n`` bytes of which some are missing: the pending error, or a TruncatedError."""
         if self.pending is not None:
             return self.pending
         return TruncatedError(f"{n} bytes are needed, {self.left} are left", self.where())
 
     def lacking(self, reason: str, pos: int) -> CodecError:
-        """The error that what a number at ``pos`` promises is not there. Where the data ends early, that is why."""
+        """Return the error for a length or count at ``pos`` that promises more than is left: the pending error, or a
+        LengthError.
+        """
         return LengthError(reason, self.where(pos)) if self.pending is None else self.pending
 
     def window(self, n: int, what: str) -> Source:
-        """A window of the next ``n`` bytes; this one goes on after it."""
+        """Return a source of the next ``n`` bytes, and continue after them.
+
+        ``what`` names the length in errors. Raise LengthError if ``n`` is negative or larger than the bytes that
+        are left.
+        """
         if n < 0:
             raise LengthError(f"{what} is {n}: a length cannot be negative", self.where())
         if n > self.left:
@@ -166,7 +188,7 @@ class Source:
         return inside
 
     def deeper(self) -> None:
-        """Count a layout inside a layout."""
+        """Enter a layout inside a layout; raise LimitError beyond the maximum depth."""
         self.session.depth += 1
         if self.session.depth > self.session.limits.depth:
             raise LimitError(
@@ -175,13 +197,16 @@ class Source:
 
     # What construct's own classes ask of a stream, so that they can stand inside our layouts.
     def read(self, n: int = -1) -> bytes:
+        """Return the next ``n`` bytes, or fewer at the end, as a stream does (for Construct's own classes)."""
         n = self.left if n < 0 else min(n, self.left)
         return self.take(n)
 
     def tell(self) -> int:
+        """Return the read position."""
         return self.pos
 
     def seek(self, offset: int, whence: int = 0) -> int:
+        """Move the read position, as a stream does, within the window, and return it."""
         base = (0, self.pos, self.end)[whence]
         self.pos = max(0, min(base + offset, self.end))
         return self.pos

@@ -1,4 +1,4 @@
-"""Layouts in the place of a field that may be null."""
+"""Codec of a layout that may be null."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from codecgen.runtime.primitives import Codec
 
 
 class Nullable(Codec):
-    """A layout after a number, ``present``, that says whether it is there: 1, or ``null``.
+    """A layout after a number that says whether it is present: 1, or ``null``.
 
-    Lenient readers take every negative number for null (``any_negative``), every other one for 1 (``any_present``).
+    With ``any_negative``, lenient readers take every negative number for null; with ``any_present``, every other
+    one for 1.
     """
 
     def __init__(
@@ -31,17 +32,18 @@ class Nullable(Codec):
         self.any_present = any_present
 
     def read(self, source: Source, this: Any) -> Any:
+        """Return the layout at the head of ``source``, or None for null; another number is an error or a finding."""
         start = source.pos
         number = self.present.read(source, this)
         if number not in (1, self.null):
             error = ValueRefused(
                 f"{number} stands where only 1 or, for null, {self.null} may", source.where(start)
             )
-            return self.other(number, error, source, this)
+            return self.read_other_number(number, error, source, this)
         return None if number == self.null else self.layout.read(source, this)
 
-    def other(self, number: int, error: ParseError, source: Source, this: Any) -> Any:
-        """What a lenient reader makes of another number."""
+    def read_other_number(self, number: int, error: ParseError, source: Source, this: Any) -> Any:
+        """Return what a lenient reader takes for another number; raise ``error`` if it is not tolerated."""
         null = self.any_negative and number < 0
         if not null and not self.any_present:
             raise error
@@ -49,6 +51,7 @@ class Nullable(Codec):
         return None if null else self.layout.read(source, this)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the number, and the bytes of the layout unless the value is None."""
         if value is None:
             return self.present.write(self.null, this, session)
         return self.present.write(1, this, session) + self.layout.write(value, this, session)

@@ -1,4 +1,4 @@
-"""What codecs parse to: a Container that shows itself for people, and knows the values that its layout derives."""
+"""Parsed values: containers that print themselves for people, and know the values that their layout derives."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from codecgen.runtime.readable import Milliseconds, html_of, text_of
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A value that a layout derives from its fields, or (``each``) for every element of one of its arrays.
+    """A value that a layout derives from its fields, or, with ``each``, for every element of one of its arrays.
 
-    ``value`` takes the fields, and the element. ``unit`` is that of the schema. ``depends_on`` are the fields of the layout
-    that a value of an element is made of, if it is made of other elements too (None: it is not).
+    ``value`` takes the fields, and the element. ``depends_on`` has the fields of the layout on which a value of an
+    element depends, if it depends on other elements too; None if it does not.
     """
 
     name: str
@@ -26,14 +26,14 @@ class Derived:
     unit: str | None = None
     depends_on: Sequence[str] | None = None
 
-    def of(self, *given: Any) -> Any:
-        """The value, from the fields alone: what else is derived is none of them. Raises AttributeError where one is not there."""
+    def compute(self, *given: Any) -> Any:
+        """Return the value from plain fields, without other derived values; raise AttributeError if a field is absent."""
         return self.value(*map(construct.Container, given))
 
-    def shown(self, *given: Any) -> Any:
-        """The value for people; None where fields that it takes are not there."""
+    def display(self, *given: Any) -> Any:
+        """Return the value for people, or None if a field that it takes is absent or null."""
         try:
-            found = self.of(*given)
+            found = self.compute(*given)
         except (TypeError, AttributeError):
             return None
         return Milliseconds(found) if self.unit == "ms" and found is not None else found
@@ -41,8 +41,13 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class AsParsed:
-    """What an element was when it was parsed: its fields, those of the layout around it that its derived values depend on, and
-    the derived values that depend on other elements too."""
+    """An element as it was parsed.
+
+    Attributes:
+        fields: Its fields.
+        around: The fields of the layout around it on which its derived values depend.
+        derived: The derived values that depend on other elements too.
+    """
 
     fields: Mapping[str, Any]
     around: Mapping[str, Any]
@@ -50,7 +55,7 @@ class AsParsed:
 
 
 class InArray(NamedTuple):
-    """Where an element lies: the fields around its array, and what is derived for each element."""
+    """The place of an element: the fields around its array, and the values derived for each element."""
 
     around: Any
     of_each: Mapping[str, Derived]
@@ -70,11 +75,11 @@ else:
 
 
 class Parsed(_Container):
-    """The fields of a layout, as items and as attributes, in their order.
+    """The fields of a layout, as items and as attributes, in order.
 
-    Values that the schema derives are attributes too (``batch.last_offset``, ``batch.records[0].offset``); they are worked out
-    when they are asked for, and are no items. ``repr`` gives a line for each field, and then the derived values. Generated
-    modules have a class for each layout; what its fields are says the ``.pyi`` beside the module.
+    Derived values are attributes too (``batch.last_offset``, ``batch.records[0].offset``); they are computed on
+    access and are no items. ``repr`` prints a line for each field, then the derived values. Generated modules have
+    a class for each layout; the ``.pyi`` file beside the module has the types of its fields.
     """
 
     _layout: ClassVar[str] = "values"
@@ -89,18 +94,18 @@ class Parsed(_Container):
                 pass
             derived = type(self)._derived.get(name)
             if derived is not None:
-                return derived.of(self)
+                return derived.compute(self)
             if name[:1] != "_":
                 array = self._array()
                 if name in array.of_each:
-                    return array.of_each[name].of(array.around, self)
+                    return array.of_each[name].compute(array.around, self)
             raise AttributeError(name)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *type(self)._derived, *self._array().of_each})
 
     def copy(self) -> Self:
-        """The same fields in a mapping of its own."""
+        """Return a shallow copy."""
         copied = type(self)(self)
         copied.__dict__.update(self.__dict__)
         return copied
@@ -117,26 +122,31 @@ class Parsed(_Container):
         self.__dict__.update(state)
 
     def _array(self) -> InArray:
+        """Return the place of the value in an array, or an empty one."""
         found: InArray = self.__dict__.get("_in_array", _ALONE)
         return found
 
     def as_parsed(self, of_each: Mapping[str, Derived]) -> AsParsed | None:
-        """Return what the value was when it was parsed in an array for whose elements ``of_each`` is derived; None if it was
-        parsed elsewhere, or if nothing is derived for it from the elements beside it."""
+        """Return the value as it was parsed in an array for whose elements ``of_each`` is derived.
+
+        Return None if it was parsed elsewhere, or if nothing is derived for it from other elements.
+        """
         found: AsParsed | None = self.__dict__.get("_as_parsed")
         return found if self._array().of_each == of_each else None
 
     def _title(self) -> str:
+        """Return the name of the layout."""
         return type(self)._layout
 
-    def _parts(self) -> Iterator[tuple[str, Any]]:
+    def _named_values(self) -> Iterator[tuple[str, Any]]:
+        """Yield names and values: fields, then derived values with ``= `` before their names."""
         for name, value in self.items():
             yield str(name), value
         for name, derived in type(self)._derived.items():
-            yield f"= {name}", derived.shown(self)
+            yield f"= {name}", derived.display(self)
         array = self._array()
         for name, derived in array.of_each.items():
-            yield f"= {name}", derived.shown(array.around, self)
+            yield f"= {name}", derived.display(array.around, self)
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -144,19 +154,20 @@ class Parsed(_Container):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
+        """Return the value as an HTML table, for notebooks."""
         return html_of(self)
 
 
 def make_class(layout: str, module: str, version: int | None = None) -> type[Parsed]:
-    """Make the class for what a layout is parsed to. ``module`` is the generated module that declares the layout."""
+    """Return a new class for parsed values of a layout. ``module`` is the generated module that declares the layout."""
     name = "".join(part.capitalize() for part in layout.split("_"))
     if version is not None:
         name += f"V{version}"
     return type(name, (Parsed,), {"_layout": layout, "_derived": {}, "__module__": module})
 
 
-def tell_elements(items: Any, around: Parsed, of_each: Mapping[str, Derived]) -> None:
-    """Let the elements of an array know what is derived for them, and from what."""
+def link_elements(items: Any, around: Parsed, of_each: Mapping[str, Derived]) -> None:
+    """Store in the elements of an array the fields around them and the values that are derived for them."""
     there = InArray(around, of_each)
     linked = [d for d in of_each.values() if d.depends_on is not None]
     fields = {name: _copied(around.get(name)) for d in linked for name in d.depends_on or ()}
@@ -164,16 +175,17 @@ def tell_elements(items: Any, around: Parsed, of_each: Mapping[str, Derived]) ->
         if isinstance(item, Parsed):
             item.__dict__["_in_array"] = there
             if linked:
-                derived = {d.name: d.shown(around, item) for d in linked}
+                derived = {d.name: d.display(around, item) for d in linked}
                 item.__dict__["_as_parsed"] = AsParsed(dict(item), fields, derived)
 
 
 def _copied(value: Any) -> Any:
+    """Return a shallow copy of a mapping, or any other value itself."""
     return dict(value) if isinstance(value, dict) else value
 
 
 class TaggedField(Parsed):
-    """A tagged field that a layout does not know."""
+    """A tagged field that the layout does not know."""
 
     if TYPE_CHECKING:
         tag: int

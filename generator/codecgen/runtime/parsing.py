@@ -1,4 +1,4 @@
-"""One parse of a layout: windows over measured field ranges, checksums over covered ones, errors with their place."""
+"""One parse of a layout: windows over measured field ranges, checksums over covered ones, located errors."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from codecgen.runtime.errors import (
     RuleBroken,
     TrailingError,
     ValueRefused,
-    shown,
+    describe_value,
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Source
-from codecgen.runtime.parsed import Parsed, tell_elements
+from codecgen.runtime.parsed import Parsed, link_elements
 from codecgen.runtime.tags import SectionReader, Tags
 from codecgen.runtime.zero_bytes import Padding
 
 
 @dataclass(slots=True)
 class LastArray:
-    """The array that ends a layout. ``there`` says, once its elements are parsed, that it is neither null nor left out."""
+    """The array that ends a layout. ``there`` becomes True when its elements are parsed, unless it is null or absent."""
 
     name: str
     there: bool = False
@@ -38,9 +38,13 @@ class LastArray:
 class Opened:
     """A layout whose last array is not parsed yet.
 
-    ``fields`` are those before the array; when ``error`` is set, those before the error. ``items`` parses
-    the array's elements as they are asked for; a layout that ends with no array has none. Who takes the elements apart in
-    another way asks ``section`` for their bytes (None: there are none), once and instead, and ``element`` for their path.
+    Attributes:
+        fields: The fields before the array, or before the error.
+        items: Parses the elements of the array one by one. Empty if no array ends the layout.
+        error: The error that ended the parse of the fields, or None.
+        array: The array that ends the layout, or None.
+        section: Returns the bytes of the elements, once and instead of ``items``; None if there are no elements.
+        element: Adds the path of an element, by its index, to an error; None as the index stands for the array.
     """
 
     fields: Parsed
@@ -53,9 +57,10 @@ class Opened:
 
 
 class Parse:
-    """The state of one parse: the values so far, windows that are open, where fields begin and end.
+    """State of one parse: the values so far, open windows, and where fields begin and end.
 
-    With ``trailing`` lenient readers pass over bytes after the last field of the layout called ``name``. ``obj`` takes the values.
+    With ``trailing``, lenient readers skip bytes after the last field of the layout ``name``. ``obj`` receives the
+    values.
     """
 
     __slots__ = (
@@ -87,22 +92,22 @@ class Parse:
         if source.session.begun is not None:
             source.session.begun[source.session.path] = self.obj
 
-    def whole(self) -> Parsed:
-        """All fields."""
+    def parse(self) -> Parsed:
+        """Return all fields, with their rules checked."""
         for f in self.fields.all:
-            self.field(f)
+            self.parse_field(f)
         self.finish()
         self.check_rules(self.obj)
         return self.obj
 
     def open(self) -> Opened:
-        """All but the array that ends the layout (without one: all), so that what stands before an error can be had."""
+        """Parse all fields but the array that ends the layout, and return them with the error, if there is one."""
         last = self.fields.all[-1]
         try:
             for f in self.fields.all[:-1]:
-                self.field(f)
+                self.parse_field(f)
             if isinstance(last.codec, Array):
-                self.begin(last)
+                self.open_windows(last)
                 self.check_rules(self.obj, of_elements=False)
                 array = LastArray(last.name)
                 return Opened(
@@ -112,7 +117,7 @@ class Parse:
                     section=partial(self.section, last, last.codec),
                     element=partial(self.in_element, last),
                 )
-            self.field(last)
+            self.parse_field(last)
             self.finish()
             self.check_rules(self.obj)
         except CodecError as error:
@@ -121,20 +126,22 @@ class Parse:
 
     @property
     def ends_known(self) -> bool:
-        """Whether the current window is the layout to its end."""
+        """Return whether an open window ends where the layout ends."""
         return any(last is None for _, last in self.windows)
 
     def section(self, f: Field, codec: Array) -> Source | None:
-        """The bytes that elements lie in, decompressed. Raises what is wrong with what stands before them."""
+        """Return the bytes of the elements of an array, decompressed; errors name the field."""
         try:
             return codec.section(self.source, self.obj, codec.number(self.source, self.obj))
         except CodecError as error:
-            raise self.fields.at(error, f, self.source) from None
+            raise self.fields.locate(error, f, self.source) from None
 
     def in_element(self, f: Field, error: CodecError, i: int | None) -> CodecError:
-        return self.fields.at(error if i is None else prefixed(error, f"[{i}]"), f, self.source)
+        """Add the path of an element, or of the array if the index is None, to an error, and return the error."""
+        return self.fields.locate(error if i is None else prefixed(error, f"[{i}]"), f, self.source)
 
     def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
+        """Yield the elements of the last array, then verify the rest of the layout."""
         session = self.source.session
         findings = session.findings
         ruled = (session.strict or session.rules) and any(
@@ -143,7 +150,7 @@ class Parse:
         kept: list[Any] = []
         if f.refuse is not None or f.valid is not None:
             # What the field says holds for all of the array: its elements come when they are known.
-            self.value(f)
+            self.parse_value(f)
             found = self.obj[f.name]
             array.there = found is not None
             self.finish()
@@ -155,23 +162,25 @@ class Parse:
             try:
                 for item in codec.items(self.source, self.obj, array):
                     for finding in findings[noticed:]:
-                        self.fields.at(finding, f)
+                        self.fields.locate(finding, f)
                     if ruled:
                         kept.append(item)
                     yield item
                     noticed = len(findings)
                 for finding in findings[noticed:]:
-                    self.fields.at(finding, f)
+                    self.fields.locate(finding, f)
             except CodecError as error:
                 for finding in findings[noticed:]:
-                    self.fields.at(finding, f)
-                raise self.fields.at(error, f, self.source) from None
+                    self.fields.locate(finding, f)
+                raise self.fields.locate(error, f, self.source) from None
         self.finish()
         if ruled:
             self.check_rules({**self.obj, f.name: kept}, of_elements=True)
 
     def check_rules(self, fields: Mapping[str, Any], *, of_elements: bool | None = None) -> None:
-        """Apply the rules of the layout. ``of_elements``: those that ask for elements of the last array, or the others."""
+        """Check the rules of the layout; ``of_elements`` selects those about elements of the last array, or the
+        others.
+        """
         session = self.source.session
         if not self.fields.rules or not (session.strict or session.rules):
             return
@@ -186,24 +195,25 @@ class Parse:
                 error = RuleBroken(reason, self.source.where(start))
                 session.tolerate(self.fields.in_rule(error, rule))
 
-    def field(self, f: Field) -> None:
+    def parse_field(self, f: Field) -> None:
+        """Parse a field; a tagged one is skipped, as it lies in the section of tagged fields."""
         if f.tag is not None:  # in the section of tagged fields
             return
-        self.begin(f)
-        self.value(f)
+        self.open_windows(f)
+        self.parse_value(f)
 
-    def value(self, f: Field) -> None:
-        """A field, once the windows that begin with it are open."""
+    def parse_value(self, f: Field) -> None:
+        """Parse the value of a field whose windows are open, and check its constant and rules."""
         source, obj = self.source, self.obj
         if f.in_layout and isinstance(f.codec, Tags):
             start = source.pos
             SectionReader(self.fields, f, f.codec).read(source, obj)
             self.starts[f.name] = (start, source.pos)
-            self.close(f)
+            self.close_windows(f)
             return
         if f.when is not None and not f.when(obj):
             obj[f.name] = None
-            self.close(f)
+            self.close_windows(f)
             return
         start = source.pos
         session = source.session
@@ -215,13 +225,13 @@ class Parse:
                 value = None
                 f.codec.take(source, f.codec.number(start - self.start))
             else:
-                value = f.codec.read(source, obj) if f.tail is None else self.rest(f)
+                value = f.codec.read(source, obj) if f.tail is None else self.read_rest(f)
             obj[f.name] = value
             if f.of_each:
-                tell_elements(value, obj, f.of_each)
+                link_elements(value, obj, f.of_each)
             self.starts[f.name] = (start, source.pos)
             if f.const is not None and value != f.const:
-                reason = f"{shown(value)} stands where only {shown(f.const)} may"
+                reason = f"{describe_value(value)} stands where only {describe_value(f.const)} may"
                 wrong = ValueRefused(reason, source.where(start))
                 if f.is_version and not session.any_version:
                     raise wrong
@@ -231,19 +241,19 @@ class Parse:
             if f.valid is not None and not f.valid.holds(obj):
                 session.tolerate(ValueRefused(f.valid.missed(value), source.where(start)))
             for finding in session.findings[noticed:]:
-                self.fields.at(finding, f)
+                self.fields.locate(finding, f)
         except CodecError as error:
             for finding in session.findings[noticed:]:
-                self.fields.at(finding, f)
-            raise self.fields.at(error, f, source) from None
+                self.fields.locate(finding, f)
+            raise self.fields.locate(error, f, source) from None
         finally:
             if session.trace is not None:
                 session.trace.append((session.path, start, source.pos, source.inner))
                 session.prefix.pop()
-        self.close(f)
+        self.close_windows(f)
 
-    def begin(self, f: Field) -> None:
-        """Open the windows that begin with a field, and verify the checksums over them where the end is known."""
+    def open_windows(self, f: Field) -> None:
+        """Open the windows that begin with a field, and verify the checksums over them if their end is known."""
         for measure in f.opened_by:
             n = self.obj[measure.name]
             if n is None:
@@ -256,18 +266,20 @@ class Parse:
                 self.source = around.window(n - measure.own_bytes if n > 0 else n, measure.name)
             except LengthError as error:
                 error.where = around.where(self.starts[measure.name][0])
-                raise self.fields.at(error, measure) from None
+                raise self.fields.locate(error, measure) from None
             assert measure.measures is not None
             self.windows.append((around, measure.measures[1]))
         for check in f.checked_by:
             if self.ends_known:
                 self.verify(check, [(self.source.pos, self.source.end)])
 
-    def close(self, f: Field) -> None:
+    def close_windows(self, f: Field) -> None:
+        """Close the windows that end with a field."""
         while self.windows and self.windows[-1][1] == f.name:
-            self.leave()
+            self.leave_window()
 
-    def leave(self) -> None:
+    def leave_window(self) -> None:
+        """Close the innermost window; bytes left in it are an error, or a finding with ``trailing``."""
         window = self.source
         around, last = self.windows.pop()
         if window.left:
@@ -281,15 +293,17 @@ class Parse:
         self.source = around
 
     def finish(self) -> None:
+        """Verify the remaining checksums, and close all windows."""
         end = self.source.pos
         for f in self.fields.all:
             if f.covers and f.name not in self.verified and self.obj[f.name] is not None:
                 ends = [(self.start_of(a), self.end_of(b) if b else end) for a, b in f.covers]
                 self.verify(f, ends)
         while self.windows:
-            self.leave()
+            self.leave_window()
 
     def start_of(self, name: str) -> int:
+        """Return the first byte of a field, or of the next present one."""
         names = self.fields.names
         for later in names[names.index(name) :]:
             if later in self.starts:
@@ -297,6 +311,7 @@ class Parse:
         return self.source.pos
 
     def end_of(self, name: str) -> int:
+        """Return the end of a field, or of the last present one before it."""
         names = self.fields.names
         for earlier in reversed(names[: names.index(name) + 1]):
             if earlier in self.starts:
@@ -304,6 +319,7 @@ class Parse:
         return self.source.pos
 
     def verify(self, f: Field, ranges: list[tuple[int, int]]) -> None:
+        """Compare a stored checksum with the computed one; a difference is an error, or a finding."""
         self.verified.add(f.name)
         source = self.source
         stored = self.obj.get(f.name)
@@ -314,10 +330,10 @@ class Parse:
         if computed != stored:
             reason = f"stored checksum {stored}, computed {computed} over {len(data)} bytes"
             error = ChecksumError(reason, source.where(self.starts[f.name][0]))
-            source.session.tolerate(self.fields.at(error, f))
+            source.session.tolerate(self.fields.locate(error, f))
 
     def covered(self, f: Field, ranges: list[tuple[int, int]]) -> bytes | memoryview:
-        """The bytes that a checksum is taken over."""
+        """Return the bytes that a checksum is computed over, with the fields of ``zero`` as zero bytes."""
         whole = memoryview(self.source.data)
         if len(ranges) == 1 and not f.zero:
             return whole[slice(*ranges[0])]
@@ -334,8 +350,8 @@ class Parse:
             at += end - begin
         return bytes(zeroed)
 
-    def rest(self, f: Field) -> Any:
-        """Bytes to the end of the field range, less what the fixed fields after them take."""
+    def read_rest(self, f: Field) -> Any:
+        """Return a value that takes all bytes to the end of its field range, less the fixed fields after it."""
         source = self.source
         after = 0
         last = self.windows[-1][1] if self.windows else None

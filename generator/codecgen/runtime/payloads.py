@@ -1,4 +1,4 @@
-"""Rows of views into payloads from what the codecs parse: what generated functions of rows stand on."""
+"""Rows of views of payloads from parsed payloads: the classes and functions that generated modules of rows use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Layouts = tuple[Layout | None, ...]
 
 
 class PartError(Exception):
-    """A part does not parse: ``part`` is its name, ``error`` says why, with the byte of the part and the field."""
+    """Raised when a part of a payload does not parse: ``part`` is its name, ``error`` the error of the codec."""
 
     def __init__(self, part: str, error: CodecError) -> None:
         super().__init__(part, error)
@@ -33,7 +33,7 @@ class PartError(Exception):
 
 
 class Unknown(Exception):
-    """Nothing says what a payload is: the part that decides is null, or there is no case for its ``number``."""
+    """Raised when a payload cannot be identified: the deciding part is null, or its ``number`` has no case."""
 
     def __init__(self, number: int | None) -> None:
         super().__init__(number)
@@ -42,7 +42,7 @@ class Unknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a payload: a layout, a choice, or what it is by the number of the part that decides. That one ``decides``."""
+    """A part of a payload: a layout, a choice, or layouts by the number of the part that ``decides``."""
 
     kind: Layout | Choice | Given
     decides: bool = False
@@ -54,8 +54,11 @@ Value = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """Rows of payloads that are one of ``of``: by the number that decides (None: nothing does), what their parts are. The rows
-    are the elements of the array ``each`` (part and field), or (None) one, where ``when`` holds. ``empty`` ones have none."""
+    """Rows of payloads that match ``of``: the deciding number (None: no part decides) and the layouts of the parts.
+
+    If ``when`` holds, each element of the array ``each`` (part and field) is a row, or the payload if that is None.
+    ``empty`` cases have no rows.
+    """
 
     of: tuple[tuple[int | None, Layouts], ...]
     columns: Mapping[str, Value]
@@ -65,9 +68,11 @@ class Case:
 
 
 class PayloadRows(Declared):
-    """How payloads become rows. ``parts`` are what they consist of, ``columns`` their names, in order; ``looks`` has the parts
-    that are looked at, by the number that decides. Values are plain: timestamps are in milliseconds, an element of a list
-    is a tuple of its members."""
+    """The rows of a view of payloads.
+
+    ``parts`` has the parts by name, ``columns`` the column names in order, and ``looks`` the parts that are parsed,
+    by the deciding number. Values are plain: timestamps are milliseconds, structs are tuples.
+    """
 
     def __init__(
         self,
@@ -104,10 +109,20 @@ class PayloadRows(Declared):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of one payload, whose parts are bytes or null. A lenient reader (``strict=False``) takes what the freedoms
-        of the layouts allow, and puts what it noticed into ``findings``.
+        """Yield the rows of one payload, whose parts are bytes or None (null).
 
-        Raises :class:`PartError`, and :class:`Unknown` where nothing says what the payload is.
+        Args:
+            payload: Bytes or None of each part, by name.
+            row: The number of the row that holds the payload.
+            columns: The wanted columns in order; None for all.
+            strict: Refuse what the layouts do not allow. A lenient reader takes their freedoms and adds to
+                ``findings``.
+            limits: Limits of the parse.
+            findings: Receives what a lenient reader tolerated.
+
+        Raises:
+            PartError: if a part does not parse.
+            Unknown: if nothing says what the payload is.
         """
         number = self._number(payload)
         looked_at = self.looks.get(number)
@@ -141,6 +156,7 @@ class PayloadRows(Declared):
             return
 
     def _items(self, case: Case, values: Sequence[Any]) -> Sequence[Any]:
+        """Return the elements that become rows, or ``(None,)`` for one row of the payload."""
         if case.each is None:
             return (None,)
         part, name = case.each
@@ -149,7 +165,12 @@ class PayloadRows(Declared):
         return () if items is None else items
 
     def _number(self, payload: Mapping[str, bytes | memoryview | None]) -> int | None:
-        """The number that decides. Raises :class:`Unknown`, and :class:`PartError` where the bytes end before it."""
+        """Return the number that decides, or None if no part decides.
+
+        Raises:
+            Unknown: if the deciding part is null or has no case.
+            PartError: if it is cut off.
+        """
         if self.decider is None:
             return None
         choice, data = self.parts[self.decider].kind, payload[self.decider]
@@ -166,7 +187,7 @@ class PayloadRows(Declared):
 
 
 def _layout(part: Part, number: int | None, data: bytes | memoryview) -> Layout:
-    """The layout of the bytes of a part."""
+    """Return the layout of the bytes of a part."""
     kind = part.kind
     if isinstance(kind, Mapping):
         assert number is not None

@@ -1,4 +1,4 @@
-"""Numbers and uuids as Construct classes: bounded, with errors that say which byte."""
+"""Codecs of numbers, booleans, uuids and enums as Construct classes, with limits and located errors."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ Endian = Literal["big", "little"]
 
 
 class Codec(construct.Construct):
-    """Base of all codecs here: a Construct that reads from a :class:`Source` and writes bytes.
+    """Base of all codecs: a Construct that reads from a :class:`Source` and writes bytes.
 
-    ``read`` and ``write`` do the work. As a Construct it can stand inside any other, and any stream will do.
+    Subclasses implement ``read`` and ``write``. A codec can also stand inside any other Construct, and read from
+    any stream.
     """
 
     size: int | None = None
@@ -32,12 +33,23 @@ class Codec(construct.Construct):
     """Whether only the layout around it can read and write it."""
 
     def read(self, source: Source, this: Any) -> Any:
+        """Return the value at the head of ``source``; ``this`` has the fields parsed before it.
+
+        Raises:
+            ParseError: if the bytes are not a value of this codec.
+        """
         raise NotImplementedError
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a value; ``this`` has the fields of the layout.
+
+        Raises:
+            BuildError: if the value cannot be written.
+        """
         raise NotImplementedError
 
     def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        """Read from a Construct stream, and leave it after the value."""
         if isinstance(stream, Source):
             return self.read(stream, context)
         start = stream.tell()
@@ -47,11 +59,13 @@ class Codec(construct.Construct):
         return value
 
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        """Write a value to a Construct stream, and return the value."""
         data = self.write(obj, context, Session())
         construct.stream_write(stream, data, len(data), path)
         return obj
 
     def _sizeof(self, context: Any, path: str) -> int:
+        """Return the fixed size in bytes; raise ``construct.SizeofError`` if there is none."""
         if self.size is None:
             raise construct.SizeofError(f"{type(self).__name__} has no fixed size", path=path)
         return self.size
@@ -62,7 +76,7 @@ STRUCT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 
 
 class Integer(Codec):
-    """An integer of fixed size."""
+    """An integer of ``size`` bytes."""
 
     def __init__(self, size: int, signed: bool = True, endian: Endian = "big") -> None:
         super().__init__()
@@ -79,6 +93,7 @@ class Integer(Codec):
         self.label = f"{'' if signed else 'u'}int{8 * size}"
 
     def read(self, source: Source, this: Any) -> int:
+        """Return the number at the head of ``source``."""
         pos = source.pos
         after = pos + self.size
         if after > source.end:
@@ -89,6 +104,7 @@ class Integer(Codec):
         return int(self._struct.unpack_from(source.data, pos)[0])
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a number; raise BuildError if it is no int or out of range."""
         number = whole_number(value, self.low, self.high, self.label)
         if self._struct is None:
             return number.to_bytes(self.size, self.endian, signed=self.signed)
@@ -96,10 +112,10 @@ class Integer(Codec):
 
 
 class Varint(Codec):
-    """A variable-length integer: 7 bits a byte, least significant first; zigzag when it is signed.
+    """A variable-length integer: 7 bits a byte, least significant first, zigzag if it is signed.
 
-    At most 5 bytes for 32 bits and 10 for 64. Bits of the last byte that do not fit are dropped, as the
-    formats' own readers do; with ``overlong`` a lenient reader takes spellings with more bytes than needed.
+    It has at most 5 bytes for 32 bits and 10 for 64. Bits of the last byte that do not fit are dropped, as the
+    formats' own readers do. With ``overlong``, lenient readers take spellings with more bytes than needed.
     """
 
     def __init__(self, bits: int = 32, signed: bool = True, overlong: bool = False) -> None:
@@ -114,6 +130,7 @@ class Varint(Codec):
         self.label = ("" if signed else "unsigned ") + ("varint" if bits == 32 else "varlong")
 
     def read(self, source: Source, this: Any) -> int:
+        """Return the number at the head of ``source``; raise LengthError if it has too many bytes."""
         data = source.data
         start = pos = source.pos
         end = source.end
@@ -147,6 +164,7 @@ class Varint(Codec):
         return raw
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the shortest spelling of a number; raise BuildError if it is no int or out of range."""
         number = whole_number(value, self.low, self.high, self.label)
         raw = ((number << 1) ^ (number >> (self.bits - 1))) & self.mask if self.signed else number
         out = bytearray()
@@ -158,7 +176,7 @@ class Varint(Codec):
 
 
 class Float64(Codec):
-    """An IEEE 754 double."""
+    """An IEEE 754 number of 8 bytes."""
 
     size: int = 8
     code = "d"
@@ -169,9 +187,11 @@ class Float64(Codec):
         self._struct = struct.Struct((">" if endian == "big" else "<") + self.code)
 
     def read(self, source: Source, this: Any) -> float:
+        """Return the number at the head of ``source``."""
         return float(self._struct.unpack(source.take(self.size))[0])
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a number; raise BuildError if it is no number or too large."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise BuildError(f"a number is needed, not {value!r}")
         try:
@@ -181,18 +201,19 @@ class Float64(Codec):
 
 
 class Float32(Float64):
-    """An IEEE 754 number of 4 bytes. What lies between two of them is written as the nearest one."""
+    """An IEEE 754 number of 4 bytes. Other numbers are rounded to the nearest one."""
 
     size = 4
     code = "f"
 
 
 class Boolean(Codec):
-    """A byte: 0 is false, 1 is true. Other values read as true by lenient readers."""
+    """A byte: 0 is false, 1 is true. Lenient readers take other values as true."""
 
     size = 1
 
     def read(self, source: Source, this: Any) -> bool:
+        """Return whether the byte is not 0; a value above 1 is a finding."""
         byte = source.take(1)[0]
         if byte > 1:
             error = ValueRefused(f"a boolean is 0 or 1, not {byte}", source.where(source.pos - 1))
@@ -200,6 +221,7 @@ class Boolean(Codec):
         return byte != 0
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return one byte; raise BuildError unless the value is a bool."""
         if not isinstance(value, bool):
             raise BuildError(f"true or false is needed, not {value!r}")
         return b"\1" if value else b"\0"
@@ -211,19 +233,21 @@ class Uuid(Codec):
     size = 16
 
     def read(self, source: Source, this: Any) -> uuid.UUID:
+        """Return the uuid at the head of ``source``."""
         return uuid.UUID(bytes=source.take(16))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return 16 bytes; raise BuildError unless the value is a ``uuid.UUID``."""
         if not isinstance(value, uuid.UUID):
             raise BuildError(f"a uuid.UUID is needed, not {value!r}")
         return value.bytes
 
 
 class EnumField(Codec):
-    """An integer that stands for a value of an enum.
+    """An integer that is a member of an enum.
 
-    A number without a name is refused by strict readers, unless ``keep_unknown``; lenient readers give the
-    bare number. ``only`` are the values that may stand here.
+    Strict readers refuse a number without a member, unless ``keep_unknown``; lenient readers return the number.
+    ``only`` limits the members.
     """
 
     def __init__(
@@ -241,12 +265,15 @@ class EnumField(Codec):
         self.size = base.size
 
     def read(self, source: Source, this: Any) -> int:
+        """Return the member for the number at the head of ``source``, or the number if it has none."""
         pos = source.pos
         return self.member(self.base.read(source, this), source, pos)
 
     def member(self, number: int, source: Source, pos: int) -> int:
-        """The enum's member for a number."""
-        member = self.enum.of(number)
+        """Return the member for a number that was read at ``pos``, or the number itself if an unknown one is tolerated
+        or kept.
+        """
+        member = self.enum.find(number)
         if member is not None and (self.only is None or member in self.only):
             return member
         if not self.keep_unknown:
@@ -254,33 +281,40 @@ class EnumField(Codec):
         return number if member is None else member
 
     def unknown(self, number: int, source: Source, pos: int) -> ParseError:
+        """Return the error for a number that is no allowed member."""
         name = self.enum.__name__
         return ValueRefused(
-            f"{number} is not a {name} that may stand here ({self.known})", source.where(pos)
+            f"{number} is not a {name} that may stand here ({self.allowed_values})",
+            source.where(pos),
         )
 
     @property
-    def known(self) -> str:
-        """The values that may stand here, in words."""
+    def allowed_values(self) -> str:
+        """Return the allowed members for a message: numbers with labels."""
         return ", ".join(f"{m.value} {m.label}" for m in self.only or self.enum)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a member, given as a member, a number or a name."""
         return self.base.write(self.number(value), this, session)
 
     def number(self, value: Any) -> int:
-        """The number of a member, of a name, or of a number."""
-        member = self.enum.of(value)
+        """Return the number of a member that is given as a member, a number or a name.
+
+        Raises:
+            BuildError: if there is no such member or it is not allowed here.
+        """
+        member = self.enum.find(value)
         if member is not None:
             if self.only is not None and member not in self.only:
                 raise BuildError(f"{member.label} may not stand here")
             return int(member)
         if self.keep_unknown and isinstance(value, int) and not isinstance(value, bool):
             return value
-        raise BuildError(f"{value!r} is not a {self.enum.__name__} ({self.known})")
+        raise BuildError(f"{value!r} is not a {self.enum.__name__} ({self.allowed_values})")
 
 
 def whole_number(value: Any, low: int, high: int, label: str) -> int:
-    """``value`` as an int in a range, or :class:`BuildError`."""
+    """Return ``value`` as an int; raise BuildError if it is no int or not between ``low`` and ``high`` (included)."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise BuildError(f"a whole number is needed, not {value!r}")
     if not low <= value <= high:
@@ -293,7 +327,9 @@ def wrap(value: int, bits: int) -> int: ...
 @overload
 def wrap(value: int | None, bits: int) -> int | None: ...
 def wrap(value: int | None, bits: int) -> int | None:
-    """``value`` in two's complement of that many bits: how sums behave in the formats' own programs."""
+    """Return ``value`` reduced to two's complement of ``bits`` bits, as sums overflow in the formats' own programs;
+    None stays None.
+    """
     if value is None:
         return None
     half = 1 << (bits - 1)

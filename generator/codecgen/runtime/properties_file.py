@@ -1,4 +1,4 @@
-"""Texts of properties, as java.util.Properties writes and reads them: a key, ``=`` and a value a line, and comments."""
+"""Codec of properties files as java.util.Properties reads and writes them: ``key=value`` lines and comments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.lines_file import refuse_others
 from codecgen.runtime.located_bytes import Condition
 from codecgen.runtime.parsed import Parsed
-from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, written
+from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, write_text
 from codecgen.runtime.text_values import RestOfLine, TextValue
 
 UNKNOWN, COMMENTS, ORDER = "unknown", "comments", "order"
@@ -33,7 +33,7 @@ _TEXT = RestOfLine()
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A key that the schema knows. ``key`` is how the text spells it; ``line`` is its line of YAML."""
+    """A known key. ``key`` is its spelling in the file, ``line`` its line of YAML."""
 
     name: str
     key: str
@@ -46,10 +46,10 @@ class Property:
 
 
 class PropertiesFile(TextFile[P]):
-    """A text of properties. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
+    """A properties file. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from any mapping.
 
-    Keys that are not there are None. ``unknown``, ``comments`` and ``order`` of what was parsed keep the rest of the text, so
-    that it is built as it was; each may be left out.
+    Absent keys are None. ``unknown``, ``comments`` and ``order`` of the parsed value keep the rest of the text, so
+    that it is built as it was; each of them may be left out.
     """
 
     def __init__(
@@ -69,13 +69,17 @@ class PropertiesFile(TextFile[P]):
         return f"<PropertiesFile {self.text_name}: {', '.join(p.key for p in self.properties)}>"
 
     def read(self, source: TextSource) -> Parsed:
-        return _Reading(self, source).whole()
+        """Return the values of a whole text."""
+        return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
-        """Bytes for a mapping with a value for each key. Keys whose value is None are left out.
+        """Return the bytes for a mapping with a value for each key; keys whose value is None are left out.
 
-        Lines come in the order of ``order``; what it does not have follows: the keys of the schema in its order, the others.
-        Without it comments come first. Raises :class:`~codecgen.runtime.errors.BuildError`.
+        Lines follow ``order``, then the other keys: those of the schema in its order, then unknown ones. Without
+        ``order``, comments come first.
+
+        Raises:
+            BuildError: if a value cannot be written, or a key is not known.
         """
         if not isinstance(obj, dict):
             raise BuildError(f"a mapping with the keys of {self.text_name} is needed, not {obj!r}")
@@ -100,7 +104,7 @@ class PropertiesFile(TextFile[P]):
         return "".join(f"{line}\n" for line in out).encode("utf-8")
 
     def texts(self, values: Any) -> dict[str, str]:
-        """The text of each key that has a value: those of the schema in its order, then the others."""
+        """Return the text of each key that has a value: those of the schema in its order, then unknown ones."""
         for p in self.properties:
             if p.name not in values:
                 values[p.name] = None if p.default is None else p.default(values)
@@ -109,7 +113,7 @@ class PropertiesFile(TextFile[P]):
             try:
                 value = values[p.name]
                 if value is not None:
-                    out[p.key] = written(p.kind, value)
+                    out[p.key] = write_text(p.kind, value)
                 error, _ = judge(value, values, p.refuse, p.valid)
                 if error is not None:
                     raise BuildError(error.reason)
@@ -126,14 +130,14 @@ class PropertiesFile(TextFile[P]):
                 raise BuildError(f"{self.text_name} has no {key!r}").located(path=UNKNOWN)
             for text in (key, value):
                 try:
-                    written(_TEXT, text)
+                    write_text(_TEXT, text)
                 except BuildError as error:
                     raise error.located(path=UNKNOWN) from None
             out[key] = value
         return out
 
     def ordered(self, order: Any, texts: Mapping[str, str]) -> Iterator[str | None]:
-        """The keys that have a value, in the order of the lines, with None for comments."""
+        """Yield the keys that have a value in the order of the lines, and None for each comment."""
         done: set[str] = set()
         for key in order:
             if key is not None and key in done:
@@ -146,7 +150,7 @@ class PropertiesFile(TextFile[P]):
 
 
 class _Reading:
-    """One parse of a text of properties."""
+    """State of one parse of a properties file."""
 
     def __init__(self, text: PropertiesFile, source: TextSource) -> None:
         self.text = text
@@ -159,38 +163,42 @@ class _Reading:
         self.obj = text.parsed_class({p.name: None for p in text.properties})
         self.obj.update({UNKNOWN: self.unknown, COMMENTS: self.comments, ORDER: self.order})
 
-    def whole(self) -> Parsed:
+    def read(self) -> Parsed:
+        """Return the values of the file."""
         last: Line | None = None
         for line in self.lines:
             last = line
             bare = line.text.lstrip(_BLANKS)
             if not bare or (bare == "\\" and self.passes_over(line)):
-                self.loose(line, "a line without a key")
+                self.note_loose_line(line, "a line without a key")
             elif bare[0] in "#!":
                 if not line.text.startswith("#"):
-                    self.loose(line, "a comment that does not begin with '#' at once")
+                    self.note_loose_line(line, "a comment that does not begin with '#' at once")
                 self.comments.append(bare[1:])
                 self.order.append(None)
             else:
-                text, last = self.logical(line, bare)
-                self.property(line, text)
+                text, last = self.join_continued_lines(line, bare)
+                self.read_property(line, text)
         if last is not None:
             self.source.last_newline(last, True)
         self.judge()
         return self.obj
 
     def passes_over(self, line: Line) -> bool:
-        """Whether a backslash alone, which goes on with nothing, is as if it were not there. Java takes it for an empty key
-        where a single character ends the line, and the text."""
+        """Return whether a lone backslash that continues with nothing has no effect.
+
+        Java takes it for an empty key if a single character ends the line, and the text.
+        """
         end = line.start + len(line.text.encode("utf-8")) + len(line.newline)
         return line.newline == "\r\n" or end < self.source.end
 
-    def loose(self, line: Line, reason: str) -> None:
-        error = self.source.place(ValueRefused(reason), line)
-        self.source.free("loose_properties", error)
+    def note_loose_line(self, line: Line, reason: str) -> None:
+        """Note a line with an unusual spelling; raise the error if ``loose_properties`` is not accepted."""
+        error = self.source.locate(ValueRefused(reason), line)
+        self.source.tolerate_freedom("loose_properties", error)
 
-    def logical(self, line: Line, text: str) -> tuple[str, Line]:
-        """A line with those that it goes on in: where a backslash ends it, the next one without the blanks before it."""
+    def join_continued_lines(self, line: Line, text: str) -> tuple[str, Line]:
+        """Return a line joined with the lines that it continues in, and the last of these lines."""
         limit = self.source.session.limits.line
         parts: list[str] = []
         size = 0
@@ -199,7 +207,7 @@ class _Reading:
             size += len(text)
             if size > limit:
                 reason = f"lines of more than {limit} characters that go on"
-                raise self.source.place(LimitError(reason), line)
+                raise self.source.locate(LimitError(reason), line)
             following = next(self.lines, None)
             if following is None:
                 text = ""
@@ -207,8 +215,8 @@ class _Reading:
             line, text = following, following.text.lstrip(_BLANKS)
         return "".join((*parts, text)), line
 
-    def property(self, line: Line, text: str) -> None:
-        """A line with a key and a value."""
+    def read_property(self, line: Line, text: str) -> None:
+        """Read a line with a key and a value."""
         found = _KEY.match(text)
         assert found is not None  # it takes nothing at least
         between = _BETWEEN.match(text, found.end())
@@ -217,10 +225,12 @@ class _Reading:
         value = self.unescaped(line, text[between.end() :])
         usual = f"{escaped(key, key=True)}={escaped(value)}"
         if usual != line.text:
-            self.loose(line, f"the line is written {usual[:80]!r}")
+            self.note_loose_line(line, f"the line is written {usual[:80]!r}")
         if key in self.places:
             reason = f"{key!r} stands in line {self.places[key].number} already"
-            self.source.free("duplicate_keys", self.source.place(ValueRefused(reason), line))
+            self.source.tolerate_freedom(
+                "duplicate_keys", self.source.locate(ValueRefused(reason), line)
+            )
         else:
             self.order.append(key)
         self.places[key] = line
@@ -228,7 +238,7 @@ class _Reading:
         if known is None:
             if not self.text.keep_unknown:
                 error = ValueRefused(f"{key!r} is none of the keys that are known")
-                self.source.session.tolerate(self.source.place(error, line, UNKNOWN))
+                self.source.session.tolerate(self.source.locate(error, line, UNKNOWN))
             self.unknown[key] = value
             return
         raw = text[between.end() :]
@@ -238,7 +248,7 @@ class _Reading:
         )
 
     def unescaped(self, line: Line, text: str) -> str:
-        """Text without its escapes."""
+        r"""Return text without escapes; raise ValueRefused for a wrong ``\u`` escape."""
         if "\\" not in text:
             return text
         out: list[str] = []
@@ -255,7 +265,7 @@ class _Reading:
                 digits = _HEX.match(text, at)
                 if digits is None:
                     reason = f"four hexadecimal digits follow \\u, not {text[at : at + 4]!r}"
-                    raise self.source.place(ValueRefused(reason), line)
+                    raise self.source.locate(ValueRefused(reason), line)
                 out.append(chr(int(digits[0], 16)))
                 at += 4
             else:
@@ -266,10 +276,10 @@ class _Reading:
             return data.decode("utf-16")
         except UnicodeDecodeError:
             reason = "an escape is half of a surrogate pair"
-            raise self.source.place(ValueRefused(reason), line) from None
+            raise self.source.locate(ValueRefused(reason), line) from None
 
     def judge(self) -> None:
-        """See to the rules, which may be about all keys."""
+        """Check the rules of all keys; a broken one is an error, or a finding if it is a ``valid`` rule."""
         for p in self.text.properties:
             error, lenient = judge(self.obj[p.name], self.obj, p.refuse, p.valid)
             if error is None:
@@ -277,21 +287,21 @@ class _Reading:
             line = self.places.get(p.key)
             if line is None:
                 error.where = self.source.where(self.source.end, self.source.data.count(b"\n") + 1)
-                error = self.source.about(error, p.name, p.line)
+                error = self.source.add_path(error, p.name, p.line)
             else:
-                error = self.source.place(error, line, p.name, p.line)
+                error = self.source.locate(error, line, p.name, p.line)
             if not lenient:
                 raise error
             self.source.session.tolerate(error)
 
 
 def _goes_on(text: str) -> bool:
-    """Whether a line ends in a backslash that is not escaped itself."""
+    """Return whether a line ends in a backslash that is not escaped itself."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 def escaped(text: str, *, key: bool = False) -> str:
-    """A key or a value as it is written."""
+    """Return a key or a value as it is written."""
     out: list[str] = []
     for i, character in enumerate(text):
         if character in _ESCAPED:
@@ -304,6 +314,7 @@ def escaped(text: str, *, key: bool = False) -> str:
 
 
 def _comment(text: Any) -> str:
+    """Return the line of a comment; raise BuildError if it is no single line of text."""
     if not isinstance(text, str) or "\n" in text or "\r" in text:
         raise BuildError(f"a line of text is needed, not {text!r}").located(path=COMMENTS)
-    return "#" + written(_TEXT, text)
+    return "#" + write_text(_TEXT, text)

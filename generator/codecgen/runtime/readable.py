@@ -1,4 +1,4 @@
-"""Values for people: a line for each field, and tables for notebooks. Long values and long lists are shortened."""
+"""Values for people: a line for each field, and HTML tables for notebooks. Long values and lists are shortened."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 
 @runtime_checkable
 class Readable(Protocol):
-    """What has parts to show."""
+    """A value that has a title and named values to print."""
 
     def _title(self) -> str:
-        """What it is."""
+        """Return the name of the kind of value."""
 
-    def _parts(self) -> Iterable[tuple[str, Any]]:
-        """Its values with their names, in order."""
+    def _named_values(self) -> Iterable[tuple[str, Any]]:
+        """Return the values with their names, in order."""
 
 
 class Milliseconds(int):
-    """A number of milliseconds. One that is larger than any span is shown with the time that it is since 1970."""
+    """A number of milliseconds. A number that is too large for a duration is printed with its time since 1970."""
 
 
 def time_of(milliseconds: int | None) -> datetime | None:
-    """The time, in UTC, of milliseconds since 1970; None for none (None, or -1) and for what no datetime can hold."""
+    """Return the UTC time of milliseconds since 1970, or None for None, for -1 and for a time that no datetime can
+    hold.
+    """
     if milliseconds is None or milliseconds == -1:
         return None
     try:
@@ -42,7 +44,7 @@ def time_of(milliseconds: int | None) -> datetime | None:
 
 
 def word(value: Any) -> str:
-    """A value in a line."""
+    """Return a value on one line."""
     if isinstance(value, Enumeration):
         return f"{value.label} ({int(value)})"
     if isinstance(value, Milliseconds):
@@ -57,7 +59,7 @@ def word(value: Any) -> str:
             return repr(value)
         return f"{some_text!r}... ({len(value)} characters)"
     if isinstance(value, Readable):
-        return f"{value._title()}({', '.join(f'{n}={word(v)}' for n, v in value._parts())})"
+        return f"{value._title()}({', '.join(f'{n}={word(v)}' for n, v in value._named_values())})"
     if isinstance(value, list | tuple):
         shown = [word(item) for item in value[:ELEMENTS]]
         if len(value) > ELEMENTS:
@@ -67,26 +69,28 @@ def word(value: Any) -> str:
 
 
 def _iso(time: datetime) -> str:
+    """Return a time in ISO 8601 with milliseconds and ``Z``."""
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def text_of(value: Readable) -> str:
-    """A value as lines: its name, then one for each field; what is nested stands indented below."""
-    lines = [value._title(), *_lines(value._parts(), "  ")]
+    """Return a value as lines: its title, then a line for each field, nested values indented."""
+    lines = [value._title(), *_lines(value._named_values(), "  ")]
     if len(lines) > LINES:
         lines[LINES:] = [f"... {len(lines) - LINES} more lines"]
     return "\n".join(lines)
 
 
 def _lines(parts: Iterable[tuple[str, Any]], indent: str) -> list[str]:
+    """Return indented lines for named values."""
     lines = []
     for name, value in parts:
         if isinstance(value, Readable):
-            lines += [f"{indent}{name}:", *_lines(value._parts(), indent + "  ")]
+            lines += [f"{indent}{name}:", *_lines(value._named_values(), indent + "  ")]
         elif _is_list(value):
             lines.append(f"{indent}{name}: {len(value)} {value[0]._title()}")
             for i, item in enumerate(value[:ELEMENTS]):
-                lines += [f"{indent}  [{i}]", *_lines(_parts(item), indent + "    ")]
+                lines += [f"{indent}  [{i}]", *_lines(_item_parts(item), indent + "    ")]
             if len(value) > ELEMENTS:
                 lines.append(f"{indent}  ... {len(value) - ELEMENTS} more")
         else:
@@ -95,15 +99,16 @@ def _lines(parts: Iterable[tuple[str, Any]], indent: str) -> list[str]:
 
 
 def html_of(value: Readable) -> str:
-    """A value as a table of HTML, for notebooks. All text is escaped."""
-    return _table(value._title(), value._parts())
+    """Return a value as an HTML table, for notebooks, with all text escaped."""
+    return _table(value._title(), value._named_values())
 
 
 def _table(title: str, parts: Iterable[tuple[str, Any]]) -> str:
+    """Return named values as an HTML table."""
     rows = []
     for name, value in parts:
         if isinstance(value, Readable):
-            cell = _table("", value._parts())
+            cell = _table("", value._named_values())
         elif _is_list(value):
             cell = _elements(value)
         else:
@@ -114,16 +119,18 @@ def _table(title: str, parts: Iterable[tuple[str, Any]]) -> str:
 
 
 def _elements(items: Sequence[Any]) -> str:
-    shown = "".join(_table(f"[{i}]", _parts(item)) for i, item in enumerate(items[:ELEMENTS]))
+    """Return the elements of a list as a collapsible HTML block."""
+    shown = "".join(_table(f"[{i}]", _item_parts(item)) for i, item in enumerate(items[:ELEMENTS]))
     more = f"<p>{len(items) - ELEMENTS} more</p>" if len(items) > ELEMENTS else ""
     title = html.escape(f"{len(items)} {items[0]._title()}")
     return f"<details><summary>{title}</summary>{shown}{more}</details>"
 
 
 def _is_list(value: Any) -> bool:
-    """Whether it is a list of what has parts."""
+    """Return whether a value is a list of readable values that is not empty."""
     return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], Readable)
 
 
-def _parts(item: Any) -> Iterable[tuple[str, Any]]:
-    return item._parts() if isinstance(item, Readable) else [("", item)]
+def _item_parts(item: Any) -> Iterable[tuple[str, Any]]:
+    """Return the named values of an element, or the element itself without a name."""
+    return item._named_values() if isinstance(item, Readable) else [("", item)]

@@ -1,4 +1,4 @@
-"""Rows of a view from what the codecs have parsed: what generated functions of rows stand on."""
+"""Rows of a view from parsed entries: the classes and functions that generated modules of rows use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Case", "Column", "Header", "Place", "RowView", "bits_of", "case_of"]
 
 
 class Place(NamedTuple):
-    """Where an entry lies: its first byte in the file, and its length in bytes."""
+    """The place of an entry: the position of its first byte in the file, and its size in bytes."""
 
     position: int
     size: int
@@ -35,7 +35,9 @@ Value = Callable[[Any, Any, Place], Any]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How a column is worked out. ``paths`` are the fields of the entry that it takes (``flags.codec``)."""
+    """A column of a case: the function of its value, and the ``paths`` of the entry's fields on which it depends
+    (``flags.codec``).
+    """
 
     value: Value
     paths: tuple[str, ...] = ()
@@ -43,10 +45,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """Rows of one layout, where ``when`` holds: the elements of the array ``each``, or (None) the entry itself.
+    """Rows of one layout if ``when`` holds: one for each element of the array ``each``, or one for the entry if that
+    is None.
 
-    With ``header_only`` the fields at fixed places are enough. With ``whole`` columns take the first or the last element, so that
-    all elements have to be there before the first row.
+    With ``header_only`` the fields at fixed places are enough. With ``whole`` a column takes the first or last
+    element, so all elements must be parsed before the first row.
     """
 
     layout: Layout
@@ -57,18 +60,20 @@ class Case:
     whole: bool = False
 
     def values(self, names: Sequence[str]) -> tuple[Value, ...]:
-        """What works out columns, in their order."""
+        """Return the functions of columns, in order."""
         return tuple(self.columns[name].value for name in names)
 
     def fields(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The fields of the entry that columns take, in the order of the bytes."""
+        """Return the names of the entry's fields on which columns depend, in the order of the bytes."""
         wanted = {path.partition(".")[0] for name in names for path in self.columns[name].paths}
         return tuple(f.name for f in self.layout.fields if f.name in wanted)
 
 
 class RowView(Declared):
-    """How entries become rows. ``columns`` are their names, in order; values are plain: timestamps are in milliseconds, an
-    element of a list is a tuple of its members."""
+    """The rows of a view: ``columns`` has their names in order.
+
+    Values are plain: timestamps are milliseconds, structs are tuples.
+    """
 
     def __init__(
         self, name: str, *, of: Choice | Layout, columns: tuple[str, ...], cases: tuple[Case, ...]
@@ -86,7 +91,7 @@ class RowView(Declared):
         return f"<RowView {self.name}: {', '.join(self.columns)}>"
 
     def case(self, layout: Layout, fields: Any) -> Case | None:
-        """What an entry's rows are, by the fields that say so. None: it has none."""
+        """Return the case of an entry by its fields, or None if it has no rows."""
         for case in self._of_layout.get(id(layout), ()):
             if case.when is None or case.when(fields):
                 return case
@@ -95,22 +100,22 @@ class RowView(Declared):
     def rows(
         self, layout: Layout, opened: Opened, place: Place, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of an entry that was opened. Raises the errors of its elements."""
+        """Yield the rows of an opened entry; raise the errors of its elements."""
         case = self.case(layout, opened.fields)
         if case is None:
             return
         values = case.values(self.columns if columns is None else columns)
         entry = opened.fields
-        for item in elements(case, opened):
+        for item in row_items(case, opened):
             yield tuple([value(entry, item, place) for value in values])
 
     def header(self, columns: Sequence[str]) -> Header:
-        """What makes rows of entries from their fields at fixed places alone."""
+        """Return a maker of rows from the fields at fixed places alone."""
         return Header(self.cases, columns)
 
 
 class Header:
-    """Rows of entries from their fields at fixed places. Nothing is verified."""
+    """Rows of entries from their fields at fixed places, without verification."""
 
     def __init__(self, cases: Sequence[Case], columns: Sequence[str]) -> None:
         self._of_layout: dict[int, list[_HeadCase]] = {}
@@ -120,7 +125,9 @@ class Header:
                 known.append(_HeadCase(case, columns))
 
     def row(self, layout: Layout, source: Source, place: Place) -> tuple[Any, ...] | None:
-        """The row of the entry that begins a source; None when it has none. Raises TruncatedError when bytes are missing."""
+        """Return the row of the entry at the head of ``source``, or None if it has none; raise TruncatedError if bytes
+        are missing.
+        """
         for case in self._of_layout.get(id(layout), ()):
             entry = None
             if case.head is not None:
@@ -133,22 +140,22 @@ class Header:
 
 
 class _HeadCase:
-    """What makes a row of a case from fields at fixed places."""
+    """A case that needs only fields at fixed places."""
 
     def __init__(self, case: Case, columns: Sequence[str]) -> None:
         self.layout = case.layout
         self.when = case.when
-        self.places = _places(case, columns)
+        self.places = _fixed_fields(case, columns)
         self.values = case.values(columns)
 
     @cached_property
     def head(self) -> Head | None:
-        """Reads the fields at once, if they are all among the leading ones."""
+        """Return the reader of the leading fields, or None if a needed field is not among them."""
         head = self.layout.head
         return head if head.fields.issuperset(f.name for f, _, _ in self.places) else None
 
     def fields_of(self, source: Source) -> construct.Container:
-        """The fields, one by one."""
+        """Return the needed fields of the entry at the head of ``source``; raise TruncatedError if it is cut off."""
         entry = construct.Container()
         start = source.pos
         for f, offset, size in self.places:
@@ -163,8 +170,10 @@ class _HeadCase:
         return entry
 
 
-def _places(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int, int], ...]:
-    """The fields that columns and the condition take, with their bytes. KeyError for one at no fixed place."""
+def _fixed_fields(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int, int], ...]:
+    """Return the fields that columns and the condition need, with offset and size; raise KeyError if one is not at a
+    fixed place.
+    """
     layout = case.layout
     names = case.fields(columns)
     if case.when is not None:  # it may ask for any
@@ -172,10 +181,10 @@ def _places(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int, int],
     return tuple((layout.by_name[n], layout.offset_of(n), layout.size_of(n)) for n in names)
 
 
-def elements(case: Case, opened: Opened) -> Iterator[Any]:
-    """What the rows of an opened entry are made of; its fields have the array too where columns need it."""
+def row_items(case: Case, opened: Opened) -> Iterator[Any]:
+    """Return the elements of an opened entry that become rows, or the entry itself once if there is no array."""
     if case.each is None:
-        whole(opened)
+        parse_rest(opened)
         return iter((opened.fields,))
     if not case.whole:
         return opened.items
@@ -183,15 +192,15 @@ def elements(case: Case, opened: Opened) -> Iterator[Any]:
     return iter(opened.fields[case.each])
 
 
-def whole(opened: Opened) -> None:
-    """Parse what is left of an entry that is a row itself: nothing may follow."""
+def parse_rest(opened: Opened) -> None:
+    """Parse the rest of an entry that is a row itself, and store its array."""
     items = construct.ListContainer(opened.items)
     if opened.array is not None:
         opened.fields[opened.array.name] = items if opened.array.there else None
 
 
 def bits_of(layout: Layout, fields: Any, name: str) -> int:
-    """The number that a field of bits was parsed from."""
+    """Return the number from which a field of bits was parsed; raise TypeError for another field."""
     codec = layout.by_name[name].codec
     if not isinstance(codec, Bits):
         raise TypeError(f"{name} is no field of bits")
@@ -200,7 +209,7 @@ def bits_of(layout: Layout, fields: Any, name: str) -> int:
 
 
 def case_of(layout: Layout, fields: Any, name: str, case: str) -> Any:
-    """What a choice holds, if it is that case; None where it is another one, bytes without a case, or not there."""
+    """Return the value of a choice if it is the case ``case``; None if it is another case, bytes, or absent."""
     value = None if fields is None else fields.get(name)
     if not isinstance(value, dict):
         return None

@@ -1,4 +1,4 @@
-"""Rules of a layout: what all of its fields together have to meet."""
+"""Rules about all fields of a layout together."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from codecgen.runtime.errors import shown
+from codecgen.runtime.errors import describe_value
 from codecgen.runtime.located_bytes import Condition
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutRule:
-    """A rule of the schema: ``holds`` takes all fields, or the numbers ``ascending`` of the elements of ``array`` ascend.
+    """A rule about all fields: ``holds`` is true, or the field ``ascending`` ascends from element to element of
+    ``array``.
 
-    ``about`` is the field that errors name, ``text`` the rule for people. ``array`` is the array whose elements the rule asks
-    for (None: it asks for no elements); without elements the rule is met.
+    Attributes:
+        about: The field that errors name.
+        text: The rule for people.
+        array: The array whose elements the rule needs; without elements the rule is met. None: it needs none.
     """
 
     name: str
@@ -28,7 +31,7 @@ class LayoutRule:
     array: str | None = None
 
     def find_breach(self, this: Any) -> str | None:
-        """Return why the fields do not meet the rule; None if they do."""
+        """Return why the fields break the rule, or None if they meet it."""
         if self.array is not None and not this[self.array]:
             return None
         if self.ascending is not None:
@@ -36,10 +39,11 @@ class LayoutRule:
         if self.holds is None or self.holds(this):
             return None
         value = this.get(self.about)
-        said = f"an array of {len(value)}" if isinstance(value, list) else shown(value)
+        said = f"an array of {len(value)}" if isinstance(value, list) else describe_value(value)
         return f"{self.about} is {said}: it breaks the rule {self.name} ({self.doc or self.text})"
 
     def _find_descent(self, items: Any) -> str | None:
+        """Return the message for the first element whose number does not ascend, or None."""
         numbers = [item.get(self.ascending) for item in items or ()]
         for i, (before, number) in enumerate(pairwise(numbers), 1):
             if before is not None and number is not None and number <= before:

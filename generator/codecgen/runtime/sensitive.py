@@ -1,4 +1,4 @@
-"""Values that are secrets, such as passwords: which they are, so that programs can hide them from people who read."""
+"""Marks of secret values, such as passwords, so that programs can hide them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ REDACTED = "(redacted)"
 
 @dataclass(frozen=True, slots=True)
 class Sensitive:
-    """Says that a field or a column is a secret: always, or where the field or the column ``named_by`` names it with one of the ``endings``."""
+    """Marks a field or column as secret: always, or only if the field ``named_by`` holds a name with one of the
+    ``endings``.
+    """
 
     named_by: str | None = None
     endings: tuple[str, ...] = ()
 
     def covers(self, name: str | None) -> bool:
-        """Return whether the value is a secret that has this name. Case does not matter; a value without a name is one."""
+        """Return whether the value with this name is secret. Case does not matter; a value without a name is secret."""
         if self.named_by is None or name is None:
             return True
         return name.lower().endswith(self.endings)

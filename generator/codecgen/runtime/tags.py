@@ -1,4 +1,4 @@
-"""Sections of tagged fields: a number of them, and tag, size and bytes of each."""
+"""Codec of a section of tagged fields: their number, then tag, size and bytes of each."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _LEAST = 2
 
 
 class Tags(Codec):
-    """The section of tagged fields that ends a layout. Its value is the list of those that no field of the layout has.
+    """The section of tagged fields at the end of a layout. Its value is the list of the fields that the layout does
+    not know.
 
-    ``other`` are the tags of fields that only other versions have: nobody takes them. With ``loose`` lenient readers take
-    tags in any order and more than once, and a size that is not that of a field that is known.
+    ``other`` are tags of fields that only other versions have; they are refused. With ``loose``, lenient readers
+    take tags in any order and more than once, and a size that differs from that of a known field.
     """
 
     needs_layout = True
@@ -45,8 +46,8 @@ class Tags(Codec):
         self.loose = loose
         self.number = Varint(32, signed=False, overlong=overlong)
 
-    def count(self, source: Source) -> int:
-        """How many tagged fields there are."""
+    def read_count(self, source: Source) -> int:
+        """Return the number of tagged fields; raise LengthError or LimitError if it is impossible or too large."""
         start = source.pos
         count = self.number.read(source, None)
         if count > HIGHEST:
@@ -61,8 +62,8 @@ class Tags(Codec):
             raise LimitError(reason, source.where(start))
         return count
 
-    def tag(self, source: Source, seen: set[int], last: int) -> int:
-        """The next tag, after the ``last`` one."""
+    def read_tag(self, source: Source, seen: set[int], last: int) -> int:
+        """Return the next tag; raise ValueRefused if another version has it, or it is out of order and not tolerated."""
         start = source.pos
         tag = self.number.read(source, None)
         if tag in self.other:
@@ -70,20 +71,20 @@ class Tags(Codec):
             raise ValueRefused(reason, source.where(start))
         if tag in seen or tag < last:
             why = "stands there twice" if tag in seen else f"stands after tag {last}"
-            self.take(ValueRefused(f"tag {tag} {why}", source.where(start)), source)
+            self.tolerate_if_loose(ValueRefused(f"tag {tag} {why}", source.where(start)), source)
         if tag > HIGHEST:
             reason = f"tag {tag} is higher than any, {HIGHEST}"
-            self.take(ValueRefused(reason, source.where(start)), source)
+            self.tolerate_if_loose(ValueRefused(reason, source.where(start)), source)
         return tag
 
-    def take(self, error: ValueRefused, source: Source) -> None:
-        """Raise an error, unless a lenient reader takes it."""
+    def tolerate_if_loose(self, error: ValueRefused, source: Source) -> None:
+        """Note an error if the section is loose and the reader lenient; raise it otherwise."""
         if not self.loose:
             raise error
         source.session.tolerate(error)
 
-    def known(self, f: Field, size: int, source: Source, this: Any) -> Any:
-        """The value of a field of the layout, after its tag and its size."""
+    def read_known(self, f: Field, size: int, source: Source, this: Any) -> Any:
+        """Return the value of a field of the layout from the ``size`` bytes after its tag and size."""
         start = source.pos
         if self.loose and not source.session.strict:  # the field says itself where it ends
             value = f.codec.read(source, this)
@@ -101,8 +102,8 @@ class Tags(Codec):
             source.session.tolerate(ValueRefused(reason, source.where(start)))
         return value
 
-    def unknown(self, tag: int, source: Source) -> TaggedField:
-        """A tagged field that the layout does not know, after its tag."""
+    def read_unknown(self, tag: int, source: Source) -> TaggedField:
+        """Return a tagged field that the layout does not know, from its size and bytes."""
         start = source.pos
         size = self.number.read(source, None)
         if size > source.left:
@@ -110,8 +111,17 @@ class Tags(Codec):
             raise source.lacking(reason, start)
         return TaggedField(tag=tag, data=source.take(size))
 
-    def written(self, known: Mapping[int, bytes], unknown: Any, fields: Fields) -> bytes:
-        """The bytes of the section: fields of the layout by tag, and those that it does not know."""
+    def section_bytes(self, known: Mapping[int, bytes], unknown: Any, fields: Fields) -> bytes:
+        """Return the bytes of the section.
+
+        Args:
+            known: Bytes of fields of the layout, by tag.
+            unknown: Tagged fields that the layout does not know.
+            fields: The fields of the layout.
+
+        Raises:
+            BuildError: if an unknown tag is that of a field, or tags do not ascend.
+        """
         taken = {f.tag for f in fields.tagged} | set(self.other)
         parts = dict(known)
         last = -1
@@ -131,19 +141,20 @@ class Tags(Codec):
         return b"".join(out)
 
     def varint(self, number: int) -> bytes:
+        """Return the bytes of an unsigned varint."""
         return self.number.write(number, None, Session())
 
 
 @dataclass(frozen=True, slots=True)
 class SectionReader:
-    """Reads the section of tagged fields of one layout, whose errors name the field that they are about."""
+    """Reads the section of tagged fields of one layout, with errors that name the field."""
 
     fields: Fields
     section: Field
     codec: Tags
 
     def read(self, source: Source, obj: Any) -> None:
-        """Read the section at the head of a source; the values of all tagged fields go into ``obj``."""
+        """Read the section at the head of ``source``, and put all tagged fields, given or default, into ``obj``."""
         known = {f.tag: f for f in self.fields.tagged}
         values: dict[str, Any] = {}
         unknown = construct.ListContainer()
@@ -151,19 +162,19 @@ class SectionReader:
         last = -1
         start = source.pos
         try:
-            with self.about(self.section, source):
-                number = self.codec.count(source)
+            with self.locate_errors(self.section, source):
+                number = self.codec.read_count(source)
             for _ in range(number):
-                with self.about(self.section, source):
-                    last = self.codec.tag(source, seen, last)
+                with self.locate_errors(self.section, source):
+                    last = self.codec.read_tag(source, seen, last)
                 seen.add(last)
                 f = known.get(last)
                 if f is None:
-                    with self.about(self.section, source):
-                        unknown.append(self.codec.unknown(last, source))
+                    with self.locate_errors(self.section, source):
+                        unknown.append(self.codec.read_unknown(last, source))
                 else:
-                    with self.about(f, source):
-                        values[f.name] = self.known(f, source, obj)
+                    with self.locate_errors(f, source):
+                        values[f.name] = self.read_known(f, source, obj)
         finally:
             if source.session.trace is not None:
                 source.session.prefix.append(self.section.name)
@@ -171,17 +182,17 @@ class SectionReader:
                 source.session.prefix.pop()
         for f in self.fields.tagged:
             found = f.name in values
-            obj[f.name] = values[f.name] if found else value_of(default_of(f), f)
+            obj[f.name] = values[f.name] if found else decode_default(default_of(f), f)
         obj[self.section.name] = unknown
 
-    def known(self, f: Field, source: Source, obj: Any) -> Any:
-        """The value of a field of the layout, after its tag."""
+    def read_known(self, f: Field, source: Source, obj: Any) -> Any:
+        """Return the value of a field of the layout after its tag, with its trace."""
         session = source.session
         session.prefix.append(f.name)
         try:
             size = self.codec.number.read(source, None)
             start = source.pos
-            value = self.codec.known(f, size, source, obj)
+            value = self.codec.read_known(f, size, source, obj)
             if session.trace is not None:
                 session.trace.append((session.path, start, source.pos, source.inner))
             return value
@@ -192,31 +203,32 @@ class SectionReader:
             session.prefix.pop()
 
     @contextmanager
-    def about(self, f: Field, source: Source) -> Iterator[None]:
-        """Errors and findings inside are about a field."""
+    def locate_errors(self, f: Field, source: Source) -> Iterator[None]:
+        """Add the path of a field to errors and findings inside the ``with`` block."""
         findings = source.session.findings
         noticed = len(findings)
         try:
             yield
         except CodecError as error:
-            raise self.fields.at(error, f, source) from None
+            raise self.fields.locate(error, f, source) from None
         for finding in findings[noticed:]:
-            self.fields.at(finding, f)
+            self.fields.locate(finding, f)
 
 
 def default_of(f: Field) -> bytes:
-    """The bytes of the default of a tagged field: with it the field is left out."""
+    """Return the bytes of the default of a tagged field; a field with these bytes is left out."""
     if f.default_bytes is None:
         f.default_bytes = f.codec.write(_default(f), construct.Container(), Session())
     return f.default_bytes
 
 
-def value_of(data: bytes, f: Field) -> Any:
-    """The value of a field that its bytes are."""
+def decode_default(data: bytes, f: Field) -> Any:
+    """Return the value of a field that ``data`` holds."""
     return f.codec.read(Source(data, Session()), construct.Container())
 
 
 def _default(f: Field) -> Any:
+    """Return the default value of a tagged field: the declared one, or the empty value of its type."""
     codec = f.codec
     if f.default is not None:
         return f.default(construct.Container())
@@ -238,7 +250,7 @@ def _default(f: Field) -> Any:
 
 
 def _pairs(unknown: Any) -> Iterator[tuple[int, bytes]]:
-    """Tags and bytes of a list of tagged fields that were given."""
+    """Yield tag and bytes of each tagged field in a list; raise BuildError for an item that has others than these."""
     if not isinstance(unknown, list | tuple):
         raise BuildError(f"a list of tagged fields is needed, not {unknown!r}")
     for i, item in enumerate(unknown):
@@ -254,4 +266,4 @@ def _pairs(unknown: Any) -> Iterator[tuple[int, bytes]]:
         yield tag, bytes(data)
 
 
-__all__ = ["SectionReader", "Tags", "default_of", "value_of"]
+__all__ = ["SectionReader", "Tags", "decode_default", "default_of"]

@@ -1,4 +1,4 @@
-"""The lines of a text, with their places in the file: what parsers of texts read from."""
+"""Lines of a text file with their places, and the base of the codecs of text files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ E = TypeVar("E", ParseError, BuildError)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a text: its number, the byte where it begins, its text, and what ends it (nothing, at the end)."""
+    """A line of a text: its number, first byte, text, and its line break (``""`` at the end of the text)."""
 
     number: int
     start: int
@@ -29,7 +29,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a line, by the characters before it and the line itself."""
+    """A piece of a line; ``column`` counts the characters before it."""
 
     line: Line
     column: int
@@ -37,12 +37,16 @@ class Span:
 
     @property
     def start(self) -> int:
-        """The byte where it begins."""
+        """Return the position of its first byte in the text."""
         return self.line.start + len(self.line.text[: self.column].encode("utf-8"))
 
 
 class TextSource:
-    """The bytes of a text. ``accepts`` are the freedoms of a lenient reader, ``schema`` is the YAML file."""
+    """The bytes of a text file.
+
+    ``accepts`` are the freedoms of a lenient reader, ``schema`` is the YAML file. Raise LimitError for a text above
+    the limit.
+    """
 
     def __init__(
         self,
@@ -65,34 +69,35 @@ class TextSource:
 
     @property
     def end(self) -> int:
+        """Return the number of bytes."""
         return len(self.data)
 
     def where(self, at: int, line: int) -> Where:
-        """A byte of the text, which is in that line."""
+        """Return the place of a byte of the text; ``line`` is its line number."""
         return Where(position=self.origin + at, file=self.session.file, line=line)
 
-    def place(self, error: E, at: Span | Line, path: str = "", yaml_line: int = 0) -> E:
-        """The error with its place, and the value that it is about."""
+    def locate(self, error: E, at: Span | Line, path: str = "", yaml_line: int = 0) -> E:
+        """Add the place, the path and the YAML line of a value to an error, and return the error."""
         line = at if isinstance(at, Line) else at.line
         where = self.where(at.start, line.number)
         error.located(position=where.position, file=where.file, line=where.line)
-        return self.about(error, path, yaml_line)
+        return self.add_path(error, path, yaml_line)
 
-    def about(self, error: E, path: str, yaml_line: int = 0) -> E:
-        """The error with the value that it is about."""
+    def add_path(self, error: E, path: str, yaml_line: int = 0) -> E:
+        """Add the path and the YAML line of a value to an error, and return the error."""
         if path:
             prefixed(error, path)
         schema = f"{self.schema}:{yaml_line}" if yaml_line else self.schema
         return error.located(schema=schema or None)
 
-    def free(self, freedom: str, error: ParseError, more: Collection[str] = ()) -> None:
-        """Raise the error, unless the schema allows a lenient reader what it is about: then note it."""
+    def tolerate_freedom(self, freedom: str, error: ParseError, more: Collection[str] = ()) -> None:
+        """Note an error if the freedom is accepted and the session lenient; raise it otherwise."""
         if freedom not in self.accepts and freedom not in more:
             raise error
         self.session.tolerate(error)
 
     def lines(self) -> Iterator[Line]:
-        """The lines, one after the other. LF ends them; CR and CR LF do so for lenient readers."""
+        """Yield the lines. LF ends a line; lenient readers may also take CR and CR LF."""
         limits: Limits = self.session.limits
         start, number = 0, 0
         feed, carriage = self.data.find(b"\n"), self.data.find(b"\r")
@@ -113,7 +118,7 @@ class TextSource:
             if newline not in ("", "\n"):
                 reason = f"the line ends in {newline!r}, where '\\n' is written"
                 error = ValueRefused(reason, self.where(stop, number))
-                self.free("other_newlines", self.about(error, ""))
+                self.tolerate_freedom("other_newlines", self.add_path(error, ""))
             yield line
             start = stop + len(newline)
             if 0 <= feed < start:
@@ -122,17 +127,17 @@ class TextSource:
                 carriage = self.data.find(b"\r", start)
 
     def decoded(self, start: int, stop: int, number: int) -> str:
-        """The text of a line."""
+        """Return the text of a line; invalid UTF-8 is an error, or with ``invalid_utf8`` a finding."""
         data = self.data[start:stop]
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             refused = ValueRefused("not UTF-8", self.where(start + error.start, number))
-            self.free("invalid_utf8", self.about(refused, ""))
+            self.tolerate_freedom("invalid_utf8", self.add_path(refused, ""))
             return data.decode("utf-8", "replace")
 
     def last_newline(self, line: Line, expected: bool) -> None:
-        """See that the last line ends as it is written: in a line feed, or in nothing."""
+        """Check whether the last line ends in a line break as ``expected``; otherwise report ``any_final_newline``."""
         if bool(line.newline) == expected:
             return
         reason = "the last line does not end in a line feed"
@@ -140,7 +145,7 @@ class TextSource:
             reason = "a line feed ends the last line, where none is written"
         at = line.start + len(line.text.encode("utf-8"))
         error = ValueRefused(reason, self.where(at, line.number))
-        self.free("any_final_newline", self.about(error, ""))
+        self.tolerate_freedom("any_final_newline", self.add_path(error, ""))
 
     def value(
         self,
@@ -151,15 +156,15 @@ class TextSource:
         accepts: Collection[str],
         raw: str | None = None,
     ) -> Any:
-        """The value of a piece of a line; ``raw`` is the piece with its escapes, where it has any."""
+        """Return the value of a piece of a line, and trace it. ``raw`` is the piece with its escapes, if it has any."""
         try:
             found = kind.read(at.text)
         except Unreadable as unreadable:
-            raise self.place(ValueRefused(str(unreadable)), at, path, yaml_line) from None
+            raise self.locate(ValueRefused(str(unreadable)), at, path, yaml_line) from None
         if not found.usual:
             reason = f"{at.text!r} is written {kind.write(found.value)!r}"
-            error = self.place(ValueRefused(reason), at, path, yaml_line)
-            self.free("other_spellings", error, accepts)
+            error = self.locate(ValueRefused(reason), at, path, yaml_line)
+            self.tolerate_freedom("other_spellings", error, accepts)
         if self.session.trace is not None:
             start = self.origin + at.start
             size = len((at.text if raw is None else raw).encode("utf-8"))
@@ -169,8 +174,8 @@ class TextSource:
         return found.value
 
 
-def written(kind: TextValue, value: Any) -> str:
-    """The text of a value. Raises BuildError."""
+def write_text(kind: TextValue, value: Any) -> str:
+    """Return the text of a value; raise BuildError if it has none."""
     try:
         text = kind.write(value)
     except Unreadable as error:
@@ -181,7 +186,7 @@ def written(kind: TextValue, value: Any) -> str:
 def judge(
     value: Any, this: Any, refuse: Rule | None, valid: Rule | None
 ) -> tuple[ParseError | None, bool]:
-    """What the rules say of a value: an error, if any, and whether a lenient reader takes it."""
+    """Return the error of a broken rule, or None, and whether a lenient reader tolerates it."""
     if refuse is not None and refuse.holds(this):
         return ValueRefused(refuse.broken(value)), False
     if valid is not None and not valid.holds(this):
@@ -190,7 +195,7 @@ def judge(
 
 
 class TextFile(EntryPoint[P, P]):
-    """A text. ``accepts`` are the freedoms of lenient readers."""
+    """Base of codecs of text files. ``accepts`` are the freedoms of lenient readers."""
 
     def __init__(self, name: str, source: str, accepts: Collection[str]) -> None:
         super().__init__()
@@ -200,13 +205,14 @@ class TextFile(EntryPoint[P, P]):
         self.parsed_class = make_class(name, self.__module__)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
+        """Return the values of a text at ``position``."""
         source = TextSource(
             data, session, origin=position, accepts=self.accepts, schema=self.source_file
         )
         return self.read(source)
 
     def read(self, source: TextSource) -> Parsed:
-        """The values of a whole text."""
+        """Return the values of a whole text."""
         raise NotImplementedError
 
 

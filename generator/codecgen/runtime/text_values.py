@@ -1,4 +1,4 @@
-"""Values as text: how a number, a word, the rest of a line, a uuid is spelled, and what else readers take for one."""
+"""Spelling of values in text files: numbers, words, the rest of a line, uuids."""
 
 from __future__ import annotations
 
@@ -19,34 +19,35 @@ _LONGEST = 20
 
 
 class Spelled(NamedTuple):
-    """A value that was read. ``usual`` is whether a writer would spell it so."""
+    """A value that was read. ``usual`` says whether a writer would spell it like this."""
 
     value: Any
     usual: bool
 
 
 class Unreadable(Exception):
-    """Text that is no such value, or a value that has no such text; the argument says why."""
+    """Raised for text that is no such value, or a value without such a text."""
 
 
 class TextValue(Protocol):
-    """How values of a kind are spelled."""
+    """Reads and writes the text of values of one kind."""
 
     def read(self, text: str) -> Spelled:
-        """The value of a text. Raises :class:`Unreadable`."""
+        """Return the value of a text; raise :class:`Unreadable` if it has none."""
 
     def write(self, value: Any) -> str:
-        """The text of a value. Raises :class:`Unreadable`."""
+        """Return the text of a value; raise :class:`Unreadable` if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
-    """A whole number in decimal digits, from ``low`` to ``high``."""
+    """A whole number in decimal digits, from ``low`` to ``high`` (included)."""
 
     low: int
     high: int
 
     def read(self, text: str) -> Spelled:
+        """Return the number; leading zeros and a plus sign are unusual spellings."""
         found = _NUMBER.fullmatch(text)
         if found is None:
             raise Unreadable(f"{_short(text)} is no decimal number")
@@ -58,21 +59,24 @@ class Decimal:
         return Spelled(number, _PLAIN.fullmatch(text) is not None)
 
     def write(self, value: Any) -> str:
+        """Return the digits of a number."""
         if not isinstance(value, int) or isinstance(value, bool):
             raise Unreadable(f"a number is needed, not {value!r}")
         self.fit(value)
         return str(int(value))
 
     def fit(self, number: int) -> None:
+        """Raise :class:`Unreadable` for a number out of range."""
         if not self.low <= number <= self.high:
             raise Unreadable(f"{number} is not in {self.low}..{self.high}")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Text without blanks, at least a character of it."""
+    """Text without blanks, of at least one character."""
 
     def read(self, text: str) -> Spelled:
+        """Return the word; raise :class:`Unreadable` if it is empty or has a blank."""
         if not text:
             raise Unreadable("a word is needed, and there is nothing")
         if _BLANK.search(text):
@@ -80,6 +84,7 @@ class Word:
         return Spelled(text, True)
 
     def write(self, value: Any) -> str:
+        """Return the word; raise :class:`Unreadable` if it is no word."""
         if not isinstance(value, str):
             raise Unreadable(f"text is needed, not {value!r}")
         self.read(value)
@@ -88,12 +93,14 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class RestOfLine:
-    """Any text that is left of the line."""
+    """Any text to the end of the line."""
 
     def read(self, text: str) -> Spelled:
+        """Return the text itself."""
         return Spelled(text, True)
 
     def write(self, value: Any) -> str:
+        """Return the text itself; raise :class:`Unreadable` for another type."""
         if not isinstance(value, str):
             raise Unreadable(f"text is needed, not {value!r}")
         return _encodable(value)
@@ -101,9 +108,10 @@ class RestOfLine:
 
 @dataclass(frozen=True, slots=True)
 class Base64Uuid:
-    """A uuid as the 22 characters of its Base64 form for addresses (``-`` and ``_``), without padding."""
+    """A uuid as 22 characters of URL-safe Base64 (``-`` and ``_``) without padding."""
 
     def read(self, text: str) -> Spelled:
+        """Return the uuid; padding and unused bits that are set are unusual spellings."""
         bare = text[:-2] if len(text) == 24 and text.endswith("==") else text
         try:
             if len(bare) != 22 or not re.fullmatch("[A-Za-z0-9_-]*", bare):
@@ -115,12 +123,14 @@ class Base64Uuid:
         return Spelled(found, self.write(found) == text)
 
     def write(self, value: Any) -> str:
+        """Return the 22 characters of a uuid."""
         if not isinstance(value, uuid.UUID):
             raise Unreadable(f"a uuid is needed, not {value!r}")
         return base64.urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")
 
 
 def _encodable(text: str) -> str:
+    """Return a text; raise :class:`Unreadable` for half of a surrogate pair."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -129,4 +139,5 @@ def _encodable(text: str) -> str:
 
 
 def _short(text: str) -> str:
+    """Return the quoted text for a message, shortened to 40 characters."""
     return repr(text if len(text) <= 40 else text[:37] + "...")

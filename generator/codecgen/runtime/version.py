@@ -1,4 +1,4 @@
-"""What a generated module was made for, and whether this runtime is that."""
+"""Versions of the schema language and of the runtime, and the check that a generated module fits this runtime."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ RELEASE = "0.1.0"
 
 
 class MadeForAnother(ImportError):
-    """A generated module does not fit the runtime that is installed. ``name`` is the module; ``language``, ``runtime`` and
-    ``release`` are what it was made for."""
+    """Raised when a generated module does not fit the installed runtime.
+
+    Attributes:
+        name: The module.
+        language: Version of the schema language that the module was generated from.
+        runtime: Version of the runtime that it was generated for.
+        release: First release that has this runtime.
+    """
 
     def __init__(
         self, module: str, language: int, runtime: tuple[int, int], release: str, advice: str
@@ -32,7 +38,7 @@ class MadeForAnother(ImportError):
 
 
 def made_for(module: str, *, language: int, runtime: tuple[int, int], release: str) -> None:
-    """Raise :class:`MadeForAnother` when a module was generated for a runtime that this one cannot stand for."""
+    """Raise :class:`MadeForAnother` if this runtime cannot run a module that was generated for another one."""
     if language <= LANGUAGE and runtime[0] == RUNTIME[0] and runtime[1] <= RUNTIME[1]:
         return
     later = language > LANGUAGE or runtime > RUNTIME
@@ -58,7 +64,7 @@ def version_of(package: str) -> str:
 
 
 def _distribution() -> str:
-    """What pip calls the package that brings this runtime."""
+    """Return the name of the distribution that provides this runtime."""
     from importlib.metadata import packages_distributions
 
     package = __name__.partition(".")[0]

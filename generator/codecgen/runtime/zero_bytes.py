@@ -1,4 +1,4 @@
-"""Zero bytes: those that end bytes or text, fill them up, or lie between fields."""
+"""Codecs with zero bytes: as the end of bytes or text, as filling, and as padding between fields."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _FIRST, _MOST = 64, 1 << 16
 
 
 class ZeroTerminated(Codec):
-    """Bytes or text up to a zero byte, which ends them and is no part of them."""
+    """Bytes or text that a zero byte ends; the zero byte is not part of the value."""
 
     def __init__(self, content: Bytes) -> None:
         super().__init__()
         self.content = content
 
     def read(self, source: Source, this: Any) -> Any:
+        """Return the value before the next zero byte; raise TruncatedError if there is none."""
         end = _zero_at(source)
         if end is None:
             if source.pending is not None:
@@ -32,6 +33,7 @@ class ZeroTerminated(Codec):
         return value
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the bytes of a value and a zero byte; raise BuildError if the value contains a zero byte."""
         data = self.content.write(value, this, session)
         if 0 in data:
             raise BuildError(f"byte {data.index(0)} is zero, which would end it")
@@ -39,7 +41,7 @@ class ZeroTerminated(Codec):
 
 
 def _zero_at(source: Source) -> int | None:
-    """The place of the next zero byte."""
+    """Return the position of the next zero byte, or None if there is none in the window."""
     at, size = source.pos, _FIRST
     while at < source.end:
         found = bytes(source.data[at : min(at + size, source.end)]).find(0)
@@ -50,7 +52,7 @@ def _zero_at(source: Source) -> int | None:
 
 
 class ZeroFilled(Codec):
-    """Bytes or text of at most ``size`` bytes, with zero bytes behind them up to that, which are no part of them."""
+    """Bytes or text in a field of ``size`` bytes, filled up with zero bytes that are not part of the value."""
 
     def __init__(self, content: Bytes, size: int) -> None:
         super().__init__()
@@ -58,6 +60,7 @@ class ZeroFilled(Codec):
         self.size: int = size
 
     def read(self, source: Source, this: Any) -> Any:
+        """Return the value without the zero bytes at its end."""
         window = source.window(self.size, "length") if source.left >= self.size else None
         if window is None:
             raise source.short(self.size)
@@ -66,6 +69,7 @@ class ZeroFilled(Codec):
         return self.content.read(window, this)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return ``size`` bytes; raise BuildError if the value is longer or ends in a zero byte."""
         data = self.content.write(value, this, session)
         if len(data) > self.size:
             raise BuildError(f"{len(data)} bytes do not fit {self.size}")
@@ -75,9 +79,10 @@ class ZeroFilled(Codec):
 
 
 class Padding(Codec):
-    """Zero bytes up to the next multiple of some bytes, counted from the start of the layout. Their value is None.
+    """Zero bytes up to the next multiple of ``multiple`` bytes, counted from the start of the layout. The value is
+    None.
 
-    ``size`` is how many they are where that is always the same; the layout fills it in.
+    The layout sets ``size`` if the number of bytes is always the same.
     """
 
     needs_layout = True
@@ -87,11 +92,11 @@ class Padding(Codec):
         self.multiple = multiple
 
     def number(self, before: int) -> int:
-        """How many bytes there are after so many others of the layout."""
+        """Return the number of padding bytes after ``before`` bytes of the layout."""
         return -before % self.multiple
 
     def take(self, source: Source, number: int) -> None:
-        """Pass over padding. Strict readers refuse what is not zero, lenient ones note it."""
+        """Skip padding. A byte that is not zero is an error for strict readers, a finding for lenient ones."""
         start = source.pos
         data = source.take(number)
         for i, byte in enumerate(data):
@@ -101,7 +106,7 @@ class Padding(Codec):
                 return
 
     def padding(self, value: Any, before: int) -> bytes:
-        """The bytes after so many others of the layout."""
+        """Return the padding after ``before`` bytes of the layout; raise BuildError if a value is given."""
         if value is not None:
             raise BuildError("padding has no value")
         return bytes(self.number(before))

@@ -50,7 +50,7 @@ MAX_CHECKED_TRANSACTIONS = 8
 REQUESTS_PER_LOOKUP = 4
 """Requests for the batches of one transaction: an index and a block of a segment, for its first batch and for its marker."""
 
-_ENTRY = TRANSACTION_INDEX_ENTRY.least
+_ENTRY = TRANSACTION_INDEX_ENTRY.min_size
 """Size of an entry, whose fields all have fixed sizes."""
 
 

@@ -93,7 +93,7 @@ class Record(NamedTuple):
     def _title(self) -> str:
         return "Record"
 
-    def _parts(self) -> Iterator[tuple[str, Any]]:
+    def _named_values(self) -> Iterator[tuple[str, Any]]:
         for name, value in zip(self._fields, self, strict=True):
             if name == "timestamp":
                 yield name, Milliseconds(self.timestamp)
@@ -178,7 +178,7 @@ class Batch:
     def _title(self) -> str:
         return "Batch"
 
-    def _parts(self) -> Iterator[tuple[str, Any]]:
+    def _named_values(self) -> Iterator[tuple[str, Any]]:
         """All values; the name of the codec beside its number; records last."""
         for each in fields(self):
             name = each.name
@@ -216,7 +216,7 @@ def codec_label(number: int) -> str | None:
     """The name of a codec by its number."""
     from kafka_codecs import Compression  # the codecs may not be needed otherwise
 
-    found = Compression.of(number)
+    found = Compression.find(number)
     return None if found is None else found.label
 
 
@@ -225,7 +225,7 @@ def timestamp_type_label(number: int) -> str | None:
     """Return the name of a timestamp type in Kafka; None for entries that have none."""
     from kafka_codecs import TimestampType
 
-    found = TimestampType.of(number)
+    found = TimestampType.find(number)
     return None if found is None else found.label
 
 

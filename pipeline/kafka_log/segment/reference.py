@@ -13,7 +13,7 @@ from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import ChecksumError, CodecError, TruncatedError, ValueRefused
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.parsing import Opened
-from codecgen.runtime.rows import Case, Place, whole
+from codecgen.runtime.rows import Case, Place, parse_rest
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
@@ -217,7 +217,7 @@ def _read_records(
     lost: CodecError | None = None
     try:
         if case.each is None:
-            whole(opened)
+            parse_rest(opened)
             items = [(entry, _first_wrong(session.findings, 0))]
         elif case.whole and session.strict:  # values depend on the first or the last of them
             items = list(items)

@@ -82,8 +82,8 @@ def _header_pattern() -> re.Pattern[bytes]:
     for value, layout in LOG_ENTRY.cases.items():
         if layout.length is None:
             raise TypeError(f"{layout.layout_name} does not say at a fixed place how long it is")
-        values.setdefault(layout.length.place(), []).append(value)
-        lengths[layout.length.place()] = layout.length
+        values.setdefault(layout.length.read_key(), []).append(value)
+        lengths[layout.length.read_key()] = layout.length
     parts = [_pattern(lengths[place], known) for place, known in values.items()]
     return re.compile(b"(?=%s)" % b"|".join(parts), re.DOTALL)
 

@@ -27,7 +27,7 @@ def structured(layout: Layout) -> Any:
                 raise CodecError("a field that is not always there has no place in a dtype")
             fields.append((f.name, _kind(f.codec)))
         except CodecError as error:
-            raise layout.related.at(error, f) from None
+            raise layout.related.locate(error, f) from None
     return np.dtype(fields)
 
 

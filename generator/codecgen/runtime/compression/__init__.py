@@ -1,8 +1,8 @@
-"""Compressed sections: read with a limit and as far as they go, and written, by the name of a codec.
+"""Compress and decompress whole sections by the name of a codec, with a limit.
 
-A codec reads what the most lenient reader in wide use reads, says where it had to stop, and names the
-spellings that a strict reader refuses. Bad data never raises: it is an ``error`` beside the bytes that
-were recovered before it.
+A codec reads what the most lenient reader in wide use reads. It reports where it had to stop, and notes spellings
+that a strict reader refuses. Bad data never raises: the error is part of the result, beside the bytes recovered
+before it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,18 @@ def decompress(
 ) -> Decompressed:
     """Decompress one whole section to at most ``limit`` bytes.
 
-    Raises ``UnsupportedCodec`` for a codec or variant that does not exist and for a missing library.
+    Args:
+        codec: Name of the codec, such as ``zstd``; see :data:`CODECS`.
+        data: The compressed section.
+        limit: Maximum bytes of the result.
+        variant: A variant of the codec's format.
+
+    Returns:
+        The bytes, and the error that ended them early, if there is one.
+
+    Raises:
+        UnsupportedCodec: if the codec or variant does not exist, or its library is not installed.
+        ValueError: if ``limit`` is negative.
     """
     if limit < 0:
         raise ValueError(f"limit is {limit}, but a limit is at least 0")
@@ -53,7 +64,18 @@ def decompress(
 def compress(
     codec: str, data: bytes | memoryview, *, level: int | None = None, variant: str | None = None
 ) -> bytes:
-    """Compress ``data`` to one whole section."""
+    """Compress ``data`` to one whole section.
+
+    Args:
+        codec: Name of the codec; see :data:`CODECS`.
+        data: The bytes.
+        level: Compression level; None for the default of the reference.
+        variant: A variant of the codec's format.
+
+    Raises:
+        UnsupportedCodec: if the codec or variant does not exist, or its library is not installed.
+        BuildError: if the codec does not have the level.
+    """
     found = _codec(codec)
     if variant is not None and variant not in found.write_variants:
         raise _no_variant("write", codec, variant, found.write_variants)
@@ -66,11 +88,13 @@ def compress(
 
 
 def _view(data: bytes | memoryview) -> memoryview:
+    """Return the data as a one-dimensional view of bytes."""
     view = memoryview(data)
     return view if view.format == "B" and view.ndim == 1 else view.cast("B")
 
 
 def _codec(name: str) -> Codec:
+    """Return a codec by name; raise UnsupportedCodec for an unknown one."""
     try:
         return CODECS[name]
     except KeyError:
@@ -78,6 +102,7 @@ def _codec(name: str) -> Codec:
 
 
 def _no_variant(verb: str, codec: str, variant: str, known: tuple[str, ...]) -> UnsupportedCodec:
+    """Return the error for an unknown variant."""
     names = ", ".join(known) or "none"
     return UnsupportedCodec(
         f"codec {codec!r} has no variant {variant!r} to {verb} (known: {names})"

@@ -1,4 +1,4 @@
-"""What all codecs share: the result of reading, the description of a codec, the wording of errors."""
+"""Shared parts of all codecs: their description, the result of reading, and errors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ PASSES_PAUSE = 2048
 
 @dataclass(frozen=True, slots=True)
 class Decompressed:
-    """What a compressed section holds.
+    """Contents of a compressed section.
 
-    ``data`` is everything that could be recovered, in order, up to the first error; ``error`` says why
-    it ended there (None: the stream is whole); ``unused`` counts the compressed bytes after the end of
-    the stream that were ignored; ``notes`` names spellings that a strict reader refuses. ``pauses`` are the
-    positions in ``data`` at which the stream holds a piece of no bytes. The reference takes one for the end of the
-    stream, and never sees what follows, unless it asks for ``PASSES_PAUSE`` bytes or more there.
+    Attributes:
+        data: Everything that was recovered, in order, up to the first error.
+        error: The error that ended the data; None if the stream is complete.
+        unused: Number of compressed bytes after the end of the stream that were ignored.
+        notes: Spellings that a strict reader refuses.
+        pauses: Positions in ``data`` at which the stream has an empty piece. The reference takes one for the end of
+            the stream, unless it asks for ``PASSES_PAUSE`` bytes or more there.
     """
 
     data: bytes
@@ -32,21 +34,31 @@ class Decompressed:
 
 
 class Reader(Protocol):
+    """Decompresses a section; reports errors in the result."""
+
     def __call__(self, data: memoryview, limit: int, variant: str | None, /) -> Decompressed: ...
 
 
 class Usual(Protocol):
+    """Decompresses an ordinary section quickly; returns None for any other."""
+
     def __call__(self, data: memoryview, limit: int, /) -> bytes | None: ...
 
 
 class Writer(Protocol):
+    """Compresses data."""
+
     def __call__(self, data: memoryview, level: int | None, variant: str | None, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A codec. ``package`` is what pip installs for it (None: Python's own library is enough). ``usual`` reads a section with
-    nothing odd about it in less time; None stands for all others."""
+    """A compression codec.
+
+    Attributes:
+        package: Package that pip installs for it; None if the standard library is enough.
+        usual: Reads an ordinary section quickly, and returns None for any other section.
+    """
 
     name: str
     read: Reader
@@ -59,14 +71,15 @@ class Codec:
     usual: Usual | None = None
 
 
-def bad(codec: str, what: str, at: int, delivered: int) -> CompressionError:
-    """The error that ends a stream: at which compressed byte, after how many delivered bytes."""
+def damage_error(codec: str, what: str, at: int, delivered: int) -> CompressionError:
+    """Return the error that ends a stream at compressed byte ``at``, after ``delivered`` bytes of data."""
     return CompressionError(
         f"{codec}: {what} at byte {at} of the compressed section", Where(stream_position=delivered)
     )
 
 
 def over_limit(codec: str, limit: int, read: int, delivered: int) -> LimitError:
+    """Return the error for a section that decompresses to more than ``limit`` bytes."""
     return LimitError(
         f"{codec}: the section decompresses to more than the limit of {limit} bytes "
         f"({read} compressed bytes read)",
@@ -81,4 +94,5 @@ def remark(notes: list[str], text: str) -> None:
 
 
 def missing(codec: str, package: str) -> UnsupportedCodec:
+    """Return the error for a codec whose package is not installed."""
     return UnsupportedCodec(f"codec {codec!r} needs the package {package}: pip install {package}")

@@ -1,8 +1,8 @@
-"""gzip: members one after the other are one stream, and what follows the last one is ignored.
+"""gzip: concatenated members are one stream; bytes after the last member are ignored.
 
-The members are walked here and only the deflate data goes to zlib. zlib's own gzip reader refuses what
-others accept (bytes after the last member, reserved flag bits). One member without anything unusual, which is
-what most writers write, goes to isal where that is installed: it takes half the time.
+This module reads the members and gives only the deflate data to zlib. zlib's own gzip reader refuses what others
+accept (bytes after the last member, reserved flag bits). An ordinary single member, which most writers write, goes
+to isal if it is installed: that takes half the time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from io import BytesIO
 from typing import Any
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, over_limit, remark
+from codecgen.runtime.compression.base import Codec, Decompressed, damage_error, over_limit, remark
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "gzip"
@@ -34,7 +34,7 @@ _STEP = 1 << 18
 
 @cache
 def _fastest() -> Any:
-    """The quickest library with the interface of zlib."""
+    """Return the fastest installed library with the interface of zlib."""
     try:
         return importlib.import_module("isal.isal_zlib")
     except ImportError:
@@ -42,7 +42,7 @@ def _fastest() -> Any:
 
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
-    """The data of a single member with nothing odd about it. None: look at it more closely."""
+    """Return the data of a single ordinary member, or None for anything else."""
     start, end = len(HEADER), len(data) - TRAILER.size
     if not start < end <= _ONE_CALL or bytes(data[: len(USUAL_HEADER)]) != USUAL_HEADER:
         return None
@@ -60,6 +60,7 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
+    """Decompress all members, up to an error or to bytes that are no member."""
     usual = _usual(data, limit)
     if usual is not None:
         return Decompressed(usual)
@@ -98,7 +99,7 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
 def _more_members(
     data: memoryview, at: int, out: BytesIO, limit: int, notes: list[str]
 ) -> Decompressed:
-    """Members until the end, or until something that is none."""
+    """Decompress the members from ``at`` on, up to an error or to bytes that are no member."""
     while len(data) - at >= _SHORTEST_NEXT:
         start = _member_header(data, at, out.tell(), notes)
         if isinstance(start, CompressionError):
@@ -115,16 +116,16 @@ def _more_members(
 def _member_header(
     data: memoryview, at: int, delivered: int, notes: list[str]
 ) -> int | CompressionError:
-    """Where the deflate data of the member at ``at`` begins, or why no member begins there."""
+    """Return the position of the deflate data of the member at ``at``, or the error if no member begins there."""
     if at == len(data):
-        return bad(_NAME, "no data", at, delivered)
+        return damage_error(_NAME, "no data", at, delivered)
     if bytes(data[at : at + 2]) != _MAGIC[: len(data) - at]:
-        return bad(_NAME, "not a gzip member", at, delivered)
+        return damage_error(_NAME, "not a gzip member", at, delivered)
     if len(data) - at < len(HEADER):
         return _header_cut_off(data, delivered)
     if data[at + 2] != _DEFLATE:
         what = f"unknown compression method {data[at + 2]}"
-        return bad(_NAME, what, at + 2, delivered)
+        return damage_error(_NAME, what, at + 2, delivered)
     flags = data[at + 3]
     end = at + len(HEADER)
     if flags & _FEXTRA:
@@ -139,18 +140,19 @@ def _member_header(
     if flags & _FHCRC:
         stored = int.from_bytes(data[end - 2 : end], "little")
         if stored != zlib.crc32(data[at : end - 2]) & 0xFFFF:
-            return bad(_NAME, "the header's checksum is wrong", end - 2, delivered)
+            return damage_error(_NAME, "the header's checksum is wrong", end - 2, delivered)
     if flags & _RESERVED:
         remark(notes, f"gzip: reserved flag bits are set in the header at byte {at}")
     return end
 
 
 def _header_cut_off(data: memoryview, delivered: int) -> CompressionError:
-    return bad(_NAME, "the member's header is cut off", len(data), delivered)
+    """Return the error for a cut-off header."""
+    return damage_error(_NAME, "the member's header is cut off", len(data), delivered)
 
 
 def _after_zero(data: memoryview, at: int) -> int:
-    """The byte after the next zero, past the end of ``data`` if there is none."""
+    """Return the position after the next zero byte, past the end of ``data`` if there is none."""
     while at < len(data):
         piece = bytes(data[at : at + 256])
         zero = piece.find(0)
@@ -169,9 +171,9 @@ def _inflate(
     crc: int = 0,
     size: int = 0,
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Inflate the rest of a member, from ``at`` on; return where the next one may begin.
+    """Inflate the rest of a member from ``at`` on, and return where the next one may begin and the error, if any.
 
-    ``crc`` and ``size`` are those of what was inflated already.
+    ``crc`` and ``size`` are those of the part that was inflated already.
     """
     # The pieces grow: a long member takes few calls, and tiny ones do not copy the rest each time.
     piece, pending, length = b"", size > 0, 512
@@ -187,19 +189,23 @@ def _inflate(
         except zlib.error as failure:
             left = _salvage(before, piece, out, limit)
             if out.tell() > limit:
-                return at, _cut(out, limit, at - left)
+                return at, _cut_to_limit(out, limit, at - left)
             why = str(failure).rpartition(": ")[2]
-            return at, bad(_NAME, f"deflate data is damaged ({why})", at - left, out.tell())
+            return at, damage_error(
+                _NAME, f"deflate data is damaged ({why})", at - left, out.tell()
+            )
         crc, size = zlib.crc32(got, crc), size + len(got)
         out.write(got)
         if out.tell() > limit:
-            return at, _cut(out, limit, at - len(inflater.unconsumed_tail or inflater.unused_data))
+            return at, _cut_to_limit(
+                out, limit, at - len(inflater.unconsumed_tail or inflater.unused_data)
+            )
         if inflater.eof:
             at -= len(inflater.unused_data)
             return at + TRAILER.size, _trailer(data, at, crc, size, out.tell())
         piece, pending = inflater.unconsumed_tail, len(got) == _STEP
         if not piece and not pending and at == len(data):
-            return at, bad(_NAME, "the deflate data is cut off", at, out.tell())
+            return at, damage_error(_NAME, "the deflate data is cut off", at, out.tell())
 
 
 def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
@@ -222,7 +228,8 @@ def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
     return len(piece)
 
 
-def _cut(out: BytesIO, limit: int, read: int) -> LimitError:
+def _cut_to_limit(out: BytesIO, limit: int, read: int) -> LimitError:
+    """Cut the output to the limit, and return the error."""
     out.truncate(limit)
     return over_limit(_NAME, limit, read, limit)
 
@@ -230,19 +237,21 @@ def _cut(out: BytesIO, limit: int, read: int) -> LimitError:
 def _trailer(
     data: memoryview, at: int, crc: int, size: int, delivered: int
 ) -> CompressionError | None:
+    """Return the error if the trailer at ``at`` is cut off or does not match the data, or None."""
     if len(data) - at < TRAILER.size:
-        return bad(_NAME, "the member's trailer is cut off", len(data), delivered)
+        return damage_error(_NAME, "the member's trailer is cut off", len(data), delivered)
     stored_crc, stored_size = TRAILER.unpack_from(data, at)
     if stored_crc != crc:
         what = f"the data has the CRC {crc:#010x}, but the trailer says {stored_crc:#010x},"
-        return bad(_NAME, what, at, delivered)
+        return damage_error(_NAME, what, at, delivered)
     if stored_size != size & 0xFFFFFFFF:
         what = f"the data has {size} bytes, but the trailer says {stored_size},"
-        return bad(_NAME, what, at + 4, delivered)
+        return damage_error(_NAME, what, at + 4, delivered)
     return None
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
+    """Return one member with the data."""
     deflater = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = deflater.compress(data)
     trailer = TRAILER.pack(zlib.crc32(data), len(data) & 0xFFFFFFFF)

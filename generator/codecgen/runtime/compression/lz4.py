@@ -10,7 +10,14 @@ import struct
 from io import BytesIO
 from typing import NamedTuple
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit, remark
+from codecgen.runtime.compression.base import (
+    Codec,
+    Decompressed,
+    damage_error,
+    missing,
+    over_limit,
+    remark,
+)
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "lz4"
@@ -46,6 +53,7 @@ _USUAL_FRAME = _Frame(len(_USUAL_HEADER), 64 << 10, 0x40, False, False, None)
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
+    """Decompress one frame, up to an error."""
     notes: list[str] = []
     frame = _frame_header(data, variant == UNCHECKED_HEADER, notes)
     if isinstance(frame, CompressionError):
@@ -69,7 +77,7 @@ def _blocks(
     notes: list[str],
     pauses: set[int],
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Decompress the blocks; return where the end mark is, or why they end before it."""
+    """Decompress the blocks, and return the position of the end mark, or the error before it."""
     try:
         import lz4.block
         import lz4.frame
@@ -79,30 +87,32 @@ def _blocks(
     at, end, total = frame.blocks_at, len(data), 0
     while True:
         if end - at < _SIZE.size:
-            return at, bad(_NAME, _CUT_OFF + " before its end mark", end, total)
+            return at, damage_error(_NAME, _CUT_OFF + " before its end mark", end, total)
         (word,) = _SIZE.unpack_from(data, at)
         size = word & ~_STORED
         if size == 0:
             return at, None
         if size > frame.block_size:
             what = f"a block of {size} bytes, where {frame.block_size} are the most,"
-            return at, bad(_NAME, what, at, total)
+            return at, damage_error(_NAME, what, at, total)
         start = at + _SIZE.size
         at = start + size + (_SIZE.size if frame.block_checksums else 0)
         if at > end:
-            return at, bad(_NAME, _CUT_OFF + " in a block", end, total)
+            return at, damage_error(_NAME, _CUT_OFF + " in a block", end, total)
         if frame.block_checksums:
             try:
                 lz4.frame.decompress(_stored_block(frame, data[start:at], size))
             except RuntimeError:
-                return at, bad(_NAME, "a block does not have its checksum; it begins", start, total)
+                return at, damage_error(
+                    _NAME, "a block does not have its checksum; it begins", start, total
+                )
         block: bytes | memoryview = data[start : start + size]
         if not word & _STORED:
             most = min(frame.block_size, _MAX_PER_BYTE * size)
             try:
                 block = lz4.block.decompress(block, uncompressed_size=most)
             except lz4.block.LZ4BlockError:
-                return at, bad(_NAME, "a block is damaged; it begins", start, total)
+                return at, damage_error(_NAME, "a block is damaged; it begins", start, total)
         if not len(block):
             remark(notes, f"lz4: the block at byte {start} of the compressed section holds nothing")
             pauses.add(total)
@@ -114,34 +124,35 @@ def _blocks(
 
 
 def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame | CompressionError:
+    """Return the header of the frame, or the error if it is not supported; ``unchecked`` passes over its checksum."""
     if bytes(data[: len(_USUAL_HEADER)]) == _USUAL_HEADER:
         return _USUAL_FRAME
     if len(data) < 6:
-        return bad(_NAME, _CUT_OFF if data else "no data", len(data), 0)
+        return damage_error(_NAME, _CUT_OFF if data else "no data", len(data), 0)
     if bytes(data[:4]) != _MAGIC:
-        return bad(_NAME, "not an lz4 frame", 0, 0)
+        return damage_error(_NAME, "not an lz4 frame", 0, 0)
     flg, bd = data[4], data[5]
     if flg & 0x03:
-        return bad(_NAME, f"reserved bits are set in the flags {flg:#04x}", 4, 0)
+        return damage_error(_NAME, f"reserved bits are set in the flags {flg:#04x}", 4, 0)
     if not flg & 0x20:
-        return bad(
+        return damage_error(
             _NAME, "blocks that depend on earlier blocks are not supported; the flags are", 4, 0
         )
     if flg >> 6 != 1:
-        return bad(_NAME, f"version {flg >> 6} is not supported; the flags are", 4, 0)
+        return damage_error(_NAME, f"version {flg >> 6} is not supported; the flags are", 4, 0)
     if bd & 0x8F:
-        return bad(_NAME, f"reserved bits are set in the block descriptor {bd:#04x}", 5, 0)
+        return damage_error(_NAME, f"reserved bits are set in the block descriptor {bd:#04x}", 5, 0)
     if bd >> 4 not in _BLOCK_SIZES:
-        return bad(_NAME, f"block size code {bd >> 4} is not one of 4 to 7", 5, 0)
+        return damage_error(_NAME, f"block size code {bd >> 4} is not one of 4 to 7", 5, 0)
     checksum_at = 6 + (_CONTENT_SIZE.size if flg & 0x08 else 0)
     if len(data) <= checksum_at:
-        return bad(_NAME, _CUT_OFF + " in its header", len(data), 0)
+        return damage_error(_NAME, _CUT_OFF + " in its header", len(data), 0)
     content_size = _CONTENT_SIZE.unpack_from(data, 6)[0] if flg & 0x08 else None
     stored, computed = data[checksum_at], _header_checksum(bytes(data[4:checksum_at]))
     if stored != computed:
         what = f"the header has the checksum {computed:#04x}, but says {stored:#04x}"
         if not unchecked:
-            return bad(_NAME, what, checksum_at, 0)
+            return damage_error(_NAME, what, checksum_at, 0)
         # Nothing is odd about the legacy checksum where headers go unchecked.
         if stored != _header_checksum(bytes(data[:checksum_at])):
             remark(notes, f"lz4: {what}")
@@ -153,7 +164,7 @@ def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame
 def _after_blocks(
     data: memoryview, at: int, frame: _Frame, out: BytesIO, notes: list[str]
 ) -> tuple[int, CompressionError | None]:
-    """Read the end mark at ``at`` and what follows it; return where the frame ends."""
+    """Read the end mark at ``at`` and the content checksum, and return where the frame ends and the error, if any."""
     if data[at + 3]:
         remark(notes, f"lz4: the end mark at byte {at} has the bit of a stored block")
     at += _SIZE.size
@@ -161,7 +172,7 @@ def _after_blocks(
         # Skipped and not verified: so does the reference.
         at += _SIZE.size
         if at > len(data):
-            return at, bad(_NAME, "the content checksum is cut off", len(data), out.tell())
+            return at, damage_error(_NAME, "the content checksum is cut off", len(data), out.tell())
     if frame.content_size not in (None, out.tell()):
         remark(
             notes,
@@ -172,9 +183,9 @@ def _after_blocks(
 
 
 def _stored_block(frame: _Frame, block: memoryview, size: int) -> bytes:
-    """A frame in which liblz4 finds ``block``, stored, and verifies the checksum at its end.
+    """Return a frame of one stored block, in which liblz4 verifies the checksum at the end of ``block``.
 
-    The checksum is over the bytes of the block, compressed or not. Bounded by the block's own size.
+    The checksum covers the bytes of the block, compressed or not. The frame is no larger than the block needs.
     """
     descriptor = bytes((0x70, frame.bd))
     header = (_MAGIC, descriptor, bytes((_header_checksum(descriptor),)))
@@ -182,7 +193,7 @@ def _stored_block(frame: _Frame, block: memoryview, size: int) -> bytes:
 
 
 def _header_checksum(data: bytes) -> int:
-    """Byte 1 of XXH32 with seed 0, for the fewer than 16 bytes that a header has."""
+    """Return byte 1 of XXH32 with seed 0, for fewer than 16 bytes."""
     mask = 0xFFFFFFFF
     value = (0x165667B1 + len(data)) & mask
     whole = len(data) & ~3
@@ -199,6 +210,7 @@ def _header_checksum(data: bytes) -> int:
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
+    """Return one frame of independent blocks, as the reference writes it."""
     try:
         import lz4.block
     except ImportError as cause:

@@ -1,7 +1,7 @@
 """snappy: one raw block, or, as variants, blocks in the framing of the xerial library.
 
-A block says its own length first. That number is compared with the limit, and with what the block can
-hold at all, before anything is allocated for it.
+A block begins with its length. The length is compared with the limit, and with what the block can hold at all,
+before memory is allocated.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ import struct
 from io import BytesIO
 from types import ModuleType
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit, remark
+from codecgen.runtime.compression.base import (
+    Codec,
+    Decompressed,
+    damage_error,
+    missing,
+    over_limit,
+    remark,
+)
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "snappy"
@@ -32,6 +39,7 @@ XERIAL_OR_RAW = "xerial-or-raw"
 
 
 def _library() -> ModuleType:
+    """Return the snappy library; raise UnsupportedCodec if it is not installed."""
     try:
         import cramjam
     except ImportError as cause:
@@ -40,8 +48,9 @@ def _library() -> ModuleType:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
+    """Decompress a raw block or, with a variant, xerial's framing."""
     if not data:
-        return Decompressed(b"", bad(_NAME, "no data", 0, 0))
+        return Decompressed(b"", damage_error(_NAME, "no data", 0, 0))
     framed = (
         variant is not None and len(data) >= len(_HEADER) and bytes(data[: len(_MAGIC)]) == _MAGIC
     )
@@ -51,11 +60,12 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
         error = _block(library, data, 0, len(data), out, limit)
         return Decompressed(out.getvalue(), error)
     if not framed:
-        return Decompressed(b"", bad(_NAME, "not a xerial header", 0, 0))
+        return Decompressed(b"", damage_error(_NAME, "not a xerial header", 0, 0))
     return _read_framed(library, data, limit)
 
 
 def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompressed:
+    """Decompress the chunks of xerial's framing, up to an error."""
     out = BytesIO()
     notes: list[str] = []
     _note_versions(data, 0, notes)
@@ -77,10 +87,12 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
             at += len(_HEADER)
             continue
         if size <= 0 or size > _LARGEST_CHUNK:
-            error = bad(_NAME, f"a chunk has the length {size}", at, out.tell())
+            error = damage_error(_NAME, f"a chunk has the length {size}", at, out.tell())
         elif size > end - at - _CHUNK.size:
             rest = end - at - _CHUNK.size
-            error = bad(_NAME, f"a chunk of {size} bytes, but {rest} are left,", at, out.tell())
+            error = damage_error(
+                _NAME, f"a chunk of {size} bytes, but {rest} are left,", at, out.tell()
+            )
         else:
             at += _CHUNK.size
             error = _block(library, data, at, at + size, out, limit)
@@ -96,20 +108,28 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
 def _repeated_header(
     data: memoryview, at: int, delivered: int, ends: bool
 ) -> CompressionError | None:
-    """Check a header between chunks. Unlike those of the first one its numbers matter. With another magic the library passes
-    over it, unless that ``ends`` the stream: it gave nothing since the last such header."""
+    """Return the error of a header between chunks, or None.
+
+    Unlike those of the first header, its numbers matter. The library skips a header with another magic, unless it
+    ``ends`` the stream: no data came since the last such header.
+    """
     if len(data) - at < len(_HEADER):
-        return bad(_NAME, "a repeated header is cut off", len(data), delivered)
+        return damage_error(_NAME, "a repeated header is cut off", len(data), delivered)
     if bytes(data[at : at + len(_MAGIC)]) != _MAGIC:
-        return bad(_NAME, "a repeated header has another magic", at, delivered) if ends else None
+        return (
+            damage_error(_NAME, "a repeated header has another magic", at, delivered)
+            if ends
+            else None
+        )
     version, _ = _VERSIONS.unpack_from(data, at + len(_MAGIC))
     if version < 1:
         at += len(_MAGIC)
-        return bad(_NAME, f"a repeated header has the version {version}", at, delivered)
+        return damage_error(_NAME, f"a repeated header has the version {version}", at, delivered)
     return None
 
 
 def _note_versions(data: memoryview, at: int, notes: list[str]) -> None:
+    """Note unusual versions in a header."""
     version, compatible = _VERSIONS.unpack_from(data, at + len(_MAGIC))
     if (version, compatible) != (1, 1):
         remark(
@@ -122,16 +142,16 @@ def _note_versions(data: memoryview, at: int, notes: list[str]) -> None:
 def _block(
     library: ModuleType, data: memoryview, start: int, end: int, out: BytesIO, limit: int
 ) -> CompressionError | LimitError | None:
-    """Decompress one raw block to the end of ``out``, or leave ``out`` as it is and say why."""
+    """Decompress one raw block to the end of ``out``; if it fails, leave ``out`` unchanged and return the error."""
     done = out.tell()
     size, after = _declared(data, start, end)
     if size < 0:
-        return bad(_NAME, "a block does not begin with its length", start, done)
+        return damage_error(_NAME, "a block does not begin with its length", start, done)
     if size > limit - done:
         return over_limit(_NAME, limit, after, done)
     if size > _MAX_PER_BYTE * (end - start):
         what = f"a block of {end - start} bytes claims to hold {size}"
-        return bad(_NAME, what, start, done)
+        return damage_error(_NAME, what, start, done)
     block = data[start:end]
     try:
         if size <= _COPIED:
@@ -150,7 +170,7 @@ def _block(
     out.truncate()
     plain = _decode_elements(bytes(data[after:end]), size)
     if plain is None:
-        return bad(_NAME, "a block is damaged; it begins", start, done)
+        return damage_error(_NAME, "a block is damaged; it begins", start, done)
     out.write(plain)
     return None
 
@@ -189,9 +209,9 @@ def _decode_elements(block: bytes, size: int) -> bytes | None:
 
 
 def _declared(data: memoryview, start: int, end: int) -> tuple[int, int]:
-    """The length at the beginning of a block, -1 if there is none, and where it ends.
+    """Return the length at the start of a block (-1 if there is none) and the position after it.
 
-    It has 32 bits, 7 in a byte, the lowest first.
+    It is a varint of 32 bits, least significant bits first.
     """
     value = 0
     for index in range(min(5, end - start)):
@@ -203,6 +223,7 @@ def _declared(data: memoryview, start: int, end: int) -> tuple[int, int]:
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
+    """Return a raw block, or with a variant chunks in xerial's framing."""
     compress_raw = _library().snappy.compress_raw
     if variant is None:
         return bytes(compress_raw(data))

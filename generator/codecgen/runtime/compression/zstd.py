@@ -1,8 +1,8 @@
-"""zstd: frames one after the other are one stream.
+"""zstd: concatenated frames are one stream.
 
-The blocks of a frame are counted here before it is decompressed: their headers bound what it can hold,
-whatever content size it declares. A frame whose bound fits is decompressed in one call; any other, and
-one that does not decompress, goes block by block, so that nothing before the damage is lost.
+The blocks of a frame are counted before it is decompressed: their headers bound its contents, whatever size it
+declares. A frame within the bound is decompressed in one call. Any other frame, and one that does not decompress,
+goes block by block, so that nothing before the damage is lost.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import NamedTuple
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit, remark
+from codecgen.runtime.compression.base import (
+    Codec,
+    Decompressed,
+    damage_error,
+    missing,
+    over_limit,
+    remark,
+)
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "zstd"
@@ -50,11 +57,11 @@ _USUAL_HEADER = _Header(6, LARGEST_BLOCK, None, False, 0, 5)
 
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
-    """The data of a single frame as most writers write it. None: look at it more closely."""
+    """Return the data of a single frame as most writers write it, or None for anything else."""
     if len(data) < 6 or data[:5] != USUAL_START or data[5] not in USUAL_WINDOWS:
         return None
     end, most = _measure(data, _USUAL_HEADER)
-    if end != len(data) or not _fits(_USUAL_HEADER, end, most, limit):
+    if end != len(data) or not _fits_one_call(_USUAL_HEADER, end, most, limit):
         return None
     decompress, error = decompressor()
     try:
@@ -64,6 +71,7 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
+    """Decompress all frames, up to an error."""
     try:
         import zstandard
     except ImportError as cause:
@@ -83,7 +91,7 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
         if _is_skippable(data, at):
             at += 8 + int.from_bytes(data[at + 4 : at + 8], "little")
             if at > end:
-                error = bad(_NAME, "a skippable frame is cut off", end, out.tell())
+                error = damage_error(_NAME, "a skippable frame is cut off", end, out.tell())
             continue
         header = _frame_header(data, at, out.tell())
         if isinstance(header, CompressionError):
@@ -95,9 +103,9 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
         largest = 2 * _WINDOWS_END - 1 if one_step else _LARGEST_WINDOW
         if header.window > largest:
             what = f"the frame needs a window of {header.window} bytes, more than {largest},"
-            error = bad(_NAME, what, header.window_at, out.tell())
+            error = damage_error(_NAME, what, header.window_at, out.tell())
             break
-        if _fits(header, frame_end - at, most, room):
+        if _fits_one_call(header, frame_end - at, most, room):
             try:
                 got = decompressor.decompress(data[at:frame_end], max_output_size=min(most, room))
             except zstandard.ZstdError:
@@ -120,7 +128,9 @@ _KEPT = threading.local()
 
 
 def decompressor() -> tuple[Callable[..., bytes], type[Exception]]:
-    """How to decompress a frame, and what that raises. ImportError without the library."""
+    """Return the function that decompresses a frame, and the exception that it raises; raise ImportError without the
+    library.
+    """
     found: tuple[Callable[..., bytes], type[Exception]] | None = getattr(_KEPT, "found", None)
     if found is None:
         from zstandard import ZstdDecompressor, ZstdError
@@ -130,27 +140,28 @@ def decompressor() -> tuple[Callable[..., bytes], type[Exception]]:
 
 
 def _is_skippable(data: memoryview, at: int) -> bool:
-    """Whether a skippable frame begins at ``at``, be it cut off within its magic."""
+    """Return whether a skippable frame begins at ``at``, even if it is cut off within its magic."""
     magic = bytes(data[at + 1 : at + 4])
     return data[at] & 0xF0 == 0x50 and magic == _SKIPPABLE[: len(data) - at - 1]
 
 
 def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | CompressionError:
+    """Return the header of the frame at ``at``, or the error if there is none."""
     end = len(data)
     if bytes(data[at : at + 4]) != _MAGIC[: end - at]:
-        return bad(_NAME, "not a zstd frame", at, delivered)
+        return damage_error(_NAME, "not a zstd frame", at, delivered)
     if end - at < 5:
-        return bad(_NAME, _CUT_OFF + " in its header", end, delivered)
+        return damage_error(_NAME, _CUT_OFF + " in its header", end, delivered)
     descriptor = data[at + 4]
     if descriptor & 0x08:
-        return bad(_NAME, "the reserved bit of the frame header is set", at + 4, delivered)
+        return damage_error(_NAME, "the reserved bit of the frame header is set", at + 4, delivered)
     single_segment = bool(descriptor & 0x20)
     window_at = at + 5
     dictionary_at = window_at + (0 if single_segment else 1)
     size_at = dictionary_at + (0, 1, 2, 4)[descriptor & 3]
     blocks_at = size_at + (1 if single_segment else 0, 2, 4, 8)[descriptor >> 6]
     if blocks_at > end:
-        return bad(_NAME, _CUT_OFF + " in its header", end, delivered)
+        return damage_error(_NAME, _CUT_OFF + " in its header", end, delivered)
     content_size = None
     if blocks_at > size_at:
         content_size = int.from_bytes(data[size_at:blocks_at], "little")
@@ -178,7 +189,9 @@ def _is_one_step(header: _Header, at: int, frame_end: int) -> bool:
 
 
 def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
-    """Where the frame ends and the most bytes that its blocks hold; (0, 0) if it does not end well."""
+    """Return the end of the frame and the maximum bytes of its blocks, or (0, 0) if its end is missing or a block is
+    impossible.
+    """
     at, most = header.blocks_at, 0
     while at + 3 <= len(data):
         word = int.from_bytes(data[at : at + 3], "little")
@@ -193,8 +206,8 @@ def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
     return 0, 0
 
 
-def _fits(header: _Header, size: int, most: int, room: int) -> bool:
-    """Whether the frame may go in one call: never with room for more than it can hold.
+def _fits_one_call(header: _Header, size: int, most: int, room: int) -> bool:
+    """Return whether a frame may be decompressed in one call, with room for at most what it can hold.
 
     zstandard makes room for a declared content size, and takes a declared 0 without a look at the blocks.
     """
@@ -227,7 +240,7 @@ def _by_blocks(
             out.write(stream.decompress(data[at:to]))
         except ZstdError as error:
             why = str(error).rpartition(": ")[2]
-            return at, bad(_NAME, f"the frame is damaged ({why})", at, out.tell())
+            return at, damage_error(_NAME, f"the frame is damaged ({why})", at, out.tell())
         if out.tell() > limit:
             out.truncate(limit)
             return to, over_limit(_NAME, limit, to, limit)
@@ -237,12 +250,12 @@ def _by_blocks(
                 what = f"the frame declares {header.content_size} bytes of content, it has "
                 what += f"{out.tell() - before}; it ends"
                 if one_step:
-                    return to, bad(_NAME, what, to, out.tell())
+                    return to, damage_error(_NAME, what, to, out.tell())
                 remark(notes, f"zstd: {what} at byte {to} of the compressed section")
             return to, None
         at = to
         if at == end:
-            return at, bad(_NAME, _CUT_OFF, end, out.tell())
+            return at, damage_error(_NAME, _CUT_OFF, end, out.tell())
         if last:
             to = min(end, at + 4)  # the checksum
         elif end - at < 3:
@@ -254,6 +267,7 @@ def _by_blocks(
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
+    """Return one frame with the data, as the reference writes it."""
     try:
         import zstandard
     except ImportError as cause:

@@ -1,4 +1,4 @@
-"""Worked examples: the bytes of an example field by field, and what is derived from them."""
+"""Worked examples: the bytes of an example field by field, and the values derived from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codecgen.targets.docs.hexdump import Stream, streams
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """An example that holds: what it shows byte by byte, and what is derived from it."""
+    """A correct example: its bytes stream by stream, and the derived values."""
 
     example: Example
     streams: tuple[Stream, ...]
@@ -28,7 +28,7 @@ class Worked:
 
 @dataclass(frozen=True, slots=True)
 class WorkedText:
-    """An example of a text that holds: its bytes, and where values lie in them: (path, first byte, byte after the last)."""
+    """A correct example of a text file: its bytes, and the places of values as (path, first byte, end)."""
 
     example: TextExample
     data: bytes
@@ -36,7 +36,7 @@ class WorkedText:
 
 
 def work_text(codecs: Codecs, text: Text, example: TextExample) -> WorkedText | Diagnostic:
-    """The example worked out, or a diagnostic at its value that is wrong."""
+    """Return the example of a text file worked out, or a finding at its wrong value."""
     tried = try_text(codecs, text, example)
     if isinstance(tried, Diagnostic):
         return tried
@@ -45,7 +45,7 @@ def work_text(codecs: Codecs, text: Text, example: TextExample) -> WorkedText | 
 
 
 def work(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Worked | Diagnostic:
-    """The example worked out, or a diagnostic at its value that is wrong."""
+    """Return the example of a layout worked out, or a finding at its wrong value."""
     tried = try_example(plan, codecs, layout, example)
     if isinstance(tried, Diagnostic):
         return tried
@@ -54,7 +54,7 @@ def work(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Worked
 
 
 def _derived(codecs: Codecs, plan: LayoutPlan, parsed: Any) -> Iterator[tuple[str, object]]:
-    """What is derived from the fields, as far as the fields that it is derived from are there."""
+    """Yield the name and value of each derived value whose fields are all there."""
     file = plan.layout.span.file
     for d in plan.layout.derived:
         if d.versions is not None and plan.version not in d.versions:

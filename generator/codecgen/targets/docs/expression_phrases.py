@@ -1,4 +1,4 @@
-"""Expressions and types of the schema language in words."""
+"""Expressions and field ranges of the schema language as phrases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codecgen.schema.expression import (
     Path,
 )
 from codecgen.schema.types import FieldRange
-from codecgen.targets.docs.text import Phrase, code, field_name, formula, join, phrase, said
+from codecgen.targets.docs.text import Phrase, as_phrase, code, field_name, formula, join, phrase
 
 _IS = {
     "==": "is",
@@ -33,7 +33,7 @@ CHECKSUMS = {name: crc.title for name, crc in CRCS.items()}
 
 
 def condition(node: Node) -> Phrase:
-    """A condition in words: ``attributes.compression`` is not ``none``."""
+    """Return a condition in words: ``attributes.compression`` is not ``none``."""
     match node:
         case Path():
             return join((formula(node), "is set"))
@@ -50,16 +50,17 @@ def condition(node: Node) -> Phrase:
 
 
 def _inner(node: Node, word: str) -> Phrase:
+    """Return an operand of ``and`` or ``or`` in words, in parentheses if it is of the other operator."""
     text = condition(node)
     mixed = isinstance(node, Binary) and node.operator in ("and", "or") and node.operator != word
     return phrase("(", text, ")") if mixed else text
 
 
 def value(node: Node) -> Phrase:
-    """A value in words."""
+    """Return a value in words."""
     match node:
         case Null():
-            return said("null")
+            return as_phrase("null")
         case EndOf(end, array, None):
             return join(("the", _ENDS.get(end, end), "of", formula(array)))
         case EndOf(end, array, path):
@@ -71,7 +72,7 @@ def value(node: Node) -> Phrase:
 
 
 def cases(expression: Expression) -> list[Phrase]:
-    """A derived value case by case, in words."""
+    """Return the cases of a derived value in words, each with its condition."""
     out = []
     node = expression.node
     while isinstance(node, If):
@@ -85,7 +86,7 @@ def cases(expression: Expression) -> list[Phrase]:
 
 
 def range_words(field_range: FieldRange, plan: LayoutPlan) -> Phrase:
-    """The fields of a field range."""
+    """Return the fields of a field range in words."""
     last = plan.fields[-1].name
     if field_range.last is not None and field_range.last == field_range.first:
         return field_name(field_range.first)

@@ -10,28 +10,28 @@ from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema.model import Derived, Field, Layout
 from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Compression, ScalarType
 from codecgen.targets.docs.expression_phrases import CHECKSUMS, cases, condition, range_words, value
-from codecgen.targets.docs.notation import allowed
+from codecgen.targets.docs.notation import allowed_values
 from codecgen.targets.docs.site import Group, Site, groups, type_phrase
 from codecgen.targets.docs.svg import Picture, bit_picture
 from codecgen.targets.docs.text import (
     BREAK,
     Phrase,
     anchor,
+    as_phrase,
     code,
     field_name,
     join,
+    join_list,
     link,
-    listed,
     phrase,
     release,
-    said,
     since_words,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class FieldRow:
-    """A field. ``anchor`` is empty where another row has it already."""
+    """A row for a field. ``anchor`` is empty if another row has it already."""
 
     name: str
     anchor: str
@@ -43,12 +43,13 @@ class FieldRow:
 
     @property
     def field(self) -> Phrase:
+        """Return the names with the anchor."""
         return _anchored(self.anchor, self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class BitRow:
-    """A bit, or some that belong together."""
+    """A row for one bit, or several that belong together."""
 
     anchor: str
     bits: Phrase
@@ -57,12 +58,13 @@ class BitRow:
 
     @property
     def name(self) -> Phrase:
+        """Return the names with the anchor."""
         return _anchored(self.anchor, self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedRow:
-    """A value that is worked out from others. ``cases`` say how."""
+    """A row for a derived value; ``cases`` has its expression, case by case."""
 
     anchor: str
     names: Phrase
@@ -72,20 +74,23 @@ class DerivedRow:
 
     @property
     def value(self) -> Phrase:
+        """Return the names with the anchor."""
         return _anchored(self.anchor, self.names)
 
     @property
     def how(self) -> Phrase:
+        """Return the cases, one a line."""
         return join(self.cases, phrase(";", BREAK))
 
 
 def _anchored(name: str, words: Phrase) -> Phrase:
+    """Return words with an anchor before them, if there is a name for it."""
     return phrase(anchor(name), words) if name else words
 
 
 @dataclass(frozen=True, slots=True)
 class BitsTable:
-    """The bits of a field. ``picture`` is the file of the picture, without an ending."""
+    """A table of the bits of a field. ``picture`` is the name of the picture file without its suffix."""
 
     title: str
     anchor: str
@@ -99,7 +104,7 @@ class BitsTable:
 
 
 def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple[FieldRow, ...]:
-    """The fields of a group of versions. ``anchored`` gathers the fields that links lead to: each is one once."""
+    """Return a row for each field of a group of versions. Add to ``anchored`` the fields that now have an anchor."""
     rows = []
     before: FieldPlan | None = None
     for fp in group.plan.fields:
@@ -110,7 +115,7 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
                 name=fp.name,
                 anchor="" if fp.name in anchored else f"{group.plan.name}-{fp.name}",
                 byte=_offset(fp, before),
-                size=said(size_words(fp)),
+                size=as_phrase(size_words(fp)),
                 names=_names(site, fp.name, fp.field.spelled),
                 type=join((type_, *order_words(fp.field), *relations), ", "),
                 meaning=_meaning(site, page, group, fp),
@@ -122,12 +127,12 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
 
 
 def order_words(f: Field) -> list[str]:
-    """The order of the bytes of a field's numbers, where it has one of its own."""
+    """Return the byte order of a field, if it differs from that of the layout, as a list of at most one item."""
     return [f"{f.endian} endian"] if "endian" in f.places else []
 
 
 def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
-    """The type in words; of bytes that another field measures, which one."""
+    """Return the type in words; for bytes that another field measures, with the name of that field."""
     f = fp.field
     if isinstance(f.type, BytesType) and f.type.length == "rest":
         for other in plan.fields:
@@ -135,26 +140,27 @@ def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
             if field_range is not None and field_range.first == field_range.last == fp.name:
                 what = "text (UTF-8)" if f.type.text else "bytes"
                 tail = "; without it all that is left" if other.field.when is not None else ""
-                return said(f"{what}, as many as {other.name} says{tail}")
+                return as_phrase(f"{what}, as many as {other.name} says{tail}")
     return type_phrase(site, page, f.type)
 
 
 def _offset(fp: FieldPlan, before: FieldPlan | None) -> Phrase:
+    """Return the byte of a field, its tag, or the field that it follows."""
     if fp.offset is not None:
-        return said(str(fp.offset))
+        return as_phrase(str(fp.offset))
     if fp.field.tag is not None:
-        return said(f"tag {fp.field.tag}")
-    return join(("after", field_name(before.name))) if before is not None else said("0")
+        return as_phrase(f"tag {fp.field.tag}")
+    return join(("after", field_name(before.name))) if before is not None else as_phrase("0")
 
 
 def _names(site: Site, name: str, spelled: str | None) -> Phrase:
-    """The name in code, and the one in the format's own documents when it is another."""
+    """Return the name as code, with the name in the format's own documents if it differs."""
     other = site.plan.spelling(name, spelled)
     return code(name) if other == name else phrase(code(name), BREAK, code(other))
 
 
 def _secret(found: Sensitive) -> str | Phrase:
-    """Return a sentence that says which values are secrets."""
+    """Return the sentence that tells which values are secrets."""
     if found.named_by is None:
         return "A secret."
     endings = join([code(ending) for ending in found.endings], ", ")
@@ -162,6 +168,7 @@ def _secret(found: Sensitive) -> str | Phrase:
 
 
 def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
+    """Return the meaning of a field: its doc, condition, constant, default, values and history."""
     f = fp.field
     parts: list[str | Phrase] = [f.doc]
     if f.when is not None:
@@ -175,7 +182,7 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
     elif f.const is not None:
         parts.append(phrase("Always ", code(constant_words(f.const)), "."))
     if f.unit is not None:
-        parts.append(phrase("In ", said(f.unit), "."))
+        parts.append(phrase("In ", as_phrase(f.unit), "."))
     if f.sensitive is not None:
         parts.append(_secret(f.sensitive))
     if f.absent is not None:
@@ -205,11 +212,12 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
 
 
 def _is_former(site: Site, f: Field) -> bool:
-    """Whether the field bears its former name already: in the documents as of an old release."""
+    """Return whether the field already has its former name, in documents as of an old release."""
     return f.formerly is not None and f.spelled == site.plan.spelling(f.formerly.name, None)
 
 
 def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
+    """Return what a field measures, counts or checks, in words."""
     out = []
     if fp.measures is not None:
         field_range = range_words(fp.measures, plan)
@@ -219,7 +227,7 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
     if fp.field.checksum is not None:
         covered = join((range_words(part, plan) for part in fp.covers), ", then ")
         if fp.field.zero:
-            names = listed(map(field_name, fp.field.zero))
+            names = join_list(map(field_name, fp.field.zero))
             covered = phrase(covered, ", with zeros for ", names)
         name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
         bits = "" if fp.field.mask is None else phrase(" & ", code(f"{fp.field.mask:#x}"))
@@ -230,6 +238,7 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
 
 
 def _array(array: ArrayType) -> list[str | Phrase]:
+    """Return the sentences about the limits and the compression of an array."""
     parts: list[str | Phrase] = []
     if array.at_least:
         parts.append(f"At least {array.at_least}.")
@@ -242,9 +251,12 @@ def _array(array: ArrayType) -> list[str | Phrase]:
 
 
 def compression_words(c: Compression) -> Phrase:
+    """Return the sentences about the compression of an array."""
     words = [phrase("Compressed together with the codec that ", value(c.by.node), " names.")]
     if c.excluded:
-        words.append(phrase("Not allowed here: ", listed(code(name) for name in c.excluded), "."))
+        words.append(
+            phrase("Not allowed here: ", join_list(code(name) for name in c.excluded), ".")
+        )
     for codec, versions, write, read in c.variants:
         where = f"in version {versions}" if versions is not None else ""
         words.append(
@@ -258,7 +270,7 @@ def compression_words(c: Compression) -> Phrase:
             )
         )
     words.append(
-        said(
+        as_phrase(
             f"At most {format_byte_count(c.limit)} once decompressed, unless the reader says otherwise."
         )
     )
@@ -266,9 +278,9 @@ def compression_words(c: Compression) -> Phrase:
 
 
 def enum_values(site: Site, page: str, enum: str, only: tuple[str, ...] | None) -> Phrase:
-    """``0`` none, ``1`` gzip (compression), with a link to the enum."""
+    """Return the values of an enum with a link to it: ``0`` none, ``1`` gzip (compression)."""
     found = site.plan.model.enums[enum]
-    items = [join((code(v.value), v.spelled or v.name)) for v in allowed(found, only)]
+    items = [join((code(v.value), v.spelled or v.name)) for v in allowed_values(found, only)]
     return phrase(join(items, ", "), " (", site.link(page, enum), ")")
 
 
@@ -276,7 +288,7 @@ def enum_values(site: Site, page: str, enum: str, only: tuple[str, ...] | None) 
 
 
 def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
-    """A table for every field of bits, and one for each set of members that versions differ in."""
+    """Return a table for every field of bits, one for each span of versions with the same bits."""
     out: list[BitsTable] = []
     for name in [f.name for f in layout.fields if isinstance(f.type, BitsType)]:
         variants = _variants(site, layout, name)
@@ -301,7 +313,7 @@ def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
 
 
 def _variants(site: Site, layout: Layout, name: str) -> list[tuple[str, str, FieldPlan]]:
-    """(label, key, field) for each span of versions in which the field has the same bits."""
+    """Return (label, key, field) for each span of versions in which the field has the same bits."""
     spans: list[list[tuple[Group, FieldPlan]]] = []
     for group in groups(site.plan.versions[layout.name]):
         fp = group.plan.field(name)
@@ -328,6 +340,7 @@ def _variants(site: Site, layout: Layout, name: str) -> list[tuple[str, str, Fie
 def _bit_row(
     site: Site, page: str, layout: Layout, field: str, m: BitMember, anchored: set[str]
 ) -> BitRow:
+    """Return the row of a member of a field of bits."""
     bits = str(m.low) if m.low == m.high else f"{m.low} to {m.high}"
     parts: list[str | Phrase] = [m.doc]
     if m.reserved:
@@ -340,11 +353,11 @@ def _bit_row(
         parts.append(phrase("Since ", since_words(site.plan, m.since), "."))
     mark = "" if m.name in anchored else f"{layout.name}-{field}-{m.name}"
     anchored.add(m.name)
-    return BitRow(mark, said(bits), _names(site, m.name, m.spelled), join(parts))
+    return BitRow(mark, as_phrase(bits), _names(site, m.name, m.spelled), join(parts))
 
 
 def _bits_description(base: str, members: tuple[BitMember, ...]) -> str:
-    """The picture of the bits in a sentence, for those who do not see it."""
+    """Return the picture of the bits as a sentence, for readers who cannot see it."""
     parts = [
         f"bit {m.low}: {m.name}" if m.low == m.high else f"bits {m.low} to {m.high}: {m.name}"
         for m in members
@@ -357,13 +370,14 @@ def _bits_description(base: str, members: tuple[BitMember, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BuilderRow:
-    """A field that need not be given to a builder, and the values that the builder takes in its place, case by case."""
+    """A row for a field that a builder can work out, with the values that it takes, case by case."""
 
     name: Phrase
     cases: tuple[Phrase, ...]
 
     @property
     def value(self) -> Phrase:
+        """Return the cases, one a line."""
         return join(self.cases, phrase(";", BREAK))
 
 
@@ -391,7 +405,7 @@ def builder_rows(layout: Layout) -> tuple[BuilderRow, ...]:
 
 
 def derived_rows(site: Site, layout: Layout, array: str | None) -> tuple[DerivedRow, ...]:
-    """The values that are worked out from a layout's fields, or from those of one element of an array."""
+    """Return a row for each value derived from a layout's fields, or from an element of ``array``."""
     rows = []
     for d in layout.derived:
         if d.array != array:
@@ -400,7 +414,7 @@ def derived_rows(site: Site, layout: Layout, array: str | None) -> tuple[Derived
             DerivedRow(
                 anchor="-".join(p for p in (layout.name, d.array, d.name, "derived") if p),
                 names=code(d.name),
-                type=said(scalar_name(d.type)),
+                type=as_phrase(scalar_name(d.type)),
                 cases=tuple(cases(d.value)),
                 meaning=_derived_meaning(site, d),
             )
@@ -409,6 +423,7 @@ def derived_rows(site: Site, layout: Layout, array: str | None) -> tuple[Derived
 
 
 def _derived_meaning(site: Site, d: Derived) -> Phrase:
+    """Return the meaning of a derived value: its doc, unit, versions and history."""
     parts: list[str | Phrase] = [d.doc]
     if d.unit is not None:
         parts.append(f"In {d.unit}.")
@@ -420,9 +435,10 @@ def _derived_meaning(site: Site, d: Derived) -> Phrase:
 
 
 def derived_arrays(layout: Layout) -> list[str | None]:
-    """The layout itself (None) and its arrays, as far as values are derived for them."""
+    """Return the arrays for whose elements values are derived; None stands for the layout itself."""
     return list(dict.fromkeys(d.array for d in layout.derived))
 
 
 def derived_title(array: str | None) -> str:
+    """Return the title of a table of derived values."""
     return "Derived values" if array is None else f"Derived values of each element of {array}"

@@ -1,4 +1,4 @@
-"""Bytes beside what they mean, stream by stream."""
+"""Annotated hex dumps: bytes beside the fields and values that they hold, stream by stream."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MAX_FIELD_BYTES = 256
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes ``start`` to ``end`` (not included) of a stream, the field that they are of, and what they say."""
+    """Bytes ``start`` to ``end`` (excluded) of a stream, with the path of their field and their value in words."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The bytes of an example (``path`` empty), or of a compressed section in it once it is decompressed."""
+    """Bytes of an example (``path`` is empty), or of a compressed section in it after decompression."""
 
     path: str
     codec: str
@@ -55,7 +55,7 @@ class Stream:
     pieces: tuple[Piece, ...]
 
     def text(self) -> str:
-        """The dump: place, bytes, field, value. All bytes are in it, in order, each once."""
+        """Return the dump: position, bytes, field and value. Each byte of the pieces appears once, in order."""
         wide = max((len(p.path) for p in self.pieces), default=0)
         digits = max(4, len(str(len(self.data))))
         lines: list[str] = []
@@ -65,6 +65,7 @@ class Stream:
 
 
 def _lines(data: Bytes, piece: Piece, digits: int, wide: int) -> Iterator[str]:
+    """Yield the lines of a piece, shortened after MAX_FIELD_BYTES."""
     shown = min(piece.end, piece.start + MAX_FIELD_BYTES)
     for start in range(piece.start, max(shown, piece.start + 1), PER_LINE):
         part = data[start : min(start + PER_LINE, shown)].hex(" ")
@@ -81,15 +82,15 @@ def streams(
     value: Any,
     trace: Sequence[tuple[str, int, int, bool]],
 ) -> list[Stream]:
-    """The bytes of a value and, after them, those of every compressed section in it.
+    """Return the bytes of a value and, after them, of every compressed section in it.
 
-    ``trace`` has (path, first byte, byte after the last, in a decompressed stream?) of every field. Of a value that was
-    not parsed to its end, what is there of it is shown.
+    ``trace`` has (path, first byte, end, in a decompressed stream?) of every field. A value that was not parsed to
+    its end is shown as far as it goes.
     """
     dumper = _Dumper(plan, trace)
     out = []
     todo: list[tuple[str, str, Bytes, Iterator[Piece]]] = [
-        ("", "", data, dumper.pieces(layout, value, "", data))
+        ("", "", data, dumper.layout_pieces(layout, value, "", data))
     ]
     while todo:
         path, codec, data, pieces = todo.pop(0)
@@ -97,15 +98,16 @@ def streams(
         out.append(Stream(path, codec, data, tuple(found)))
         for inner in dumper.compressed:
             with suppress(CodecError):  # it said so when the value was parsed
-                todo.append(dumper.opened(inner, data))
+                todo.append(dumper.open_section(inner, data))
         dumper.compressed = []
     return out
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """Bytes ``start`` to ``end`` of a stream, compressed or not, and the elements of an array that they hold. ``fields`` are
-    those around the array, which is ``field``."""
+    """Bytes ``start`` to ``end`` (excluded) of a stream with the elements of the array ``field``; ``fields`` are the
+    values around it.
+    """
 
     path: str
     codec: str
@@ -122,31 +124,40 @@ class _Section:
 
 
 class _Dumper:
+    """Cuts streams into pieces, and collects the compressed sections that it meets in ``compressed``."""
+
     def __init__(self, plan: Plan, trace: Sequence[tuple[str, int, int, bool]]) -> None:
         self.plan = plan
         self.spans = {path: (start, end) for path, start, end, _ in trace}
         self.ends = {(path, start): end for path, start, end, _ in trace}
         self.compressed: list[_Section] = []
 
-    def opened(self, section: _Section, data: Bytes) -> tuple[str, str, Bytes, Iterator[Piece]]:
+    def open_section(
+        self, section: _Section, data: Bytes
+    ) -> tuple[str, str, Bytes, Iterator[Piece]]:
+        """Return path, codec, decompressed bytes and pieces of a compressed section."""
         stream = decompress(
             section.codec,
             data[section.start : section.end],
             limit=section.limit,
             variant=section.variant,
         )
-        pieces = self.elements(section, 0, stream.data)
+        pieces = self.element_pieces(section, 0, stream.data)
         return section.path, section.codec, stream.data, pieces
 
-    def pieces(self, plan: LayoutPlan, value: Any, prefix: str, data: Bytes) -> Iterator[Piece]:
-        """The pieces of one value of a layout, in the order of the bytes."""
+    def layout_pieces(
+        self, plan: LayoutPlan, value: Any, prefix: str, data: Bytes
+    ) -> Iterator[Piece]:
+        """Yield the pieces of a parsed layout, in the order of the bytes."""
         for fp in plan.in_order:
             path = f"{prefix}.{fp.name}" if prefix else fp.name
             if path in self.spans and fp.name in value:
                 start, end = self.spans[path]
-                yield from self.field(plan, fp, value, value[fp.name], path, start, end, data)
+                yield from self.field_pieces(
+                    plan, fp, value, value[fp.name], path, start, end, data
+                )
 
-    def field(
+    def field_pieces(
         self,
         plan: LayoutPlan,
         fp: FieldPlan,
@@ -157,6 +168,7 @@ class _Dumper:
         end: int,
         data: Bytes,
     ) -> Iterator[Piece]:
+        """Yield the pieces of a field whose bytes are ``start`` to ``end``."""
         f = fp.field
         match f.type:
             case PaddingType():
@@ -168,9 +180,9 @@ class _Dumper:
                     words = "null" if value is None else f"length {end - after}"
                     yield Piece(start, after, path, words)
                 if end > after:
-                    yield Piece(after, end, path, shown(value))
+                    yield Piece(after, end, path, value_text(value))
             case ArrayType() as array:
-                yield from self.array(plan, fp, array, obj, value, path, start, end, data)
+                yield from self.array_pieces(plan, fp, array, obj, value, path, start, end, data)
             case StructType(_, str(present)) if value is None:
                 yield Piece(start, start + scalar_size(present, data, start), path, "null")
             case StructType(ref, present):
@@ -178,21 +190,26 @@ class _Dumper:
                     after = start + scalar_size(present, data, start)
                     yield Piece(start, after, path, "present")
                 held = find_held_plan(self.plan, plan, fp, obj, value)
-                yield from self.pieces(held or self.version(ref, plan, value), value, path, data)
+                yield from self.layout_pieces(
+                    held or self.version(ref, plan, value), value, path, data
+                )
             case ChoiceType() as choice:
-                yield from self.chosen(plan, fp, choice, obj, value, path, start, end, data)
+                yield from self.choice_pieces(plan, fp, choice, obj, value, path, start, end, data)
             case TagsType():
-                yield from self.tags(plan, obj, value, path, start, data)
+                yield from self.tag_pieces(plan, obj, value, path, start, data)
             case BitsType():
                 yield Piece(start, end, path, bits_words(f.type, value))
             case ScalarType():
                 yield Piece(start, end, path, scalar_words(f, value))
 
-    def tags(
+    def tag_pieces(
         self, plan: LayoutPlan, obj: Any, unknown: Any, path: str, start: int, data: Bytes
     ) -> Iterator[Piece]:
-        """The pieces of a section of tagged fields. Of a field that stands there twice, the last is shown in its fields,
-        those before it as bytes. A lenient reader may have read fewer or more bytes than the size says."""
+        """Yield the pieces of a section of tagged fields.
+
+        If a field is there twice, the last one is shown with its fields, an earlier one as bytes. A lenient reader
+        may have read fewer or more bytes than the size says.
+        """
         known = {fp.field.tag: fp for fp in plan.tagged}
         number, at = uvarint_at(data, start)
         yield Piece(start, at, path, f"count {number}")
@@ -207,16 +224,16 @@ class _Dumper:
             if fp is None:
                 at = after + size
                 if size:
-                    yield Piece(after, at, here, shown(unknown[others].data))
+                    yield Piece(after, at, here, value_text(unknown[others].data))
                 others += 1
                 continue
             at = self.ends[here, after]
             if self.spans[here][0] == after:
-                yield from self.field(plan, fp, obj, obj[fp.name], here, after, at, data)
+                yield from self.field_pieces(plan, fp, obj, obj[fp.name], here, after, at, data)
             elif at > after:
                 yield Piece(after, at, here, f"{at - after} bytes")
 
-    def chosen(
+    def choice_pieces(
         self,
         plan: LayoutPlan,
         fp: FieldPlan,
@@ -228,7 +245,7 @@ class _Dumper:
         end: int,
         data: Bytes,
     ) -> Iterator[Piece]:
-        """One of the layouts of a choice, whose bytes are known to end at ``end``."""
+        """Yield the pieces of a layout of a choice, whose bytes end at ``end``."""
         if choice.length is not None:
             after = start + scalar_size(choice.length, data, start)
             if after > end:  # not read to its end
@@ -239,11 +256,11 @@ class _Dumper:
         held = None if value is None else find_held_plan(self.plan, plan, fp, obj, value)
         if isinstance(value, bytes):
             if end > start:
-                yield Piece(start, end, path, shown(value))
+                yield Piece(start, end, path, value_text(value))
         elif held is not None:
-            yield from self.pieces(held, value, path, data)
+            yield from self.layout_pieces(held, value, path, data)
 
-    def array(
+    def array_pieces(
         self,
         plan: LayoutPlan,
         fp: FieldPlan,
@@ -255,6 +272,7 @@ class _Dumper:
         end: int,
         data: Bytes,
     ) -> Iterator[Piece]:
+        """Yield the pieces of an array; a compressed one is one piece, and kept for a stream of its own."""
         prefix, endian = array.count or array.length, fp.field.endian
         if value is None:
             if prefix is not None:
@@ -294,35 +312,38 @@ class _Dumper:
         section = _Section(
             path, "", None, 0, start, end, array.element, plan, fp, obj, value, endian
         )
-        yield from self.elements(section, start, data)
+        yield from self.element_pieces(section, start, data)
 
-    def elements(self, section: _Section, start: int, data: Bytes) -> Iterator[Piece]:
+    def element_pieces(self, section: _Section, start: int, data: Bytes) -> Iterator[Piece]:
+        """Yield the pieces of the elements of an array that begin at ``start``."""
         element, around, endian = section.element, section.around, section.endian
         for i, item in enumerate(section.items):
             here = f"{section.path}[{i}]"
             if isinstance(element, Reference):
-                yield from self.pieces(self.version(element, around, item), item, here, data)
+                yield from self.layout_pieces(self.version(element, around, item), item, here, data)
             elif isinstance(element, ChoiceType):
                 fp, obj = section.field, section.fields
                 end = len(data)
                 if element.length is not None:
                     before = BytesType(element.length)
                     end = self.after_bytes(before, endian, item, start, data)
-                yield from self.chosen(around, fp, element, obj, item, here, start, end, data)
+                yield from self.choice_pieces(
+                    around, fp, element, obj, item, here, start, end, data
+                )
                 start = end
             elif isinstance(element, BytesType):
                 after = self.after_bytes(element, endian, item, start, data)
-                yield Piece(start, after, here, shown(item))
+                yield Piece(start, after, here, value_text(item))
                 start = after
             else:
                 after = start + scalar_size(element.name, data, start)
-                yield Piece(start, after, here, shown(item))
+                yield Piece(start, after, here, value_text(item))
                 start = after
 
     def after_bytes(
         self, type_: BytesType, endian: Endian, item: Any, start: int, data: Bytes
     ) -> int:
-        """Where bytes or text of an array end. What is read of text that is not UTF-8 may be longer than its bytes."""
+        """Return the end of bytes or text in an array. Their value may be longer than the bytes if they are not UTF-8."""
         if isinstance(type_.length, int):
             return start + type_.length
         if type_.prefix is None:
@@ -335,6 +356,7 @@ class _Dumper:
         return after + scalar_value(type_.prefix, data[start:after], endian)
 
     def version(self, ref: Reference, around: LayoutPlan, value: Any) -> LayoutPlan:
+        """Return the layout of an element in the version that its value has."""
         plans = self.plan.held(ref, around)
         by = self.plan.model.layouts[ref.layout].version_is
         if len(plans) > 1 and by is not None:
@@ -342,7 +364,7 @@ class _Dumper:
         return plans[0]
 
     def codec(self, plan: LayoutPlan, compression: Compression, obj: Any) -> str | None:
-        """The name of the codec that a field names; None for no compression."""
+        """Return the name of the codec that a field names, or None for no compression."""
         path = compression.by.node
         if not isinstance(path, Path):
             return None
@@ -354,8 +376,8 @@ class _Dumper:
         return next((v.name for v in values if v.value == number and v.name != "none"), None)
 
 
-def shown(value: Any) -> str:
-    """A value in a few words."""
+def value_text(value: Any) -> str:
+    """Return a value in a few words."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -374,7 +396,8 @@ def shown(value: Any) -> str:
 
 
 def scalar_words(f: Field, value: Any) -> str:
-    words = shown(value)
+    """Return a number in words, with the label of its enum member."""
+    words = value_text(value)
     if f.checksum is not None:
         words = f"0x{value:08x}"
     if f.unit is not None:
@@ -385,12 +408,12 @@ def scalar_words(f: Field, value: Any) -> str:
 
 
 def bits_words(bits: BitsType, value: Any) -> str:
-    """The bits that are set, and the values of enums; ``0`` when there is nothing to tell."""
+    """Return the bits that are set and the values of enums, or ``0`` if there are none."""
     parts = []
     for m in sorted(bits.members, key=lambda m: m.low):
         part = value[m.name]
         if m.enum is not None:
-            parts.append(f"{m.name} {shown(part)}")
+            parts.append(f"{m.name} {value_text(part)}")
         elif m.width == 1 and not m.reserved:
             parts += [m.name] if part else []
         elif part:
@@ -404,7 +427,7 @@ Bytes = bytes | memoryview
 
 
 def uvarint_at(data: Bytes, start: int) -> tuple[int, int]:
-    """The unsigned varint at a place, and the byte after it."""
+    """Return the unsigned varint at ``start`` and the position after it."""
     after = start + scalar_size("uvarint", data, start)
     return scalar_value("uvarint", bytes(data[start:after]), "big"), after
 
@@ -423,7 +446,7 @@ def scalar_size(name: str | int, data: Bytes, start: int) -> int:
 
 
 def scalar_value(name: str, data: Bytes, endian: Endian) -> int:
-    """The number that bytes are as a length or a count."""
+    """Return the number that bytes hold as a length or a count."""
     scalar = find_scalar(name)
     assert scalar is not None
     if scalar.kind == "integer":

@@ -1,4 +1,4 @@
-"""Phrases and pictures as HTML. Text of a schema is escaped, and links lead to pages of ours or to the web."""
+"""Phrases and pictures as HTML. Text of a schema is escaped; links lead to pages of the site or to the web."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from urllib.parse import quote
 
 from codecgen.schema.expression import Path
 from codecgen.targets.docs.svg import Picture, Shape
-from codecgen.targets.docs.text import Anchor, Break, Code, Link, Piece, Said, said
+from codecgen.targets.docs.text import Anchor, Break, Code, Link, Piece, PlainText, as_phrase
 from codecgen.targets.escaping import html_text
 
 
 def html(words: object) -> str:
-    """A phrase, or any other value as text."""
-    return "".join(_piece(piece) for piece in said(words).pieces)
+    """Return a phrase, or any other value as escaped text."""
+    return "".join(_piece_text(piece) for piece in as_phrase(words).pieces)
 
 
-def _piece(piece: Piece) -> str:
+def _piece_text(piece: Piece) -> str:
+    """Return a piece of a phrase as HTML."""
     match piece:
-        case Said(text):
+        case PlainText(text):
             return html_text(text)
         case Code(parts):
-            return f"<code>{''.join(_part(part) for part in parts)}</code>"
+            return f"<code>{''.join(_part_text(part) for part in parts)}</code>"
         case Link(label, target, True):
             return (
                 f'<a class="outside" href="{_address(target)}" rel="noreferrer">{html(label)}</a>'
@@ -35,26 +36,29 @@ def _piece(piece: Piece) -> str:
             return "<br>"
 
 
-def _part(part: str | Path | Link) -> str:
+def _part_text(part: str | Path | Link) -> str:
+    """Return a part of a code piece as HTML."""
     return _link(part) if isinstance(part, Link) else html_text(str(part))
 
 
 def _link(link: Link) -> str:
+    """Return a link to a place of the site."""
     return f'<a href="{href(link.target)}">{html(link.label)}</a>'
 
 
 def href(target: str) -> str:
-    """The path of a page, perhaps with an anchor, as an attribute."""
+    """Return the path of a page, perhaps with an anchor, as the value of an attribute."""
     path, _, mark = target.partition("#")
     return html_text(quote(path) + (f"#{quote(mark)}" if mark else ""))
 
 
 def _address(address: str) -> str:
+    """Return a web address as the value of an attribute."""
     return html_text(quote(address, safe=":/?#&=%+,;@~-._"))
 
 
 def svg(picture: Picture, layout: str, field: str = "") -> str:
-    """A picture in a page. The parts of fields, or of the bits of a field, link to where they are described."""
+    """Return a picture as inline SVG whose parts link to the descriptions of fields or bits."""
     prefix = f"{layout}-{field}-" if field else f"{layout}-"
     body = "".join(_shape(shape, prefix) for shape in picture.shapes)
     return (
@@ -65,6 +69,7 @@ def svg(picture: Picture, layout: str, field: str = "") -> str:
 
 
 def _shape(shape: Shape, prefix: str) -> str:
+    """Return a part of a picture, in a link if it belongs to a field."""
     if not shape.name:
         return shape.svg
     # The rows of the table are the way for a keyboard: links of pictures would only double them.
@@ -73,12 +78,13 @@ def _shape(shape: Shape, prefix: str) -> str:
 
 
 def bullets(items: Iterable[object]) -> str:
+    """Return an HTML list."""
     lines = "".join(f"<li>{html(item)}</li>" for item in items)
     return f"<ul>{lines}</ul>"
 
 
 def heading(level: int, text: object, name: str = "") -> str:
-    """A heading; with a name it is a place that links lead to, and links itself."""
+    """Return a heading; with a name it has an anchor, and a link to itself."""
     tag = f"h{max(1, min(level, 6))}"
     if not name:
         return f"<{tag}>{html(text)}</{tag}>"
@@ -87,7 +93,7 @@ def heading(level: int, text: object, name: str = "") -> str:
 
 
 def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """A table, which a narrow screen shows line by line. Columns that are empty in all rows are left out."""
+    """Return a table that narrow screens show line by line. Columns that are empty in all rows are left out."""
     lines = [[html(cell) for cell in row] for row in rows]
     names = [html(head) for head in heads]
     keep = [i for i in range(len(names)) if any(line[i] for line in lines)]
@@ -97,5 +103,5 @@ def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(head: str, cell: str) -> str:
-    """A cell with the head of its column, as text, for narrow screens."""
+    """Return a cell with the heading of its column as an attribute, for narrow screens."""
     return f'<td data-head="{re.sub("<[^>]*>", "", head)}">{cell}</td>'

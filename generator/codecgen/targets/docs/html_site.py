@@ -1,4 +1,4 @@
-"""Pages in HTML: a site to open from disk, from templates over the same data as the pages in Markdown."""
+"""The HTML site: its pages, the annotated bytes of examples, and the search index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markupsafe import Markup
 from codecgen.targets.docs import html
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.hexdump import MAX_FIELD_BYTES, PER_LINE, Bytes, Stream
-from codecgen.targets.docs.linking import Uses, linked, target
+from codecgen.targets.docs.linking import Uses, field_target, link_fields
 from codecgen.targets.docs.pages import Page, folder_title, folders, pages
 from codecgen.targets.docs.sections import EnumSection, LayoutSection, Section, StreamSection
 from codecgen.targets.docs.site import Site
@@ -30,13 +30,13 @@ MAX_SEARCH_WORDS = 140
 
 
 def template_names() -> frozenset[str]:
-    """The templates that may be replaced."""
+    """Return the names of the templates that may be replaced."""
     return frozenset(package_templates("codecgen.targets.docs", FOLDER))
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A release, as the switch between them shows it."""
+    """A release in the switch between releases. ``here``: it is the current one; ``there``: it has this page."""
 
     label: str
     title: str
@@ -54,7 +54,7 @@ class NavFolder:
 
 
 class HtmlPages:
-    """Writes the sites of a plan: that of today first, then those as of old releases."""
+    """Writes the sites of a plan: the current one first, then those as of old releases."""
 
     def __init__(self, templates: Mapping[str, str], sites: Sequence[Site]) -> None:
         known = package_templates("codecgen.targets.docs", FOLDER)
@@ -62,16 +62,16 @@ class HtmlPages:
         self._sites = sites
 
     def assets(self) -> Iterator[tuple[str, str]]:
-        """The files that all pages share."""
+        """Yield the path and text of the files that all pages share."""
         for name in ASSETS:
             yield f"{self._sites[0].root}/{name}", self._renderer.render(f"{name}.j2")
 
     def site(
         self, site: Site, worked: Mapping[str, Sequence[Worked | WorkedText]], old: Sequence[Site]
     ) -> Iterator[tuple[str, str]]:
-        """The files of one site."""
+        """Yield the path and text of each file of one site."""
         index, plain = pages(site, worked, old)
-        found, uses = linked(site, plain)
+        found, uses = link_fields(site, plain)
         of_file = {page.file: page for page in found}
         nav = tuple(
             NavFolder(folder_title(site, name), tuple(of_file[file] for file in files))
@@ -96,12 +96,14 @@ class HtmlPages:
         uses: Uses,
         shared: Mapping[str, object],
     ) -> str:
-        def to(target: str) -> Markup:
-            """The address of a file, as seen from this page."""
+        """Return the text of a page."""
+
+        def href_to(target: str) -> Markup:
+            """Return the address of a file as seen from this page."""
             return Markup(html.href(relative(target, path)))
 
         def uses_of(anchor: str) -> tuple[Phrase, ...]:
-            """Links to where a field is named."""
+            """Return links to the places that name a field."""
             return tuple(
                 link(use.label, f"#{use.anchor}")
                 if use.page == path
@@ -110,14 +112,14 @@ class HtmlPages:
             )
 
         def bytes_of(layout: str, stream: StreamSection) -> Dump:
-            """The bytes of an example, with links to their fields."""
+            """Return the bytes of an example with links to their fields."""
             return dump(site, path, layout, stream.stream)
 
         values: dict[str, object] = {
             **shared,
             "page": page,
             "path": path,
-            "to": to,
+            "to": href_to,
             "heading": _marked(html.heading),
             "uses_of": uses_of,
             "bytes_of": bytes_of,
@@ -128,7 +130,7 @@ class HtmlPages:
         return self._renderer.render(template, **values).strip("\n") + "\n"
 
     def _editions(self, site: Site, path: str) -> Iterator[Edition]:
-        """The same page in each site, or the first page of that where there is none."""
+        """Yield the same page in each site, or the index of a site that does not have it."""
         file = path.removeprefix(f"{site.root}/")
         for other in reversed(self._sites):
             there = f"{other.root}/{file}"
@@ -141,46 +143,49 @@ class HtmlPages:
 
 
 def _finalize(value: object) -> Markup:
-    """What is printed is data, unless a filter made it."""
+    """Return printed values escaped; the output of filters is HTML already."""
     return value if isinstance(value, Markup) else Markup(html.html(value))
 
 
 def _marked(function: Callable[..., str]) -> Callable[..., Markup]:
-    """A filter whose result is HTML."""
+    """Return a filter whose result is marked as HTML."""
 
     def filtered(*arguments: Any, **named: Any) -> Markup:
+        """Return the result of the filter."""
         return Markup(function(*arguments, **named))
 
     return filtered
 
 
 def _commas(items: Iterable[object]) -> str:
+    """Return values separated by commas."""
     return ", ".join(html.html(item) for item in items)
 
 
 def _address(target: str) -> str:
-    """`row.href | address`: a path, perhaps with an anchor, as an attribute."""
+    """Return ``row.href | address``: a path, perhaps with an anchor, as an attribute."""
     return html.href(target)
 
 
 def _lines(text: str) -> str:
-    """`example.derived | lines`: text that has lines, for a block of code."""
+    """Return ``example.derived | lines``: text with line breaks, for a block of code."""
     return "\n".join(html_text(line) for line in text.split("\n"))
 
 
 def _anchor(name: str) -> str:
-    """`"record_batch-crc" | anchor`: the address of a place of this page."""
+    """Return ``"record_batch-crc" | anchor``: the address of a place of this page."""
     return html.href(f"#{name}")
 
 
 def _table(rows: Sequence[object], **columns: object) -> str:
-    """`rows | table(name="Name")`: a column for each attribute, with its head."""
+    """Return ``rows | table(name="Name")``: a table with a column for each named attribute."""
     return html.table(
         list(columns.values()), [[getattr(row, name) for name in columns] for row in rows]
     )
 
 
 def _table_of(rows: Sequence[Sequence[object]], heads: Sequence[object]) -> str:
+    """Return a table of rows of cells."""
     return html.table(heads, rows)
 
 
@@ -200,7 +205,7 @@ _FILTERS = {name: _marked(function) for name, function in _MADE.items()}
 
 @dataclass(frozen=True, slots=True)
 class ByteRun:
-    """Bytes side by side in a row that belong to the same piece."""
+    """Adjacent bytes in a row that belong to the same piece."""
 
     piece: int
     hex: str
@@ -208,7 +213,7 @@ class ByteRun:
 
 @dataclass(frozen=True, slots=True)
 class ByteRow:
-    """A row of bytes. ``left_out`` counts bytes before it that are not shown."""
+    """A row of bytes. ``left_out`` counts the bytes before it that are not shown."""
 
     offset: int
     runs: tuple[ByteRun, ...]
@@ -217,7 +222,7 @@ class ByteRow:
 
 @dataclass(frozen=True, slots=True)
 class PieceRow:
-    """A piece: its number, the bytes that it takes, the field with where that is described, and what the bytes say."""
+    """A piece: its number, its byte range, its field with a link, and its value in words."""
 
     piece: int
     bytes: str
@@ -233,7 +238,7 @@ class Dump:
 
 
 def dump(site: Site, page: str, layout: str, stream: Stream) -> Dump:
-    """The bytes of a stream of a layout's example."""
+    """Return the bytes of a stream of a layout's example, in rows, with the pieces that they belong to."""
     pieces = tuple(
         PieceRow(
             i,
@@ -248,14 +253,14 @@ def dump(site: Site, page: str, layout: str, stream: Stream) -> Dump:
 
 
 def _href(site: Site, page: str, layout: str, path: str) -> str:
-    """Where the field of a path (``records[0].key``) is described."""
+    """Return the address of the description of a field by its path (``records[0].key``)."""
     names = tuple(re.sub(r"\[\d+\]", "", path).split("."))
-    found = target(site, layout, names) or (layout,)
+    found = field_target(site, layout, names) or (layout,)
     return site.href(page, found[0], *found[1:])
 
 
 def _rows(stream: Stream) -> Iterator[ByteRow]:
-    """Rows of as many bytes. Of a long piece only the first bytes are shown."""
+    """Yield the rows of bytes; of a long piece only the first bytes."""
     shown = [
         (at, i)
         for i, piece in enumerate(stream.pieces)
@@ -268,11 +273,12 @@ def _rows(stream: Stream) -> Iterator[ByteRow]:
         end = begin
         while end < len(shown) and shown[end][0] == first + end - begin < row + PER_LINE:
             end += 1
-        yield ByteRow(first, tuple(_runs(stream.data, shown[begin:end])), first - after)
+        yield ByteRow(first, tuple(_byte_runs(stream.data, shown[begin:end])), first - after)
         begin, after = end, shown[end - 1][0] + 1
 
 
-def _runs(data: Bytes, shown: list[tuple[int, int]]) -> Iterator[ByteRun]:
+def _byte_runs(data: Bytes, shown: list[tuple[int, int]]) -> Iterator[ByteRun]:
+    """Yield the bytes of a row, split where another piece begins."""
     begin = 0
     for end in range(1, len(shown) + 1):
         if end == len(shown) or shown[end][1] != shown[begin][1]:
@@ -283,7 +289,9 @@ def _runs(data: Bytes, shown: list[tuple[int, int]]) -> Iterator[ByteRun]:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name: what it is called, what it is, where it is described (as seen from the site), and its first words."""
+    """A name in the search index: what it is, its address as seen from the index page, and the start of its
+    description.
+    """
 
     name: str
     kind: str
@@ -292,18 +300,19 @@ class Entry:
 
 
 def entries(site: Site, pages: Iterable[Page]) -> Iterator[Entry]:
-    """The things, fields, bits, values and derived values of a site, page by page."""
+    """Yield the declarations, fields, bits, values and derived values of a site, page by page."""
     for page in pages:
         path = relative(page.path, site.index)
         for thing in page.sections:
             name = thing.name.removesuffix("--view")
             yield Entry(name, thing.kind, f"{path}#{thing.name}", _short(thing.doc.plain))
-            for anchor, kind, words in _inside(thing):
+            for anchor, kind, words in _named_rows(thing):
                 name = anchor.removesuffix("-derived").replace("-", ".")
                 yield Entry(name, kind, f"{path}#{anchor}", _short(words))
 
 
-def _inside(thing: Section) -> Iterator[tuple[str, str, str]]:
+def _named_rows(thing: Section) -> Iterator[tuple[str, str, str]]:
+    """Yield anchor, kind and description of each row of a section that has a name."""
     if isinstance(thing, EnumSection):
         for value in thing.rows:
             yield value.anchor, "value", value.doc.plain
@@ -319,6 +328,7 @@ def _inside(thing: Section) -> Iterator[tuple[str, str, str]]:
 
 
 def _short(words: str) -> str:
+    """Return text cut at a word after MAX_SEARCH_WORDS characters."""
     if len(words) <= MAX_SEARCH_WORDS:
         return words
     return words[:MAX_SEARCH_WORDS].rpartition(" ")[0] + "…"

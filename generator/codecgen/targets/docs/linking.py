@@ -1,4 +1,4 @@
-"""Fields that phrases name become links, and each field learns where it is named."""
+"""Links from names of fields to their descriptions, and the places where each field is named."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A place that names a field: its page and anchor, and what it is called in its layout."""
+    """A place that names a field: its page, its anchor, and its name in its layout."""
 
     page: str
     anchor: str
@@ -35,8 +35,8 @@ Uses = dict[str, dict[Use, None]]
 """Anchor of a field, a bit or a derived value -> where it is named, in the order of the pages."""
 
 
-def linked(site: Site, pages: Iterable[Page]) -> tuple[tuple[Page, ...], Uses]:
-    """The pages with links where fields are named, and where each is."""
+def link_fields(site: Site, pages: Iterable[Page]) -> tuple[tuple[Page, ...], Uses]:
+    """Return the pages with links where fields are named, and the places that name each field."""
     uses: Uses = {}
     out = []
     for page in pages:
@@ -52,7 +52,7 @@ def linked(site: Site, pages: Iterable[Page]) -> tuple[tuple[Page, ...], Uses]:
 
 @dataclass(frozen=True, slots=True)
 class _Linker:
-    """Links what is said of a layout, and in ``array`` of the elements of an array of it."""
+    """Links the names in the description of a layout; ``array``: of the elements of an array of it."""
 
     site: Site
     page: str
@@ -61,39 +61,45 @@ class _Linker:
     array: str | None = None
 
     def section(self, thing: LayoutSection) -> LayoutSection:
-        said = _mapped(replace(thing, derived=()), self._plain)
+        """Return the section with its field names linked."""
+        said = _mapped(replace(thing, derived=()), self._link_value)
         return replace(said, derived=tuple(self._derived(part) for part in thing.derived))
 
     def _derived(self, part: DerivedSection) -> DerivedSection:
-        return _mapped(part, replace(self, array=part.array)._plain)
+        """Return the part about derived values with its field names linked."""
+        return _mapped(part, replace(self, array=part.array)._link_value)
 
-    def _plain(self, value: Any) -> Any:
-        """A row with what it names counted as uses; a phrase with links."""
+    def _link_value(self, value: Any) -> Any:
+        """Return a row or a phrase with links, or None for another value. Names in a row count as uses of the fields."""
         if isinstance(value, FieldRow | BitRow | DerivedRow) and value.anchor:
             use = Use(self.page, value.anchor, self.layout, self._label(value.anchor))
             if isinstance(value, FieldRow):  # that it comes after another is no use of that
-                value = replace(value, byte=self._phrase(value.byte, None))
-            return _mapped(value, lambda inner: self._phrase(inner, use), inside=True)
-        return self._phrase(value, None)
+                value = replace(value, byte=self._link_phrase(value.byte, None))
+            return _mapped(value, lambda inner: self._link_phrase(inner, use), inside=True)
+        return self._link_phrase(value, None)
 
     def _label(self, anchor: str) -> str:
+        """Return the name of a row in its layout."""
         name = anchor.removesuffix("-derived").removeprefix(f"{self.layout}-")
         return name.replace("-", ".")
 
-    def _phrase(self, value: Any, use: Use | None) -> Any:
+    def _link_phrase(self, value: Any, use: Use | None) -> Any:
+        """Return a phrase with links, or None for another value."""
         if not isinstance(value, Phrase):
             return None
-        return Phrase(tuple(self._piece(piece, use) for piece in value.pieces))
+        return Phrase(tuple(self._link_piece(piece, use) for piece in value.pieces))
 
-    def _piece(self, piece: Piece, use: Use | None) -> Piece:
+    def _link_piece(self, piece: Piece, use: Use | None) -> Piece:
+        """Return a piece of a phrase with links."""
         if not isinstance(piece, Code):
             return piece
-        return Code(tuple(self._part(part, use) for part in piece.parts))
+        return Code(tuple(self._link_part(part, use) for part in piece.parts))
 
-    def _part(self, part: str | Path | Link, use: Use | None) -> str | Path | Link:
+    def _link_part(self, part: str | Path | Link, use: Use | None) -> str | Path | Link:
+        """Return a path as a link to its field, or as text if it names none; count the use."""
         if not isinstance(part, Path):
             return part
-        found = target(self.site, self.layout, part.names, self.array)
+        found = field_target(self.site, self.layout, part.names, self.array)
         if found is None:
             return str(part)
         anchor = "-".join(found)
@@ -102,16 +108,16 @@ class _Linker:
         return Link(str(part), self.site.href(self.page, found[0], *found[1:]))
 
 
-def target(
+def field_target(
     site: Site, name: str, names: tuple[str, ...], array: str | None = None
 ) -> tuple[str, ...] | None:
-    """Where a path of a layout leads: the layout, the field, perhaps the bit; None when it names no field."""
+    """Return where a path of a layout leads: the layout, the field, perhaps the bit; None if it names no field."""
     if is_used(name):
         return None
     layout = site.plan.model.layouts[name]
     if names[0] == "item" and array is not None and len(names) > 1:
-        element = held(layout, array)
-        return None if element is None else target(site, element, names[1:])
+        element = held_layout(layout, array)
+        return None if element is None else field_target(site, element, names[1:])
     field = next((f for f in layout.fields if f.name == names[0]), None)
     if field is None:
         derived = any(d.name == names[0] and d.array is None for d in layout.derived)
@@ -119,14 +125,14 @@ def target(
     if isinstance(field.type, BitsType) and len(names) > 1:
         known = any(m.name == names[1] for m in field.type.members)
         return (name, *names[:2]) if known else (name, names[0])
-    inner = held(layout, names[0])
+    inner = held_layout(layout, names[0])
     if len(names) > 1 and inner is not None and not is_used(inner):
-        return target(site, inner, names[1:])
+        return field_target(site, inner, names[1:])
     return name, names[0]
 
 
-def held(layout: Layout, name: str) -> str | None:
-    """The layout that a field holds, or whose elements it does."""
+def held_layout(layout: Layout, name: str) -> str | None:
+    """Return the layout that a field, or its elements, hold, or None."""
     for f in layout.fields:
         if f.name == name:
             match f.type:
@@ -136,7 +142,7 @@ def held(layout: Layout, name: str) -> str | None:
 
 
 def _mapped(value: T, change: Callable[[Any], Any], *, inside: bool = False) -> T:
-    """A dataclass with what is in it changed, where ``change`` gives something."""
+    """Return a copy of a dataclass or tuple in which ``change`` has replaced the values for which it returns one."""
     found = None if inside else change(value)
     if found is not None:
         return found  # type: ignore[no-any-return]
@@ -148,6 +154,7 @@ def _mapped(value: T, change: Callable[[Any], Any], *, inside: bool = False) -> 
 
 
 def _changes(value: Any, change: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the names and new values of the fields of a dataclass that change."""
     for field in fields(value):
         before = getattr(value, field.name)
         if isinstance(before, tuple | Phrase) or is_dataclass(before):

@@ -1,4 +1,4 @@
-"""Phrases as Markdown. Nothing that comes from a schema becomes a link, a picture, HTML or a table."""
+"""Phrases as Markdown. Text of a schema cannot become a link, a picture, HTML or a table."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from codecgen.targets.docs.text import (
     Code,
     Link,
     Piece,
-    Said,
-    said,
+    PlainText,
+    as_phrase,
 )
 from codecgen.targets.escaping import markdown_code, markdown_text
 
 
 def markdown(words: object) -> str:
-    """A phrase, or any other value as text that reads as it stands."""
-    return "".join(_piece(piece) for piece in said(words).pieces)
+    """Return a phrase, or any other value as escaped text."""
+    return "".join(_piece_text(piece) for piece in as_phrase(words).pieces)
 
 
-def _piece(piece: Piece) -> str:
+def _piece_text(piece: Piece) -> str:
+    """Return a piece of a phrase as Markdown."""
     match piece:
-        case Said(text):
+        case PlainText(text):
             return markdown_text(text)
         case Code():
             return markdown_code(piece.text)
@@ -42,22 +43,24 @@ def _piece(piece: Piece) -> str:
 
 
 def fence(text: str, language: str = "text") -> str:
-    """A block of code that no line of it can end."""
+    """Return a code block that no line of the text can end."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
 
 
 def picture(path: str, label: str) -> str:
+    """Return a picture with its label."""
     return f"![{markdown(label)}]({quote(path)})"
 
 
 def bullets(items: Iterable[object]) -> str:
+    """Return a Markdown list."""
     return "\n".join(f"- {markdown(item)}" for item in items)
 
 
 def table(heads: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    """A table. Columns that are empty in all rows are left out."""
+    """Return a table. Columns that are empty in all rows are left out."""
     names = [markdown(head) for head in heads]
     lines = [[markdown(cell) for cell in row] for row in rows]
     keep = [i for i in range(len(names)) if any(line[i] for line in lines)]
@@ -67,5 +70,5 @@ def table(heads: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
 
 
 def comment(text: str) -> str:
-    """Words that cannot end the comment that they stand in."""
+    """Return text that cannot end the comment around it."""
     return re.sub("[^A-Za-z0-9_./ ]|-(?=-)", "_", text)

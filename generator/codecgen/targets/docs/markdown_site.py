@@ -1,4 +1,4 @@
-"""Pages in Markdown: the templates of the target docs, filled in."""
+"""Markdown pages from the templates of the target docs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GAP = re.compile(r"\n{3,}")
 
 
 class MarkdownPages:
-    """Writes the pages of a site. ``pictures`` is the folder of the pictures, or None for pages without."""
+    """Writes the pages of a site. ``pictures`` is the folder of the pictures, None for pages without pictures."""
 
     def __init__(self, templates: Mapping[str, str], pictures: str | None) -> None:
         self._pictures = pictures
@@ -26,14 +26,18 @@ class MarkdownPages:
         self._renderer = Renderer({**known, **templates}, _finalize, _FILTERS)
 
     def index(self, index: Index) -> str:
+        """Return the text of the index page."""
         return self._render("index.md.j2", index.path, index=index)
 
     def page(self, page: Page) -> str:
+        """Return the text of a page."""
         return self._render("page.md.j2", page.path, page=page)
 
     def _render(self, template: str, path: str, **values: object) -> str:
+        """Return the text of a template, with at most one empty line in a row."""
+
         def picture(name: str, label: str) -> Markup:
-            """The picture of that name, as the page links it."""
+            """Return the Markdown of the picture ``name``."""
             return Markup(markdown.picture(relative(f"{self._pictures}/{name}.svg", path), label))
 
         shown = {"pictures": self._pictures is not None, "picture": picture}
@@ -42,40 +46,44 @@ class MarkdownPages:
 
 
 def template_names() -> frozenset[str]:
-    """The templates that may be replaced."""
+    """Return the names of the templates that may be replaced."""
     return frozenset(package_templates("codecgen.targets.docs", FOLDER))
 
 
 def _finalize(value: object) -> Markup:
-    """What is printed is data, unless a filter made it."""
+    """Return printed values escaped; the output of filters is Markdown already."""
     return value if isinstance(value, Markup) else Markup(markdown.markdown(value))
 
 
 def _marked(function: Callable[..., str]) -> Callable[..., Markup]:
-    """A filter whose result is Markdown."""
+    """Return a filter whose result is marked as Markdown."""
 
     def filtered(*arguments: Any, **named: Any) -> Markup:
+        """Return the result of the filter."""
         return Markup(function(*arguments, **named))
 
     return filtered
 
 
 def _table(rows: Sequence[object], **columns: str) -> str:
-    """``rows | table(name="Name")``: a column for each attribute, with its head."""
+    """Return ``rows | table(name="Name")``: a table with a column for each named attribute."""
     return markdown.table(
         columns.values(), [[getattr(row, name) for name in columns] for row in rows]
     )
 
 
 def _table_of(rows: Iterable[Iterable[object]], heads: Iterable[object]) -> str:
+    """Return a table of rows of cells."""
     return markdown.table(heads, rows)
 
 
 def _anchor(name: str) -> str:
+    """Return an anchor of that name."""
     return markdown.markdown(Phrase((Anchor(name),)))
 
 
 def _hashes(level: int) -> str:
+    """Return the marks of a heading of a level from 1 to 6."""
     return "#" * max(1, min(level, 6))
 
 

@@ -1,4 +1,4 @@
-"""Layouts in the notation of message-format pages: one line for each thing in the bytes, in their order."""
+"""Layouts in the notation of message-format pages: a line for each part of the bytes, in their order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from codecgen.targets.docs.text import printable
 
 
 def notation(plan: Plan, layout: LayoutPlan) -> str:
-    """The layout, one line for each length, count, field and group of bits, in the format's own spelling."""
+    """Return a layout with a line for each length, count, field and group of bits, spelled as in the format's own
+    documents.
+    """
     lines: list[str] = []
     for fp in layout.in_order:
         lines += _field(plan, fp.field, layout.version)
@@ -36,11 +38,14 @@ def notation(plan: Plan, layout: LayoutPlan) -> str:
 
 
 def printable_lines(lines: list[str]) -> str:
+    """Return lines joined, without control characters."""
     return "\n".join(printable(line) for line in lines)
 
 
 def type_name(plan: Plan, ref: Reference) -> str:
-    """``record_batch`` -> ``RecordBatch`` where names are in camel case."""
+    """Return the name of a layout in the spelling of the manifest: ``record_batch`` gives ``RecordBatch`` in camel
+    case.
+    """
     name = plan.spelling(ref.layout, None)
     if plan.manifest.spelling == "camel":
         name = name[:1].upper() + name[1:]
@@ -48,12 +53,15 @@ def type_name(plan: Plan, ref: Reference) -> str:
 
 
 def choice_name(plan: Plan, choice: ChoiceType) -> str:
-    """``TopicRecord | BrokerRecord``, with what has no case."""
+    """Return the names of the layouts of a choice: ``TopicRecord | BrokerRecord``, with ``bytes`` if unknown cases are
+    kept.
+    """
     names = [type_name(plan, ref) for ref in choice.layouts]
     return " | ".join([*names, *(["bytes"] if choice.unknown else [])])
 
 
 def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
+    """Yield the lines of a field."""
     name = plan.spelling(f.name, f.spelled)
     notes = []
     if f.is_version:
@@ -65,7 +73,7 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
     if "endian" in f.places:
         notes.append(f"{f.endian} endian")
     if f.when is not None:
-        notes.append(f"only when {plain(f.when)}")
+        notes.append(f"only when {condition_text(f.when)}")
     match f.type:
         case ScalarType(scalar, enum):
             yield _line(name, scalar_name(scalar), notes)
@@ -110,7 +118,7 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
             else:
                 inner = element_words(element)
             if array.until is not None:
-                notes.append(f"up to one for which {plain(array.until)}")
+                notes.append(f"up to one for which {condition_text(array.until)}")
             if array.fixed is not None:
                 notes.append(f"{array.fixed} of them")
             if array.compression is not None:
@@ -138,20 +146,23 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
 
 
 def _line(name: str, type_: str, notes: list[str], depth: int = 0) -> str:
+    """Return ``name: type (notes)``, indented by ``depth``."""
     tail = f" ({'; '.join(notes)})" if notes else ""
     return f"{'    ' * depth}{name}: {type_}{tail}"
 
 
 def _suffix(plan: Plan, word: str) -> str:
+    """Return a word as the end of a name, in the spelling of the manifest."""
     return word.capitalize() if plan.manifest.spelling == "camel" else f"_{word}"
 
 
-def plain(expression: Expression) -> str:
-    """A condition in words, without marks."""
+def condition_text(expression: Expression) -> str:
+    """Return a condition in words, as plain text."""
     return condition(expression.node).plain
 
 
 def _bits(plan: Plan, m: BitMember) -> Iterator[str]:
+    """Yield the lines of a member of a field of bits."""
     bits = f"bit {m.low}" if m.low == m.high else f"bit {m.low}~{m.high}"
     yield f"    {bits}: {plan.spelling(m.name, m.spelled)}"
     if m.enum is not None:
@@ -159,10 +170,11 @@ def _bits(plan: Plan, m: BitMember) -> Iterator[str]:
 
 
 def _values(plan: Plan, enum: str, only: tuple[str, ...] | None, depth: int) -> Iterator[str]:
-    for v in allowed(plan.model.enums[enum], only):
+    """Yield a line for each allowed value of an enum."""
+    for v in allowed_values(plan.model.enums[enum], only):
         yield f"{'    ' * depth}{v.value}: {v.spelled or v.name}"
 
 
-def allowed(enum: Enum, only: tuple[str, ...] | None) -> list[EnumValue]:
-    """The values of an enum that may stand in a place."""
+def allowed_values(enum: Enum, only: tuple[str, ...] | None) -> list[EnumValue]:
+    """Return the values of an enum whose names are in ``only``; all of them if that is None."""
     return [v for v in enum.values if only is None or v.name in only]

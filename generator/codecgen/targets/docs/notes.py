@@ -1,4 +1,4 @@
-"""What readers take, what changed from release to release, and where other documents are wrong."""
+"""Notes of pages: what readers accept, what changed from release to release, and where other documents are wrong."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from codecgen.schema.types import (
     choosing,
 )
 from codecgen.targets.docs.expression_phrases import condition
-from codecgen.targets.docs.notation import allowed
+from codecgen.targets.docs.notation import allowed_values
 from codecgen.targets.docs.site import Site
 from codecgen.targets.docs.text import (
     Phrase,
+    as_phrase,
     bracketed,
     code,
     field_name,
     join,
+    join_list,
     link,
-    listed,
     phrase,
     references,
     release,
-    said,
 )
 
-REFUSED, NOTED = said("refused"), said("noted")
+REFUSED, NOTED = as_phrase("refused"), as_phrase("noted")
 
 
 # ---------------------------------------------------------------- strict and lenient readers
@@ -50,7 +50,7 @@ Rule = tuple[Phrase, str | Phrase, Phrase, Phrase]
 
 @dataclass(frozen=True, slots=True)
 class ReaderRow:
-    """Input that is not as the format says, and what strict and lenient readers do with it."""
+    """A kind of invalid input, and what strict and lenient readers do with it."""
 
     where: Phrase
     what: Phrase
@@ -59,41 +59,43 @@ class ReaderRow:
 
 
 def reader_rows(site: Site, layout: Layout) -> tuple[ReaderRow, ...]:
-    """What strict and lenient readers do with input that is not as the format says."""
+    """Return what strict and lenient readers do with each kind of invalid input."""
     return tuple(
-        ReaderRow(where, said(what), strict, lenient)
+        ReaderRow(where, as_phrase(what), strict, lenient)
         for where, what, strict, lenient in _reader_rows(site, layout)
     )
 
 
 def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
+    """Yield place, input, strict and lenient reaction for each kind of invalid input."""
     versions = layout.all_versions()
     there = [f for f in layout.fields if any(exists_in(f, version) for version in versions)]
     for f in there:
         yield from _field_rules(site, f)
     for rule in layout.rules:
-        meaning = phrase(" (", said(rule.doc), ")") if rule.doc else ""
+        meaning = phrase(" (", as_phrase(rule.doc), ")") if rule.doc else ""
         if rule.condition is not None:
             text = condition(rule.condition.node)
         else:
             text = join((code(str(rule.ascending)), "ascends"))
         what = phrase("values that break the rule ", code(rule.name), meaning, ": ", text)
-        yield field_name(rule.about), what, REFUSED, said("not looked at")
+        yield field_name(rule.about), what, REFUSED, as_phrase("not looked at")
     for freedom, words in FREEDOMS.items():
         fields = [f.name for f in there if freedom in f.accepts and _touches(freedom, f)]
         if fields:
-            where = listed(field_name(name) for name in dict.fromkeys(fields))
+            where = join_list(field_name(name) for name in dict.fromkeys(fields))
             yield where, words, REFUSED, NOTED
         elif freedom == "trailing_bytes" and freedom in layout.accepts:
-            yield said("the end"), words, REFUSED, NOTED
+            yield as_phrase("the end"), words, REFUSED, NOTED
 
 
 def _touches(freedom: str, f: Field) -> bool:
-    """Whether a field's type can have what a freedom is about."""
+    """Return whether a freedom applies to the type of a field, in any version."""
     return any(_one_touches(freedom, one) for one in f.variants())
 
 
 def _one_touches(freedom: str, f: Field) -> bool:
+    """Return whether a freedom applies to the type of a field."""
     t = f.type
     match freedom:
         case "overlong_varints":
@@ -127,6 +129,7 @@ def _one_touches(freedom: str, f: Field) -> bool:
 
 
 def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
+    """Yield the kinds of invalid input in a field."""
     here = field_name(f.name)
     if f.is_version:
         yield here, "another version than one of this layout", REFUSED, REFUSED
@@ -147,12 +150,17 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
     if isinstance(f.type, ScalarType) and f.type.enum is not None:
         yield from _enum_rule(site.plan, here, f.type.enum, f.type.only)
     if isinstance(f.type, ScalarType) and f.type.name == "bool":
-        yield here, "a byte other than 0 and 1", REFUSED, said("noted, reads as true")
+        yield here, "a byte other than 0 and 1", REFUSED, as_phrase("noted, reads as true")
     if isinstance(f.type, BitsType):
         for m in f.type.members:
             where = field_name(f.name, m.name)
             if m.reserved:
-                yield where, "bits without a meaning that are set", REFUSED, said("noted, and kept")
+                yield (
+                    where,
+                    "bits without a meaning that are set",
+                    REFUSED,
+                    as_phrase("noted, and kept"),
+                )
             elif m.enum is not None:
                 yield from _enum_rule(site.plan, where, m.enum, m.only)
     if isinstance(f.type, ArrayType):
@@ -161,10 +169,10 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
         yield here, "its default, which is not written", REFUSED, NOTED
     choice = choice_of(f)
     if choice is not None:
-        kept = said("kept as bytes") if choice.unknown else REFUSED
+        kept = as_phrase("kept as bytes") if choice.unknown else REFUSED
         yield here, "a value that has no case", kept, kept
     if choosing(f.type)[1] is not None:
-        kept = said("kept as bytes") if choice is not None and choice.unknown else REFUSED
+        kept = as_phrase("kept as bytes") if choice is not None and choice.unknown else REFUSED
         yield here, "a version that it does not have", kept, kept
     for t in f.all_types():
         if isinstance(t, StructType) and t.present is not None:
@@ -175,14 +183,16 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
 def _enum_rule(
     plan: Plan, where: Phrase, enum: str, only: tuple[str, ...] | None
 ) -> Iterator[Rule]:
+    """Yield what readers do with a number that is no allowed member of an enum."""
     if plan.model.enums[enum].keep_unknown:
-        yield where, "a number that has no name", said("taken"), said("taken")
+        yield where, "a number that has no name", as_phrase("taken"), as_phrase("taken")
     else:
         what = "a number that has no name" if only is None else "a number that may not stand here"
-        yield where, what, REFUSED, said("noted, and kept")
+        yield where, what, REFUSED, as_phrase("noted, and kept")
 
 
 def _array_rules(array: ArrayType, here: Phrase) -> Iterator[Rule]:
+    """Yield the kinds of invalid input in an array."""
     if array.at_least:
         few = "no elements" if array.at_least == 1 else f"fewer than {array.at_least} elements"
         yield here, few, REFUSED, REFUSED
@@ -208,7 +218,7 @@ def _array_rules(array: ArrayType, here: Phrase) -> Iterator[Rule]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that a release brought or ended. ``thing`` is the layout, choice or enum that it is about."""
+    """A change in a release. ``thing`` is the name of the layout, choice or enum."""
 
     release: str
     thing: str
@@ -216,23 +226,27 @@ class Change:
 
 
 def changes(site: Site, page: str, thing: Declared, *, enums: bool = True) -> list[Change]:
-    """What changed, oldest release first; with ``enums`` also in the enums that a layout uses."""
+    """Return the changes of a declaration, oldest release first; with ``enums`` also those of the enums that a layout
+    uses.
+    """
     return sorted(
         _changes(site, page, thing, enums), key=lambda change: release_key(change.release)
     )
 
 
 def _changes(site: Site, page: str, thing: Declared, enums: bool) -> Iterator[Change]:
+    """Yield the changes of a declaration."""
     plan = site.plan
 
     def change(since: Since | None, what: Phrase) -> Iterator[Change]:
+        """Yield a change if ``since`` names a release."""
         if since is not None and since.release is not None:
             links = references(plan, since)
             tail = bracketed(links)
             yield Change(since.release, thing.name, phrase(what, tail, "."))
 
     if isinstance(thing, Layout | Text | Choice):
-        yield from change(thing.since, said("new"))
+        yield from change(thing.since, as_phrase("new"))
     if isinstance(thing, Enum):
         for v in thing.values:
             yield from change(
@@ -248,9 +262,9 @@ def _changes(site: Site, page: str, thing: Declared, enums: bool) -> Iterator[Ch
         return
     enums = enums and thing.draft is None
     for version, (since, until) in sorted(thing.version_notes.items()):
-        yield from change(since, said(f"version {version} is new"))
+        yield from change(since, as_phrase(f"version {version} is new"))
         if until is not None:
-            yield from change(until, said(f"writers leave version {version}"))
+            yield from change(until, as_phrase(f"writers leave version {version}"))
     for f in thing.fields:
         where = link(f.name, site.href(page, thing.name, f.name))
         yield from change(f.since, join(("new field", where)))
@@ -273,13 +287,14 @@ def _changes(site: Site, page: str, thing: Declared, enums: bool) -> Iterator[Ch
 
 
 def _value_words(value: int, name: str, spelled: str | None) -> Phrase:
-    return phrase(code(value), " ", said(spelled or name))
+    """Return the number and the spelling of a value."""
+    return phrase(code(value), " ", as_phrase(spelled or name))
 
 
 def _enum_changes(
     plan: Plan, thing: Layout, enum: str, only: tuple[str, ...] | None, where: Phrase
 ) -> Iterator[Change]:
-    """New values of an enum, as far as they came after the layout."""
+    """Yield the values of an enum that came after the layout."""
     begin = thing.since.release if thing.since else None
     refused = {
         name
@@ -287,7 +302,7 @@ def _enum_changes(
         if isinstance(f.type, ArrayType) and f.type.compression
         for name in f.type.compression.excluded
     }
-    for v in allowed(plan.model.enums[enum], only):
+    for v in allowed_values(plan.model.enums[enum], only):
         if v.since is None or v.since.release is None or v.name in refused:
             continue
         if begin is None or release_key(v.since.release) > release_key(begin):
@@ -303,7 +318,7 @@ def _enum_changes(
 
 
 def misprints(site: Site, page: str, layout: Layout) -> list[Phrase]:
-    """What other documents say wrongly, in sentences. As of a release only what was wrong then."""
+    """Return sentences about errors of other documents; as of a release, those that were wrong then."""
     out = []
     for f in layout.fields:
         where = link(f.name, site.href(page, layout.name, f.name))
@@ -316,14 +331,14 @@ def misprints(site: Site, page: str, layout: Layout) -> list[Phrase]:
 
 
 def misprint_applies(misprint: Misprint, as_of: str | None) -> bool:
-    """Whether a document as of a release has the misprint; at no release in particular: whether one ever had."""
+    """Return whether a document as of a release has the misprint; without a release, whether one ever had it."""
     return (
         as_of is None or misprint.until is None or release_key(as_of) < release_key(misprint.until)
     )
 
 
 def _truth(plan: Plan, f: Field) -> str:
-    """What stands where a document shows something else: the numbers of an enum, or the type."""
+    """Return what stands where a document shows something else: the numbers of an enum, or the type."""
     match f.type:
         case ScalarType(_, str(enum), only):
             return _numbers(plan, enum, only)
@@ -334,12 +349,14 @@ def _truth(plan: Plan, f: Field) -> str:
 
 
 def _numbers(plan: Plan, enum: str | None, only: tuple[str, ...] | None) -> str:
+    """Return the allowed numbers of an enum, separated by commas; ``""`` without an enum."""
     if enum is None:
         return ""
-    return ", ".join(str(v.value) for v in allowed(plan.model.enums[enum], only))
+    return ", ".join(str(v.value) for v in allowed_values(plan.model.enums[enum], only))
 
 
 def _misprint(site: Site, where: Phrase, misprint: Misprint | None, truth: str) -> list[Phrase]:
+    """Return the sentence about a misprint in a list, or an empty list if it does not apply."""
     if misprint is None or not misprint_applies(misprint, site.plan.release):
         return []
     if misprint.shown == truth:
@@ -347,9 +364,9 @@ def _misprint(site: Site, where: Phrase, misprint: Misprint | None, truth: str) 
     documents: str | Phrase = "Documents of the format"
     if misprint.until is not None:
         documents = phrase(documents, " before ", release(site.plan, misprint.until))
-    says = said("leave it out")
+    says = as_phrase("leave it out")
     if misprint.shown != "missing":
-        right = phrase("right is ", code(truth)) if truth else said("that is wrong")
+        right = phrase("right is ", code(truth)) if truth else as_phrase("that is wrong")
         says = phrase("show ", code(misprint.shown), "; ", right)
     versions = f" (version {misprint.versions})" if misprint.versions is not None else ""
     words = phrase(where, versions, ": ", documents, " ", says, ".")
@@ -361,16 +378,16 @@ def _misprint(site: Site, where: Phrase, misprint: Misprint | None, truth: str) 
 
 @dataclass(frozen=True, slots=True)
 class TypeRow:
-    """A type, explained."""
+    """A type and its explanation."""
 
     type: Phrase
     what: Phrase
 
 
 def scalar_glossary(names: set[str]) -> list[TypeRow]:
-    """The types that pages use, explained."""
+    """Return the types of ``names`` with explanations."""
     known = dict.fromkeys((*LENGTHS, *SCALARS))
-    return [TypeRow(code(scalar_name(n)), said(_about(n))) for n in known if n in names]
+    return [TypeRow(code(scalar_name(n)), as_phrase(_about(n))) for n in known if n in names]
 
 
 def has_words(scalar: Scalar) -> bool:
@@ -379,7 +396,7 @@ def has_words(scalar: Scalar) -> bool:
 
 
 def _about(name: str) -> str:
-    """Return what a type is, in a sentence."""
+    """Return the explanation of a type in a sentence."""
     scalar = find_scalar(name)
     assert scalar is not None
     size = f"{scalar.width} byte" + ("s" if scalar.width > 1 else "")

@@ -1,4 +1,4 @@
-"""The pages of a site: what stands on each, one for every YAML file, and on the page that lists them."""
+"""Contents of the pages of a site: one page for every YAML file, and the index that lists them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from codecgen.schema.types import (
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.notes import Change, TypeRow, changes, scalar_glossary
 from codecgen.targets.docs.sections import Section, section
-from codecgen.targets.docs.site import Site, Thing, anchor_of, kind, things
+from codecgen.targets.docs.site import PageItem, Site, anchor_of, items_by_file, kind
 from codecgen.targets.docs.text import (
     Phrase,
+    as_phrase,
     join,
     link,
     newest_first,
     phrase,
     relative,
     release,
-    said,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page of a YAML file. ``things`` links what is on it, when that is more than one thing."""
+    """The page of a YAML file. ``things`` links the declarations on it, if there are several."""
 
     file: str
     path: str
@@ -60,7 +60,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChanges:
-    """What a release changed, a line for each thing."""
+    """The changes of a release, a line for each declaration."""
 
     release: Phrase
     lines: tuple[Phrase, ...]
@@ -68,8 +68,13 @@ class ReleaseChanges:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The page that lists the others. ``today`` links that of today from one as of an old release, ``old`` the
-    other way round. ``legend``: whether it says how to read the pages."""
+    """The page that lists the others.
+
+    Attributes:
+        today: Link to the current index, from one as of an old release.
+        old: Links to the indexes as of old releases.
+        legend: Explain how to read the pages.
+    """
 
     file: str
     path: str
@@ -86,12 +91,13 @@ class Index:
 def pages(
     site: Site, worked: Mapping[str, Sequence[Worked | WorkedText]], old: Sequence[Site]
 ) -> tuple[Index, tuple[Page, ...]]:
-    """The page that lists the others, and these."""
+    """Return the index and the pages of a site."""
     return _index(site, old), tuple(_page(site, file, worked) for file in site.pages)
 
 
 def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedText]]) -> Page:
-    found = things(site.plan)[file]
+    """Return the page of a YAML file."""
+    found = items_by_file(site.plan)[file]
     path = site.pages[file]
     alone = len(found) == 1
     return Page(
@@ -104,8 +110,8 @@ def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedTe
     )
 
 
-def _link(site: Site, page: str, home: str, thing: Thing) -> Phrase:
-    """The title of a thing, which leads to it on the page that is its home."""
+def _link(site: Site, page: str, home: str, thing: PageItem) -> Phrase:
+    """Return the title of a declaration as a link to its description."""
     if isinstance(thing, View):
         where = "" if home == page else relative(home, page)
         return link(site.title(thing.name), f"{where}#{anchor_of(thing)}")
@@ -113,7 +119,7 @@ def _link(site: Site, page: str, home: str, thing: Thing) -> Phrase:
 
 
 def _home(site: Site, path: str) -> Phrase:
-    """The line under the title: where one is."""
+    """Return the line under the title: a link to the index and, as of a release, to the current page."""
     index = link(site.plan.manifest.title, relative(site.index, path))
     if site.plan.release is None or site.today is None:
         return index
@@ -123,8 +129,9 @@ def _home(site: Site, path: str) -> Phrase:
 
 
 def _index(site: Site, old: Sequence[Site]) -> Index:
+    """Return the index of a site."""
     plan = site.plan
-    title = said(plan.manifest.title)
+    title = as_phrase(plan.manifest.title)
     if plan.release is not None:
         title = phrase(title, ", as of ", release(plan, plan.release))
     today = Phrase()
@@ -134,7 +141,7 @@ def _index(site: Site, old: Sequence[Site]) -> Index:
         file="codecgen.yaml",
         path=site.index,
         title=title,
-        doc=said(plan.manifest.doc),
+        doc=as_phrase(plan.manifest.doc),
         today=today,
         folders=tuple(
             Folder(folder_title(site, name), _index_rows(site, files))
@@ -154,12 +161,13 @@ def _index(site: Site, old: Sequence[Site]) -> Index:
 
 
 def _index_rows(site: Site, files: Sequence[str]) -> tuple[IndexRow, ...]:
-    modules = things(site.plan)
+    """Return a row for each declaration of YAML files."""
+    modules = items_by_file(site.plan)
     return tuple(
         IndexRow(
             _link(site, site.index, site.pages[file], thing),
-            said("view" if isinstance(thing, View) else kind(thing)),
-            said(thing.doc),
+            as_phrase("view" if isinstance(thing, View) else kind(thing)),
+            as_phrase(thing.doc),
         )
         for file in files
         for thing in modules[file]
@@ -167,18 +175,22 @@ def _index_rows(site: Site, files: Sequence[str]) -> tuple[IndexRow, ...]:
 
 
 def folder_title(site: Site, folder: str) -> str:
+    """Return the title of a folder, "Pages" for the root."""
     return site.title(folder) if folder else "Pages"
 
 
 def folders(site: Site) -> dict[str, list[str]]:
-    """The YAML files by folder: the oldest layout first, of equals the most files; then those that are of no release, and
-    those with drafts only last."""
+    """Return the YAML files by folder: folders with the oldest layouts first, then those with more files.
+
+    Folders without a release come after these, and folders with drafts only last.
+    """
     out: dict[str, list[str]] = {}
     for file in site.pages:
         out.setdefault(file.rpartition("/")[0], []).append(file)
-    modules = things(site.plan)
+    modules = items_by_file(site.plan)
 
     def age(folder: str) -> tuple[bool, bool, tuple[int, ...], int, str]:
+        """Return the sort key of a folder."""
         layouts = [t for file in out[folder] for t in modules[file] if isinstance(t, Layout)]
         sinces = [t.since for t in layouts] + [
             s for t in layouts for s, _ in t.version_notes.values()
@@ -193,6 +205,7 @@ def folders(site: Site) -> dict[str, list[str]]:
 
 
 def _types_in_use(plan: Plan) -> set[str]:
+    """Return the names of the types that layouts use, and of those that their explanations refer to."""
     out: set[str] = set()
     for layout in plan.model.layouts.values():
         for type_ in (t for f in layout.fields for t in f.all_types()):
@@ -218,7 +231,7 @@ def _types_in_use(plan: Plan) -> set[str]:
 
 
 def _timeline(site: Site) -> tuple[ReleaseChanges, ...]:
-    """What each release changed, the newest first."""
+    """Return the changes of each release, newest first."""
     path = site.index
     found: list[Change] = []
     for declared in site.plan.modules().values():

@@ -10,7 +10,7 @@ from codecgen.plan import Plan
 from codecgen.plan.encoded_sizes import overhead_rows
 from codecgen.plan.payloads import part_kinds
 from codecgen.plan.size_bounds import size_bounds
-from codecgen.plan.type_text import format_byte_count, format_number, range_words, scalar_words
+from codecgen.plan.type_text import format_byte_count, format_number, scalar_words
 from codecgen.schema.model import Choice, Column, Enum, Layout, Overhead, Rows, View
 from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text
@@ -28,18 +28,18 @@ from codecgen.targets.docs.fields import (
     derived_title,
     field_rows,
 )
-from codecgen.targets.docs.hexdump import Stream, shown
+from codecgen.targets.docs.hexdump import Stream, value_text
 from codecgen.targets.docs.notation import notation
 from codecgen.targets.docs.notes import ReaderRow, changes, misprints, reader_rows
 from codecgen.targets.docs.site import (
     Group,
+    PageItem,
     Site,
-    Thing,
     anchor_of,
     directories,
     groups,
-    holds,
-    uses,
+    held_layouts,
+    layouts_using,
     version_words,
 )
 from codecgen.targets.docs.svg import Picture, byte_picture
@@ -47,14 +47,14 @@ from codecgen.targets.docs.text import (
     BREAK,
     Phrase,
     anchor,
+    as_phrase,
     code,
     field_name,
     join,
-    listed,
+    join_list,
     phrase,
     references,
     release,
-    said,
     since_words,
 )
 from codecgen.targets.docs.texts import TextSection, text_section
@@ -82,7 +82,7 @@ class DerivedSection:
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """From when to when writers used a version."""
+    """The releases in which writers used a version."""
 
     version: Phrase
     since: Phrase
@@ -91,7 +91,7 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class OverheadSection:
-    """A table of bytes beside what messages carry. ``carried`` says what that is."""
+    """A table of bytes in addition to what messages carry; ``carried`` tells their sizes."""
 
     doc: Phrase
     heads: tuple[str, ...]
@@ -102,7 +102,7 @@ class OverheadSection:
 
 @dataclass(frozen=True, slots=True)
 class StreamSection:
-    """The bytes of an example, or those of a compressed section of it (``title`` says which)."""
+    """The bytes of an example, or of a compressed section in it, which ``title`` names."""
 
     title: Phrase
     dump: str
@@ -166,6 +166,7 @@ class ValueRow:
 
     @property
     def name(self) -> Phrase:
+        """Return the names with the anchor."""
         return phrase(anchor(self.anchor), self.names)
 
 
@@ -195,7 +196,7 @@ class ValueOfColumn:
 
 @dataclass(frozen=True, slots=True)
 class RowsSection:
-    """``words`` say what the rows are of, ``values`` what their columns hold."""
+    """Rows of a view: ``words`` tells their layouts, ``values`` their columns."""
 
     words: Phrase
     values: tuple[ValueOfColumn, ...]
@@ -215,8 +216,10 @@ class ViewSection:
 Section = LayoutSection | TextSection | ChoiceSection | EnumSection | ViewSection
 
 
-def section(site: Site, page: str, thing: Thing, worked: Sequence[Worked | WorkedText]) -> Section:
-    """Everything about one thing, as a page shows it."""
+def section(
+    site: Site, page: str, thing: PageItem, worked: Sequence[Worked | WorkedText]
+) -> Section:
+    """Return everything that a page shows about one declaration."""
     if isinstance(thing, Layout):
         return _layout(site, page, thing, [w for w in worked if isinstance(w, Worked)])
     if isinstance(thing, Text):
@@ -230,13 +233,14 @@ def section(site: Site, page: str, thing: Thing, worked: Sequence[Worked | Worke
 
 
 def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> LayoutSection:
+    """Return the section of a layout."""
     found = groups(site.plan.versions[layout.name])
     full = not site.brief
     anchored: set[str] = set()
     return LayoutSection(
         name=layout.name,
         title=site.title(layout.name),
-        doc=said(layout.doc),
+        doc=as_phrase(layout.doc),
         facts=tuple(_layout_facts(site, page, layout, found)),
         versions=tuple(_version_rows(site, layout)),
         groups=tuple(_group(site, page, group, anchored) for group in found),
@@ -258,6 +262,7 @@ def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> 
 
 
 def _group(site: Site, page: str, group: Group, anchored: set[str]) -> GroupSection:
+    """Return the section of versions that look alike."""
     label = f", {group.words}" if group.words else ""
     return GroupSection(
         label=label,
@@ -269,6 +274,7 @@ def _group(site: Site, page: str, group: Group, anchored: set[str]) -> GroupSect
 
 
 def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> Iterator[Phrase]:
+    """Yield the facts about a layout: names, release, versions, size, byte order, and related layouts."""
     plan = site.plan
     spelled = plan.spelling(layout.name, None)
     if plan.manifest.spelling == "camel":
@@ -277,7 +283,7 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
     yield phrase("Name: ", join(names, ", "), ".")
     if layout.draft is not None:
         links = references(plan, layout.draft)
-        of = phrase(" of ", listed(links)) if links else ""
+        of = phrase(" of ", join_list(links)) if links else ""
         yield phrase("A draft", of, ": it never shipped.")
     if layout.since is not None:
         yield phrase("Since: ", since_words(plan, layout.since), ".")
@@ -290,72 +296,80 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
     for group in found:
         yield _size_words(plan, group)
     which = "least" if layout.endian == "little" else "most"
-    yield said(f"Numbers have their {which} significant byte first ({layout.endian}-endian).")
-    inside = holds(plan, layout)
+    yield as_phrase(f"Numbers have their {which} significant byte first ({layout.endian}-endian).")
+    inside = held_layouts(plan, layout)
     if inside:
-        yield phrase("Holds: ", listed(site.link(page, n) for n in inside), ".")
+        yield phrase("Holds: ", join_list(site.link(page, n) for n in inside), ".")
     yield from _elsewhere(site, layout)
     yield from _stands_in(site, page, layout.name)
 
 
 def _elsewhere(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
-    """Where names are described that have a dot in them."""
+    """Yield where names with a dot are described."""
     for name, directory in directories(site.plan, thing).items():
-        where = phrase(said(directory.model.manifest.title), " (", code(directory.package), ").")
+        where = phrase(
+            as_phrase(directory.model.manifest.title), " (", code(directory.package), ")."
+        )
         yield phrase("What begins with ", code(f"{name}."), " is described in: ", where)
 
 
 def _stands_in(site: Site, page: str, name: str) -> Iterator[Phrase]:
-    outside = [n for n in uses(site.plan, name) if n != name]
+    """Yield the layouts and choices that use a declaration, as one phrase, if there are any."""
+    outside = [n for n in layouts_using(site.plan, name) if n != name]
     if outside:
-        yield phrase("Stands in: ", listed(site.link(page, n) for n in outside), ".")
+        yield phrase("Stands in: ", join_list(site.link(page, n) for n in outside), ".")
 
 
 def _size_words(plan: Plan, group: Group) -> Phrase:
+    """Return the size of a group of versions in words."""
     found = size_bounds(plan, group.plan)
     words = range_words(found.min_size, found.max_size)
     words = format_byte_count(found.min_size) if words.isdigit() else f"{words} bytes"
     label = f" of {group.words}" if group.words else ""
-    held = listed(field_name(name) for name in found.payload)
+    held = join_list(field_name(name) for name in found.payload)
     tail = phrase(", and what is in ", held) if found.payload else ""
     return phrase(f"Size{label}: {words}", tail, ".")
 
 
 def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
+    """Yield a row for each version with its releases."""
     for version, (since, until) in sorted(layout.version_notes.items()):
         if layout.versions is not None and version in layout.versions:
-            end = since_words(site.plan, until) if until is not None else said("today")
-            yield VersionRow(said(version), since_words(site.plan, since), end)
+            end = since_words(site.plan, until) if until is not None else as_phrase("today")
+            yield VersionRow(as_phrase(version), since_words(site.plan, since), end)
 
 
 def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
+    """Return the section of an overhead table."""
     sizes = overhead.columns[0].sizes if overhead.columns else {}
-    each = listed(phrase(code(name), " of ", format_byte_count(n)) for name, n in sizes.items())
+    each = join_list(phrase(code(name), " of ", format_byte_count(n)) for name, n in sizes.items())
     return OverheadSection(
-        doc=said(overhead.doc),
+        doc=as_phrase(overhead.doc),
         heads=("Messages", *(column.title for column in overhead.columns)),
         rows=tuple(
-            tuple(said(format_number(n)) for n in (row.messages, *row.bytes))
+            tuple(as_phrase(format_number(n)) for n in (row.messages, *row.bytes))
             for row in overhead_rows(plan, overhead)
         ),
         carried=phrase("In bytes, beside what the messages carry: ", each, " each.")
         if sizes
         else Phrase(),
-        notes=said(overhead.notes),
+        notes=as_phrase(overhead.notes),
     )
 
 
 def _example(worked: Worked) -> ExampleSection:
+    """Return the section of a worked example."""
     wide = max((len(name) for name, _ in worked.derived), default=0)
     return ExampleSection(
         name=worked.example.name,
-        doc=said(worked.example.doc),
+        doc=as_phrase(worked.example.doc),
         streams=tuple(StreamSection(_stream_title(s), s.text(), s) for s in worked.streams),
-        derived="\n".join(f"{name:{wide}}  {shown(value)}" for name, value in worked.derived),
+        derived="\n".join(f"{name:{wide}}  {value_text(value)}" for name, value in worked.derived),
     )
 
 
 def _stream_title(stream: Stream) -> Phrase:
+    """Return the title of a decompressed stream; an empty phrase for the bytes of the example itself."""
     if not stream.path:
         return Phrase()
     size = format_byte_count(len(stream.data))
@@ -366,18 +380,21 @@ def _stream_title(stream: Stream) -> Phrase:
 
 
 def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
+    """Return the section of a choice."""
     plan = site.plan
     return ChoiceSection(
         name=choice.name,
         title=site.title(choice.name),
-        doc=said(choice.doc),
+        doc=as_phrase(choice.doc),
         facts=tuple(_choice_facts(site, page, choice)),
         decided_by=choice.by or choice.given or "Number",
         rows=tuple(
             CaseRow(
                 _case(plan, choice, key),
                 site.link(page, inner or ref.layout, inner or str(ref)),
-                said((plan.model.choices[inner] if inner else plan.model.layouts[ref.layout]).doc),
+                as_phrase(
+                    (plan.model.choices[inner] if inner else plan.model.layouts[ref.layout]).doc
+                ),
             )
             for key, ref, inner in cases_of(choice)
         ),
@@ -385,6 +402,7 @@ def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
 
 
 def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
+    """Yield the facts about a choice: name, release, the deciding value, and related declarations."""
     yield phrase("Name: ", code(choice.name), ".")
     if choice.since is not None:
         yield phrase("Since: ", since_words(site.plan, choice.since), ".")
@@ -405,6 +423,7 @@ def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
 
 
 def _case(plan: Plan, choice: Choice, key: int | str) -> Phrase:
+    """Return the key of a case, with its number if it is a member of an enum."""
     if choice.given is None:
         return code(key)
     values = plan.model.enums[choice.given].values
@@ -413,6 +432,7 @@ def _case(plan: Plan, choice: Choice, key: int | str) -> Phrase:
 
 
 def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
+    """Return the section of an enum."""
     unknown = (
         "Other numbers are values too: readers keep them."
         if enum.keep_unknown
@@ -421,19 +441,19 @@ def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
     return EnumSection(
         name=enum.name,
         title=site.title(enum.name),
-        doc=said(enum.doc),
+        doc=as_phrase(enum.doc),
         facts=(
             phrase("Name: ", code(enum.name), "."),
-            said(unknown),
+            as_phrase(unknown),
             *_stands_in(site, page, enum.name),
         ),
         rows=tuple(
             ValueRow(
                 anchor=f"{enum.name}-{v.name}",
-                number=said(v.value),
+                number=as_phrase(v.value),
                 names=join((code(n) for n in dict.fromkeys((v.name, v.spelled)) if n), BREAK),
                 since=since_words(site.plan, v.since),
-                doc=said(v.doc),
+                doc=as_phrase(v.doc),
             )
             for v in enum.values
         ),
@@ -441,11 +461,11 @@ def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
 
 
 def view_section(site: Site, page: str, view: View) -> ViewSection:
-    """Everything about a view into payloads, as a page shows it."""
+    """Return the section of a view of payloads."""
     return ViewSection(
         name=anchor_of(view),
         title=site.title(view.name),
-        doc=said(view.doc),
+        doc=as_phrase(view.doc),
         facts=tuple(_facts(site, page, view)),
         columns=tuple(_column(column) for column in view.columns),
         rows=tuple(_rows(site, page, rows) for rows in view.rows),
@@ -453,11 +473,12 @@ def view_section(site: Site, page: str, view: View) -> ViewSection:
 
 
 def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
+    """Yield the facts about a view: name, parts, and the deciding part."""
     yield phrase("Name: ", code(view.name), ".")
     parts = [
         phrase(code(name), ", which is ", site.link(page, of)) for name, of in view.parts.items()
     ]
-    yield phrase("A view into payloads of ", listed(parts), ".")
+    yield phrase("A view into payloads of ", join_list(parts), ".")
     for kind in part_kinds(site.plan.model, view):
         if kind.decides and kind.choice is not None:
             by = code(f"{kind.name}.{kind.choice.by}")
@@ -465,27 +486,29 @@ def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
 
 
 def _column(column: Column) -> ColumnRow:
+    """Return the row of a column."""
     type_ = code(column.type)
     if column.members:
         members = [phrase(code(m.name), " (", code(m.type), ")") for m in column.members]
-        type_ = phrase("list of ", listed(members))
-    unit = said(f"In {column.unit}." if column.unit else "")
-    asked = said("Left out unless it is asked for." if column.on_request else "")
+        type_ = phrase("list of ", join_list(members))
+    unit = as_phrase(f"In {column.unit}." if column.unit else "")
+    asked = as_phrase("Left out unless it is asked for." if column.on_request else "")
     return ColumnRow(
         code(column.name),
         type_,
-        said("yes" if column.nullable else ""),
-        join((said(column.doc), unit, asked)),
+        as_phrase("yes" if column.nullable else ""),
+        join((as_phrase(column.doc), unit, asked)),
     )
 
 
 def _rows(site: Site, page: str, rows: Rows) -> RowsSection:
+    """Return the section of the rows of one combination of layouts."""
     of = [
         phrase(code(name), " is ", site.link(page, layout)) for name, layout in rows.parts.items()
     ]
-    what = phrase("a row for each of ", code(rows.each)) if rows.each else said("a row")
+    what = phrase("a row for each of ", code(rows.each)) if rows.each else as_phrase("a row")
     when = Phrase() if rows.when is None else phrase(", if ", condition(rows.when.node))
     return RowsSection(
-        phrase("Where ", listed(of), ": ", what, when, "."),
+        phrase("Where ", join_list(of), ": ", what, when, "."),
         tuple(ValueOfColumn(code(n), value(e.node)) for n, e in rows.values.items()),
     )

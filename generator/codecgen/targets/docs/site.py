@@ -1,4 +1,4 @@
-"""Which page describes what, and which versions of a layout look alike."""
+"""The site: which page describes each declaration, and which versions of a layout look alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory,
 from codecgen.schema.nested_choices import names_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
-from codecgen.targets.docs.text import Phrase, code, link, outside, phrase, relative
+from codecgen.targets.docs.text import Phrase, code, link, phrase, relative, web_link
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +37,22 @@ class Site:
 
     @property
     def index(self) -> str:
+        """Return the path of the index page."""
         return f"{self.root}/{self.index_name}"
 
     def stem(self, path: str) -> str:
-        """The name of a page, without an ending."""
+        """Return the name of a page without its suffix."""
         return PurePosixPath(path).stem
 
     def href(self, page: str, name: str, *parts: str) -> str:
-        """Where something is described, as seen from a page."""
+        """Return the address of a description as seen from ``page``; ``parts`` name a field or bit in it."""
         home = self.homes[name]
         return f"{'' if home == page else relative(home, page)}#{'-'.join((name, *parts))}"
 
     def title(self, name: str) -> str:
-        """``record_batch`` -> ``Record batch``; kinds of documents (``kip``) are written as in references to them."""
+        """Return a name as a title: ``record_batch`` gives ``Record batch``; kinds of documents such as ``kip`` become
+        upper case.
+        """
         words = [
             w.upper() if w in self.plan.manifest.links else w for w in re.split("[_-]+", name) if w
         ]
@@ -57,15 +60,15 @@ class Site:
         return text[:1].upper() + text[1:]
 
     def link(self, page: str, name: str, label: str | None = None) -> Phrase:
-        """A name that leads to where it is described, if that is on these pages or known to be on the web."""
+        """Return a name as a link to its description, or as code if its address is not known."""
         label = name if label is None else label
         if not is_used(name):
             return link(label, self.href(page, name))
         address = self.address(name)
-        return outside(label, address) if address else code(label)
+        return web_link(label, address) if address else code(label)
 
     def address(self, name: str) -> str:
-        """Where another schema directory describes something, if it says where its pages are."""
+        """Return the web address at which another schema directory describes a name, or ``""`` if it does not say."""
         before, _, own = name.rpartition(".")
         model = self.plan.model.uses[before].model
         thing = model.layouts.get(own) or model.enums.get(own) or model.choices[own]
@@ -92,7 +95,7 @@ def make_site(
     suffix = PurePosixPath(index_name).suffix
     pages: dict[str, str] = {}
     homes: dict[str, str] = {}
-    for file, found in things(plan).items():
+    for file, found in items_by_file(plan).items():
         schema = PurePosixPath(file)
         is_current = today is not None and folders and schema.parent.as_posix() not in folders
         page = f"{today if is_current else root}/{schema.with_suffix(suffix)}"
@@ -119,7 +122,7 @@ class Group:
 
 
 def groups(plans: tuple[LayoutPlan, ...]) -> list[Group]:
-    """Versions one after the other that look alike, together."""
+    """Return the versions of a layout in groups that look alike, in order."""
     alike: list[list[LayoutPlan]] = []
     for plan in plans:
         if alike and alike[-1][-1].fields == plan.fields:
@@ -136,7 +139,7 @@ def groups(plans: tuple[LayoutPlan, ...]) -> list[Group]:
 
 
 def version_words(versions: tuple[int, ...]) -> str:
-    """``Version 0``, ``Versions 0 to 2``, nothing for a layout without versions."""
+    """Return ``Version 0`` or ``Versions 0 to 2``, or ``""`` for a layout without versions."""
     if not versions:
         return ""
     if len(versions) == 1:
@@ -144,8 +147,8 @@ def version_words(versions: tuple[int, ...]) -> str:
     return f"Versions {versions[0]} to {versions[-1]}"
 
 
-def uses(plan: Plan, name: str) -> list[str]:
-    """The layouts and choices that hold or name something, sorted."""
+def layouts_using(plan: Plan, name: str) -> list[str]:
+    """Return the names of the layouts and choices that hold or name a declaration, sorted."""
     found = set()
     for layout in plan.model.layouts.values():
         if any(ref.layout == name for ref in plan.model.references(layout)):
@@ -161,13 +164,13 @@ def uses(plan: Plan, name: str) -> list[str]:
     return sorted(found)
 
 
-def holds(plan: Plan, layout: Layout) -> list[str]:
-    """The layouts that a layout holds, in the order of its fields."""
+def held_layouts(plan: Plan, layout: Layout) -> list[str]:
+    """Return the names of the layouts that a layout holds, in the order of its fields."""
     return list(dict.fromkeys(ref.layout for ref in plan.model.references(layout)))
 
 
 def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
-    """The other schema directories whose declarations a thing names, by the names before the dots."""
+    """Return the other schema directories whose declarations are named, by their names before the dot."""
     names: set[str | None] = set()
     if isinstance(thing, Layout):
         names = {ref.layout for ref in plan.model.references(thing)}
@@ -180,6 +183,7 @@ def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
 
 
 def kind(thing: Declared) -> str:
+    """Return "draft", "layout", "text", "enum" or "choice"."""
     if isinstance(thing, Layout):
         return "draft" if thing.draft is not None else "layout"
     if isinstance(thing, Text):
@@ -188,7 +192,7 @@ def kind(thing: Declared) -> str:
 
 
 def type_phrase(site: Site, page: str, type_: FieldType) -> Phrase:
-    """A type in words, with links to the layouts in it."""
+    """Return a type in words, with links to its layouts."""
     return phrase(
         *(
             site.link(page, piece.layout, str(piece)) if isinstance(piece, Reference) else piece
@@ -197,13 +201,13 @@ def type_phrase(site: Site, page: str, type_: FieldType) -> Phrase:
     )
 
 
-Thing = Declared | View
+PageItem = Declared | View
 """What pages describe."""
 
 
-def things(plan: Plan) -> Mapping[str, tuple[Thing, ...]]:
-    """What each YAML file declares that has a place on a page, in the order of the file; files by name."""
-    out: dict[str, list[Thing]] = {file: list(found) for file, found in plan.modules().items()}
+def items_by_file(plan: Plan) -> Mapping[str, tuple[PageItem, ...]]:
+    """Return the declarations and views of payloads of each YAML file that pages describe, in the order of the file."""
+    out: dict[str, list[PageItem]] = {file: list(found) for file, found in plan.modules().items()}
     for view in plan.model.views.values():
         if view.parts and has_all_parts(plan, view):
             out.setdefault(view.span.file, []).append(view)
@@ -213,6 +217,8 @@ def things(plan: Plan) -> Mapping[str, tuple[Thing, ...]]:
     }
 
 
-def anchor_of(thing: Thing) -> str:
-    """Where a thing stands on its page: a view may have the name of something else."""
+def anchor_of(thing: PageItem) -> str:
+    """Return the anchor of a declaration; that of a view differs, as a view may share its name with another
+    declaration.
+    """
     return f"{thing.name}--view" if isinstance(thing, View) else thing.name

@@ -31,7 +31,7 @@ text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",m
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A part of a picture, as SVG. ``name`` is the field or the bits that it is of, or nothing."""
+    """A part of a picture as SVG. ``name`` is its field or bits, or ``""``."""
 
     name: str
     svg: str
@@ -39,7 +39,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture. Title and description are what a reader hears who does not see it."""
+    """A picture, with a title and a description for readers who cannot see it."""
 
     width: int
     height: int
@@ -49,7 +49,7 @@ class Picture:
 
 
 def svg_file(picture: Picture, mark: str) -> str:
-    """A picture as a file of its own, with colours for light and for dark pages."""
+    """Return a picture as an SVG file with colors for light and dark pages."""
     width, height = picture.width, picture.height
     return "\n".join(
         [
@@ -77,7 +77,7 @@ def text(
     at: str = "middle",
     room: float = 0,
 ) -> str:
-    """A line of text. With ``room`` it is squeezed into that width when it is too wide."""
+    """Return a line of text; with ``room`` it is squeezed into that width if it is too wide."""
     fit = ""
     if room and len(words) * size * CHAR > room:
         fit = f' textLength="{_n(room)}" lengthAdjust="spacingAndGlyphs"'
@@ -88,11 +88,12 @@ def text(
 
 
 def _n(x: float) -> str:
+    """Return a coordinate with at most one decimal."""
     return f"{x:.1f}".rstrip("0").rstrip(".")
 
 
 def _label(x: float, y: float, width: float, words: list[str], below: str) -> list[str]:
-    """A name in one line or more, with a smaller line under it, in the middle of a box."""
+    """Return a name in the middle of a box, in at most two lines, with a smaller line below it."""
     lines = _broken(words, width - 8, 12)
     height = 14 * len(lines) + (11 if below else 0)
     top = y + (ROW - 4 - height) / 2 + 11
@@ -107,7 +108,7 @@ def _label(x: float, y: float, width: float, words: list[str], below: str) -> li
 
 
 def _broken(words: list[str], room: float, size: int) -> list[str]:
-    """Words with ``_`` between them, in at most two lines."""
+    """Return the words joined by ``_`` in at most two lines."""
     whole = "_".join(words)
     if len(whole) * size * CHAR <= room or len(words) == 1:
         return [whole]
@@ -122,7 +123,7 @@ def _broken(words: list[str], room: float, size: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """A part of a field in one row of the picture: cells ``first`` to ``last`` (not included)."""
+    """A part of a field in one row of the picture: cells ``first`` to ``last`` (excluded)."""
 
     field: FieldPlan
     row: int
@@ -133,7 +134,7 @@ class _Segment:
 
 
 def byte_picture(layout: LayoutPlan, title: str) -> Picture:
-    """The bytes of a layout, eight to a row: fields at fixed places in scale, the others after them."""
+    """Return the picture of the bytes of a layout, eight in a row: fixed fields to scale, the others after them."""
     segments, row_offsets = _segments(layout)
     stripes = _stripes(layout)
     rows = len(row_offsets)
@@ -143,6 +144,7 @@ def byte_picture(layout: LayoutPlan, title: str) -> Picture:
     body: list[Shape] = []
 
     def add(*parts: str, name: str = "") -> None:
+        """Append SVG elements that belong to a field."""
         body.extend(Shape(name, part) for part in parts)
 
     if row_offsets and row_offsets[0] is not None:
@@ -161,7 +163,7 @@ def byte_picture(layout: LayoutPlan, title: str) -> Picture:
 
 
 def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
-    """The boxes to draw, and for each row the byte where it begins (None after the fixed fields)."""
+    """Return the boxes to draw, and the byte at which each row begins (None after the fixed fields)."""
     segments: list[_Segment] = []
     end = 0
     loose: list[FieldPlan] = []
@@ -190,16 +192,16 @@ def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
 
 
 def _loose_width(fp: FieldPlan) -> float:
-    """Cells for a field without a fixed place."""
+    """Return the number of cells for a field without a fixed place."""
     if isinstance(fp.field.type, ArrayType):
         return PER_ROW
-    words = max(len(fp.name) * 12, len(_below(fp)) * 9) * CHAR + 16
+    words = max(len(fp.name) * 12, len(_small_line(fp)) * 9) * CHAR + 16
     cells = max(1.5, -(-words // (CELL / 2)) / 2)
     return min(PER_ROW, cells)
 
 
-def _below(fp: FieldPlan) -> str:
-    """The small line in the box of a field without a fixed place."""
+def _small_line(fp: FieldPlan) -> str:
+    """Return the small line in the box of a field without a fixed place: its size."""
     words = size_words(fp)
     if isinstance(fp.field.type, ArrayType):
         prefix, between, _ = words.rpartition(", + ")
@@ -218,12 +220,13 @@ def _below(fp: FieldPlan) -> str:
 
 
 def _draw(s: _Segment, stripes: list[tuple[str, frozenset[str]]]) -> list[str]:
+    """Return the box of a segment with its name and stripes."""
     x, y = LEFT + s.first * CELL, TOP + s.row * ROW
     width = (s.last - s.first) * CELL
     css = "box" if s.fixed else "soft"
     out = [f'<rect class="{css}" x="{_n(x)}" y="{y}" width="{_n(width)}" height="{ROW - 4}"/>']
     if s.main:
-        below = "" if s.fixed else _below(s.field)
+        below = "" if s.fixed else _small_line(s.field)
         lift = 1.5 * sum(1 for _, names in stripes if s.field.name in names)
         out += _label(x, y - lift, width, s.field.name.split("_"), below)
     else:
@@ -236,7 +239,7 @@ def _draw(s: _Segment, stripes: list[tuple[str, frozenset[str]]]) -> list[str]:
 
 
 def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
-    """What lengths measure and checksums cover: words, and the fields."""
+    """Return the words and the fields of each range that a length measures or a checksum covers."""
     out = []
     for fp in layout.fields:
         measured = () if fp.measures is None else layout.field_range(fp.measures)
@@ -251,7 +254,7 @@ def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
 
 
 def byte_description(layout: LayoutPlan) -> str:
-    """The picture in a sentence."""
+    """Return the picture of the bytes as a sentence."""
     parts = []
     for fp in layout.in_order:
         size = size_words(fp)
@@ -264,7 +267,9 @@ def byte_description(layout: LayoutPlan) -> str:
 
 
 def bit_picture(base: str, members: tuple[BitMember, ...], title: str, description: str) -> Picture:
-    """The bits of an integer, the most significant on the left, with a line from each member to its name."""
+    """Return the picture of the bits of an integer, most significant on the left, with a line from each member to its
+    name.
+    """
     count = SCALARS[base].bits
     cell = min(40.0, 640 / count)
     left, top, box = 16.0, 26.0, 26.0
@@ -276,6 +281,7 @@ def bit_picture(base: str, members: tuple[BitMember, ...], title: str, descripti
     body: list[Shape] = []
 
     def add(*parts: str, name: str = "") -> None:
+        """Append SVG elements that belong to a member."""
         body.extend(Shape(name, part) for part in parts)
 
     for m in ordered:
@@ -307,5 +313,6 @@ def bit_picture(base: str, members: tuple[BitMember, ...], title: str, descripti
 
 
 def _bit_words(m: BitMember) -> str:
+    """Return the bits and the name of a member."""
     bits = str(m.low) if m.low == m.high else f"{m.low}–{m.high}"
     return f"{bits}  {m.name}"

@@ -1,6 +1,6 @@
-"""Phrases: words, code and links that a page is made of, whatever it is written in.
+"""Phrases: words, code and links of which pages are made, independent of the output format.
 
-What comes from a schema is data. A phrase holds it as it is; the renderers (:mod:`markdown`, :mod:`html`) escape it.
+Text of a schema stays unchanged in a phrase; the renderers (:mod:`markdown`, :mod:`html`) escape it.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from codecgen.targets.escaping import printable as printable
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Words that read as they stand."""
+class PlainText:
+    """Words without a special meaning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A name, a number or an expression, as code. Paths in it name fields of the layout that it is said of."""
+    """A name, a number or an expression as code. Paths in it name fields of the layout that the page describes."""
 
     parts: tuple[str | Path | Link, ...]
 
     @property
     def text(self) -> str:
+        """Return the code as plain text."""
         return "".join(p.label if isinstance(p, Link) else str(p) for p in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link to a document and a place in it (``target``), or with ``outside`` to a web page."""
+    """A link to a place in a document (``target``), or with ``outside`` to a web page."""
 
     label: str
     target: str
@@ -46,22 +47,22 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A place that links lead to."""
+    """A place to which links lead."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """The end of a line."""
+    """A line break."""
 
 
-Piece = Said | Code | Link | Anchor | Break
+Piece = PlainText | Code | Link | Anchor | Break
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Pieces, one after the other. One without pieces is false."""
+    """A sequence of pieces. A phrase without pieces is false."""
 
     pieces: tuple[Piece, ...] = ()
 
@@ -70,13 +71,14 @@ class Phrase:
 
     @property
     def plain(self) -> str:
-        """The text of it alone."""
-        return "".join(_plain(piece) for piece in self.pieces)
+        """Return the phrase as plain text."""
+        return "".join(_piece_text(piece) for piece in self.pieces)
 
 
-def _plain(piece: Piece) -> str:
+def _piece_text(piece: Piece) -> str:
+    """Return a piece as plain text."""
     match piece:
-        case Said(text):
+        case PlainText(text):
             return text
         case Code():
             return piece.text
@@ -91,105 +93,108 @@ def _plain(piece: Piece) -> str:
 BREAK = Phrase((Break(),))
 
 
-def said(text: object) -> Phrase:
-    """Words, with one space between them."""
+def as_phrase(text: object) -> Phrase:
+    """Return a value as a phrase of plain words, with white space reduced to single spaces; a phrase itself unchanged."""
     if isinstance(text, Phrase):
         return text
     words = " ".join(str(text).split())
-    return Phrase((Said(words),) if words else ())
+    return Phrase((PlainText(words),) if words else ())
 
 
 def code(text: object) -> Phrase:
+    """Return a value as code."""
     return Phrase((Code((str(text),)),))
 
 
 def formula(node: Node) -> Phrase:
-    """An expression as code, in which fields are known as such."""
+    """Return an expression as code, in which paths are known as fields."""
     return Phrase((Code(tuple(pieces(node))),))
 
 
 def field_name(*names: str) -> Phrase:
-    """The name of a field, or of a bit of it, as code."""
+    """Return the name of a field, or of a bit of it, as code."""
     return formula(Path(names))
 
 
 def link(label: str, target: str) -> Phrase:
-    """A link to a path below the documents, perhaps with an anchor."""
+    """Return a link to a path below the documents, perhaps with an anchor."""
     return Phrase((Link(label, target),))
 
 
-def outside(label: str, address: str) -> Phrase:
-    """A link to a web page that the manifest names; plain text when the address is not of the web."""
+def web_link(label: str, address: str) -> Phrase:
+    """Return a link to a web page; plain text if the address is not ``http`` or ``https``."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        return said(label)
+        return as_phrase(label)
     return Phrase((Link(label, address, outside=True),))
 
 
 def anchor(name: str) -> Phrase:
+    """Return an anchor."""
     return Phrase((Anchor(name),))
 
 
 def phrase(*parts: str | Phrase) -> Phrase:
-    """Parts beside each other, with no other space than they have."""
+    """Return parts joined without anything between them."""
     out: list[Piece] = []
     for part in parts:
-        out += part.pieces if isinstance(part, Phrase) else [Said(part)] if part else []
+        out += part.pieces if isinstance(part, Phrase) else [PlainText(part)] if part else []
     return Phrase(tuple(out))
 
 
 def join(parts: Iterable[str | Phrase], between: str | Phrase = " ") -> Phrase:
-    """Parts with something between them. Empty ones are left out."""
+    """Return parts joined by ``between``; empty parts are left out."""
     out: list[str | Phrase] = []
     for part in parts:
-        if words := said(part):
+        if words := as_phrase(part):
             out += [between, words] if out else [words]
     return phrase(*out)
 
 
-def listed(parts: Iterable[str | Phrase], word: str = "and") -> Phrase:
-    """``a, b and c``."""
-    items = [said(part) for part in parts]
+def join_list(parts: Iterable[str | Phrase], word: str = "and") -> Phrase:
+    """Return ``a, b and c``; ``word`` is the word before the last item."""
+    items = [as_phrase(part) for part in parts]
     if len(items) < 2:
         return phrase(*items)
     return phrase(join(items[:-1], ", "), f" {word} ", items[-1])
 
 
 def relative(target: str, page: str) -> str:
-    """The path of a document as seen from a page."""
+    """Return the path of a document as seen from a page."""
     return posixpath.relpath(target, posixpath.dirname(page) or ".")
 
 
 def release(plan: Plan, number_: str) -> Phrase:
-    """``Kafka 3.1.0``."""
+    """Return the name of a release: ``Kafka 3.1.0``."""
     line = plan.manifest.release_line
-    return said(f"{line[:1].upper()}{line[1:]} {number_}" if line else number_)
+    return as_phrase(f"{line[:1].upper()}{line[1:]} {number_}" if line else number_)
 
 
 def references(plan: Plan, since: Since | None) -> list[Phrase]:
-    """Links to the documents that brought something."""
+    """Return links to the documents that introduced something."""
     out = []
     for kind, numbers in since.references if since else ():
         for n in numbers:
             label = f"{kind.upper()}-{n}"
-            out.append(outside(label, plan.manifest.links.get(kind, "").replace("{}", str(n))))
+            out.append(web_link(label, plan.manifest.links.get(kind, "").replace("{}", str(n))))
     return out
 
 
 def since_words(plan: Plan, since: Since | None) -> Phrase:
-    """``Kafka 3.1.0 (KIP-534)``."""
+    """Return the release and documents of a ``since``: ``Kafka 3.1.0 (KIP-534)``; an empty phrase for None."""
     if since is None:
         return Phrase()
     links = references(plan, since)
     if since.release is None:
-        return listed(links)
+        return join_list(links)
     return phrase(release(plan, since.release), bracketed(links))
 
 
 def bracketed(links: list[Phrase]) -> Phrase:
-    """`` (KIP-98 and KIP-110)``, or nothing."""
-    return phrase(" (", listed(links), ")") if links else Phrase()
+    """Return `` (KIP-98 and KIP-110)``, or an empty phrase without links."""
+    return phrase(" (", join_list(links), ")") if links else Phrase()
 
 
 def newest_first(releases: Iterable[str]) -> list[str]:
+    """Return the distinct releases, newest first."""
     return sorted(set(releases), key=release_key, reverse=True)

@@ -1,4 +1,4 @@
-"""What a page says of a text: the data that templates show."""
+"""Contents of the section of a text file on a page."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from codecgen.targets.docs.site import Site
 from codecgen.targets.docs.text import (
     Phrase,
     anchor,
+    as_phrase,
     code,
     field_name,
     join,
-    listed,
+    join_list,
     phrase,
-    said,
     since_words,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
-    """A value: ``place`` says in which line it stands, or after which key."""
+    """A row for a value; ``place`` is its line or its key."""
 
     anchor: str
     field: Phrase
@@ -36,12 +36,13 @@ class TextRow:
 
     @property
     def name(self) -> Phrase:
+        """Return the field with its anchor."""
         return phrase(anchor(self.anchor), self.field)
 
 
 @dataclass(frozen=True, slots=True)
 class TextExampleSection:
-    """An example: ``dump`` has its lines, each with the values in it."""
+    """An example; ``dump`` has its lines, each with its values."""
 
     name: str
     doc: Phrase
@@ -50,7 +51,7 @@ class TextExampleSection:
 
 @dataclass(frozen=True, slots=True)
 class TextSection:
-    """``place`` is the title of where values stand: a line, or a key."""
+    """The section of a text file; ``place`` is the heading of the places: "Line" or "Key"."""
 
     kind: ClassVar[str] = "text"
     name: str
@@ -65,12 +66,12 @@ class TextSection:
 
 
 def text_section(site: Site, text: Text, worked: Sequence[WorkedText]) -> TextSection:
-    """Everything about a text, as a page shows it."""
+    """Return everything that a page shows about a text file."""
     full = not site.brief
     return TextSection(
         name=text.name,
         title=site.title(text.name),
-        doc=said(text.doc),
+        doc=as_phrase(text.doc),
         facts=tuple(_facts(site, text)),
         notation="\n".join(_notation(text)),
         place="Line" if text.lines else "Key",
@@ -81,28 +82,29 @@ def text_section(site: Site, text: Text, worked: Sequence[WorkedText]) -> TextSe
 
 
 def _facts(site: Site, text: Text) -> Iterator[Phrase]:
+    """Yield the facts about a text file: name, release, encoding and line ends."""
     yield phrase("Name: ", code(text.name), ".")
     if text.since is not None:
         yield phrase("Since: ", since_words(site.plan, text.since), ".")
     if text.properties:
-        yield said(
+        yield as_phrase(
             "A text in UTF-8, in the form of Java's properties. Keys come in any order, and may be missing."
         )
         kept = "Other keys are kept, and so are comments."
         if not text.keep_unknown:
             kept = "Strict readers refuse other keys; lenient ones keep them. Comments are kept."
-        yield said(kept)
+        yield as_phrase(kept)
         return
     ends = "A line feed ends each line."
     if not text.final_newline:
         ends = "A line feed ends each line but the last."
-    yield said(f"A text in UTF-8. {ends}")
+    yield as_phrase(f"A text in UTF-8. {ends}")
     if text.may_be_empty:
-        yield said("It may be empty; every value is null then.")
+        yield as_phrase("It may be empty; every value is null then.")
 
 
 def _notation(text: Text) -> Iterator[str]:
-    """The text with names in the place of its values."""
+    """Yield the lines of the text with names in angle brackets for its values."""
     for line in text.lines:
         if isinstance(line, EachLine):
             values = line.separator.join(f"<{value.name}>" for value in line.values)
@@ -116,32 +118,34 @@ def _notation(text: Text) -> Iterator[str]:
 
 
 def _rows(site: Site, text: Text) -> Iterator[TextRow]:
+    """Yield a row for each value."""
     number = 0
     for line in text.lines:
         number += 1
         if not isinstance(line, EachLine):
-            yield _row(text, line.name, line, said(number))
+            yield _row(text, line.name, line, as_phrase(number))
             continue
         last = line is text.lines[-1]
-        place = said(f"{number} and on" if last else f"from {number} on")
-        words = join((said(line.doc),))
+        place = as_phrase(f"{number} and on" if last else f"from {number} on")
+        words = join((as_phrase(line.doc),))
         yield TextRow(
-            f"{text.name}-{line.name}", field_name(line.name), place, said("lines"), words
+            f"{text.name}-{line.name}", field_name(line.name), place, as_phrase("lines"), words
         )
         for value in line.values:
-            yield _row(text, f"{line.name}.{value.name}", value, said("in each"))
+            yield _row(text, f"{line.name}.{value.name}", value, as_phrase("in each"))
     for value in text.properties:
         yield _row(text, value.name, value, code(value.key))
 
 
 def _row(text: Text, path: str, value: TextValue, place: Phrase) -> TextRow:
-    words: list[str | Phrase] = [said(value.doc)] if value.doc else []
+    """Return the row of a value with its meaning and rules."""
+    words: list[str | Phrase] = [as_phrase(value.doc)] if value.doc else []
     if value.const is not None:
         words.append(phrase("Always ", code(value.const), "."))
     if value.counts is not None:
         words.append(phrase("Number of the lines ", field_name(value.counts), "."))
     if value.unit:
-        words.append(said(f"In {value.unit}."))
+        words.append(as_phrase(f"In {value.unit}."))
     if value.default is not None:
         words.append(phrase("Writers that are told nothing write ", code(value.default), "."))
     if value.valid is not None:
@@ -153,34 +157,36 @@ def _row(text: Text, path: str, value: TextValue, place: Phrase) -> TextRow:
 
 
 def _form(value: TextValue) -> Phrase:
+    """Return the spelling of a value in words."""
     if value.kind == "decimal":
         scalar = SCALARS[value.of]
         sign = "" if scalar.signed else ", not negative"
-        return said(f"decimal number, {scalar.bits} bits{sign}")
+        return as_phrase(f"decimal number, {scalar.bits} bits{sign}")
     if value.kind == "uuid":
-        return said("uuid in Base64 for addresses, 22 characters")
-    return said("text without blanks" if value.of == "word" else "text")
+        return as_phrase("uuid in Base64 for addresses, 22 characters")
+    return as_phrase("text without blanks" if value.of == "word" else "text")
 
 
 def _readers(text: Text) -> Iterator[ReaderRow]:
-    """What strict and lenient readers do with what writers do not write."""
+    """Yield what strict and lenient readers do with each unusual spelling."""
     for freedom, words in TEXT_FREEDOMS.items():
         if freedom in text.accepts:
-            yield ReaderRow(said("the text"), said(words), REFUSED, NOTED)
+            yield ReaderRow(as_phrase("the text"), as_phrase(words), REFUSED, NOTED)
             continue
         lines = [line.name for line in (*text.lines, *text.properties) if freedom in line.accepts]
         if lines:
-            yield ReaderRow(listed(map(field_name, lines)), said(words), REFUSED, NOTED)
+            yield ReaderRow(join_list(map(field_name, lines)), as_phrase(words), REFUSED, NOTED)
 
 
 def _example(worked: WorkedText) -> TextExampleSection:
+    """Return the section of a worked example."""
     return TextExampleSection(
-        name=worked.example.name, doc=said(worked.example.doc), dump="\n".join(_dump(worked))
+        name=worked.example.name, doc=as_phrase(worked.example.doc), dump="\n".join(_dump(worked))
     )
 
 
 def _dump(worked: WorkedText) -> Iterator[str]:
-    """The lines with their numbers and first bytes, and the values that stand in them."""
+    """Yield the lines of an example with their numbers, first bytes and values."""
     lines = worked.data.split(b"\n")
     if not lines[-1]:
         lines.pop()

@@ -1,4 +1,4 @@
-"""Target template: a directory of templates of somebody's own, filled in with the plan as plain data."""
+"""Target template: a directory of the user's own templates, filled in with the plan as plain data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KAITAI = "sets/kaitai"
 
 
 def emit(plan: Plan, templates: Mapping[str, str]) -> Emitted:
-    """The files that templates (path -> text) give, at the paths that their names say."""
+    """Return the files that templates (text by path) produce, at the paths that their names say."""
     wrong = [_unknown(name, word) for name in templates for word in unknown_names(name)]
     if wrong:
         return Emitted({}, tuple(wrong))
@@ -35,18 +35,19 @@ def emit(plan: Plan, templates: Mapping[str, str]) -> Emitted:
 
 
 def emit_kaitai(plan: Plan, templates: Mapping[str, str]) -> Emitted:
-    """Kaitai Struct specifications (.ksy) of what layouts hold in a fixed place or after a length."""
+    """Return Kaitai Struct specifications (.ksy) of the parts of layouts at a fixed place or after a length."""
     return emit(plan, {**package_templates("codecgen.targets.template", KAITAI), **templates})
 
 
 def _unknown(template: str, word: str) -> Diagnostic:
+    """Return the C034 finding for an unknown name in the name of a template."""
     hint = did_you_mean(word, PATHS) or f"a name may have {', '.join(PATHS)}"
     message = f"the name of the template {template} has {{{{{word}}}}}, of which there are none"
     return Diagnostic("C034", message, Span(template, 1, 1, 1), help=hint)
 
 
 def _twice(found: tuple[Output, ...]) -> list[Diagnostic]:
-    """Templates that give the same file, on some system or other."""
+    """Return a C034 finding for each file that two templates produce, also if the names differ in case only."""
     taken: dict[str, Output] = {}
     out = []
     for output in found:

@@ -1,4 +1,4 @@
-"""Which files templates give: one each, or one for each thing that is named in the template's name."""
+"""Files that templates produce: one, or one for each declaration of the kind in the template's name."""
 
 from __future__ import annotations
 
@@ -15,37 +15,44 @@ Things = Iterator[tuple[str, dict[str, object]]]
 
 
 def _layouts(root: Root) -> Things:
+    """Yield the name of each layout, and the values for its template."""
     for layout in root.layouts:
         yield layout.name, {"layout": layout}
 
 
 def _versions(root: Root) -> Things:
+    """Yield the name of each version of a layout, and the values for its template."""
     for layout in root.layouts:
         for version in layout.versions:
             yield version.name, {"layout": layout, "version": version}
 
 
 def _modules(root: Root) -> Things:
+    """Yield the name of each YAML file, and the values for its template."""
     for module in root.modules:
         yield module.path, {"module": module}
 
 
 def _enums(root: Root) -> Things:
+    """Yield the name of each enum, and the values for its template."""
     for enum in root.enums:
         yield enum.name, {"enum": enum}
 
 
 def _choices(root: Root) -> Things:
+    """Yield the name of each choice, and the values for its template."""
     for choice in root.choices:
         yield choice.name, {"choice": choice}
 
 
 def _texts(root: Root) -> Things:
+    """Yield the name of each text file, and the values for its template."""
     for text in root.texts:
         yield text.name, {"text": text}
 
 
 def _views(root: Root) -> Things:
+    """Yield the name of each view, and the values for its template."""
     for view in root.views:
         yield view.name, {"view": view}
 
@@ -59,12 +66,12 @@ PATHS: Mapping[str, Callable[[Root], Things]] = {
     "text": _texts,
     "view": _views,
 }
-"""What may stand in the name of a template -> the things that it stands for, and what a template for one sees."""
+"""Placeholders in the name of a template, and the names and values that replace each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A file to write: its path, the template, and what that sees besides the view as a whole."""
+    """A file to write: its path, its template, and the values that the template sees in addition to :class:`Root`."""
 
     path: str
     template: str
@@ -72,13 +79,13 @@ class Output:
 
 
 def unknown_names(template: str) -> list[str]:
-    """Names in the name of a template that stand for nothing, or for something else than the first one."""
+    """Return the placeholders in the name of a template that are unknown, or differ from the first one."""
     names = _NAME.findall(template)
     return [name for name in names if name not in PATHS or name != names[0]]
 
 
 def outputs(root: Root, templates: Iterable[str]) -> tuple[Output, ...]:
-    """The files that templates give. Those whose names begin with ``_`` are for others to include."""
+    """Return the files that templates produce. Templates whose names begin with ``_`` are for others to include."""
     out: list[Output] = []
     for template in sorted(templates):
         if template.rpartition("/")[2].startswith("_"):

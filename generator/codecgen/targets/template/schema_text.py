@@ -29,5 +29,5 @@ class Words:
 
 
 def text_of(words: object) -> str:
-    """The text of words, for filters; of anything else its own."""
+    """Return the text of schema words, or any other value as text."""
     return words._text if isinstance(words, Words) else str(words)

@@ -46,7 +46,7 @@ _NOTHING = view.Type(
 
 
 def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> view.Type:
-    """What the bytes of a field are."""
+    """Return the description of a field's type."""
     match type_:
         case field_types.ScalarType(name, enum, only):
             return replace(number(name), enum=enum, only=only)
@@ -89,6 +89,7 @@ def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> vie
 
 
 def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view.Type:
+    """Return the description of an array."""
     element = array.element
     return replace(
         _NOTHING,
@@ -110,17 +111,18 @@ def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view
 
 
 def _layout(plan: Plan, around: LayoutPlan, ref: field_types.Reference) -> view.Type:
+    """Return the description of a layout that a field holds."""
     names = tuple(version_name(p) for p in plan.held(ref, around))
     return replace(_NOTHING, kind="layout", layout=ref.layout, versions=names)
 
 
 def version_name(plan: LayoutPlan) -> str:
-    """``record_batch``, ``message_v0``."""
+    """Return the name of a version of a layout: ``record_batch``, ``message_v0``."""
     return plan.name if plan.version is None else f"{plan.name}_v{plan.version}"
 
 
 def number(name: str) -> view.Type:
-    """The type of a number, a boolean or a uuid, by its name in the schema language."""
+    """Return the description of a number, a boolean or a uuid by its name in the schema language."""
     scalar = find_scalar(name)
     assert scalar is not None
     found = replace(_NOTHING, kind=scalar.kind, name=name, signed=scalar.signed)
@@ -130,7 +132,7 @@ def number(name: str) -> view.Type:
 
 
 def bits_of(plan: Plan, members: tuple[field_types.BitMember, ...]) -> tuple[view.Bit, ...]:
-    """Bits, the lowest first."""
+    """Return the members of a field of bits, lowest first."""
     return tuple(
         view.Bit(
             name=m.name,
@@ -152,6 +154,7 @@ def bits_of(plan: Plan, members: tuple[field_types.BitMember, ...]) -> tuple[vie
 def _compression(
     plan: Plan, around: LayoutPlan, c: field_types.Compression | None
 ) -> view.Compression | None:
+    """Return the description of a compression, or None if there is none."""
     by = expression(c.by) if c is not None else None
     if c is None or by is None:
         return None
@@ -166,7 +169,7 @@ def _compression(
 
 
 def expression(found: Expression | None) -> view.Expression | None:
-    """An expression, written out."""
+    """Return an expression as text with the fields that it names, or None without one."""
     if found is None:
         return None
     names = tuple(dict.fromkeys(str(path) for path in found.paths()))
@@ -174,7 +177,7 @@ def expression(found: Expression | None) -> view.Expression | None:
 
 
 def since(plan: Plan, found: field_types.Since | None) -> view.Since | None:
-    """From when on something is there."""
+    """Return the release and documents of a ``since``, or None without one."""
     if found is None:
         return None
     links = plan.manifest.links

@@ -1,4 +1,4 @@
-"""Filling in templates: how values are printed in a file of a kind, and the filters that there are."""
+"""Fill in templates: printing of values by kind of file, and the filters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WIDEST = 200
 
 
 class Writer:
-    """Writes the files of a set of templates. ``warnings`` gathers what templates say that they leave out."""
+    """Writes the files of a set of templates. ``warnings`` has what templates say that they leave out."""
 
     def __init__(self, root: Root, templates: Mapping[str, str]) -> None:
         self._templates = templates
@@ -34,10 +34,11 @@ class Writer:
 
     @property
     def warnings(self) -> tuple[str, ...]:
+        """Return the distinct warnings, in order."""
         return tuple(self._warnings)
 
     def write(self, output: Output) -> str:
-        """The text of a file. Raises RenderError."""
+        """Return the text of a file; raise RenderError if the template fails."""
         suffix = PurePosixPath(output.path).suffix.lower()
         if suffix not in self._renderers:
             finalize = _printer(ESCAPES.get(suffix))
@@ -46,7 +47,9 @@ class Writer:
         return self._renderers[suffix].render(output.template, **values)
 
     def _warn(self, thing: Any, *words: object) -> str:
-        """Say, when the files are written, that something of a thing is left out."""
+        """Add a warning that a part of the declaration ``thing`` is left out, and return ``""``. Raise TypeError if it
+        has no place.
+        """
         place = getattr(thing, "place", None)
         if not isinstance(place, Place):
             raise TypeError("warn() is about something that has a place: a field, a layout")
@@ -56,9 +59,10 @@ class Writer:
 
 
 def _printer(escape: Callable[[str], str] | None) -> Callable[[Any], Markup]:
-    """How values are printed. Without ``escape`` words are not."""
+    """Return the function that prints values, escaped by ``escape``. Without it, words of the schema need a filter."""
 
     def printed(value: Any) -> Markup:
+        """Return a value as markup; raise TypeError for None and for values that are no text or number."""
         if isinstance(value, Markup):
             return value
         if value is None:
@@ -125,7 +129,7 @@ def _kebab(name: str) -> str:
 
 
 def _name(name: str) -> str:
-    """The name, without the dots that those of other directories have."""
+    """Return a name without the dots of names of other directories; raise TypeError for other text."""
     if not re.fullmatch("[A-Za-z0-9_.]*", str(name)):
         raise TypeError(f"a name is needed, not {printable(str(name))!r}")
     return identifier(str(name))

@@ -28,7 +28,7 @@ from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.regular_files import open_regular
 
-_ENTRY = TRANSACTION_INDEX_ENTRY.least
+_ENTRY = TRANSACTION_INDEX_ENTRY.min_size
 """Bytes of an entry: all its fields have fixed sizes."""
 
 

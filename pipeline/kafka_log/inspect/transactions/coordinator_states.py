@@ -57,7 +57,7 @@ class IdState:
         """The status as Kafka spells it, or its number; None when the id is forgotten."""
         if self.status is None:
             return None
-        known = TransactionStatus.of(self.status)
+        known = TransactionStatus.find(self.status)
         return str(self.status) if known is None else known.label
 
     @property

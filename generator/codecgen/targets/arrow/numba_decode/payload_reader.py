@@ -7,9 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from codecgen.plan import LayoutPlan, Plan, read_ops
-from codecgen.plan.constant_folding import Known, fold, settled_fields
-from codecgen.plan import LayoutPlan, read_ops
-from codecgen.plan.constant_folding import Known, known_fields
+from codecgen.plan.constant_folding import Known, fold, known_fields
 from codecgen.plan.nodes import FieldValue, Literal, Value, case_in, part_of
 from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
