@@ -20,7 +20,7 @@ from kafka_log.read.scanning import scan
 from kafka_log.read.selection import RowFilters, Selection, changed
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
-from kafka_log.text.lines import csv_header, csv_lines, json_lines
+from kafka_log.text.lines import encode_csv_header, encode_csv_lines, encode_json_lines
 from kafka_log.write.beside import (
     difference,
     is_same,
@@ -236,14 +236,14 @@ def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
 
 def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
     for batch in batches:
-        file.writelines(json_lines(batch))
+        file.writelines(encode_json_lines(batch))
         yield batch
 
 
 def _csv(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
-    file.write(csv_header(batches.schema.names))
+    file.write(encode_csv_header(batches.schema.names))
     for batch in batches:
-        file.writelines(csv_lines(batch))
+        file.writelines(encode_csv_lines(batch))
         yield batch
 
 

@@ -31,7 +31,7 @@ from kafka_log.logs.names import (
 )
 from kafka_log.logs.partitions import SkippedPath
 from kafka_log.segment.ranges import MAX_OFFSET
-from kafka_log.text.printing import short_uuid
+from kafka_log.text.values import format_uuid
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")
@@ -137,7 +137,7 @@ class NameCheck(Check):
                 "error",
                 "topic_id",
                 path,
-                f"The topic's id is {short_uuid(said)} here, but {short_uuid(known)} by the metadata of the cluster: a broker takes the directory for that of a topic that was deleted.",
+                f"The topic's id is {format_uuid(said)} here, but {format_uuid(known)} by the metadata of the cluster: a broker takes the directory for that of a topic that was deleted.",
                 "Copy the file from another replica of this partition before you start the broker, or keep a copy of the directory if the topic was made anew.",
             )
 
