@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url
 from kafka_log.write.encoding import CODECS
-from kafka_log.write.log_format import TIMESTAMP_TYPES, FormatError, LogFormat
+from kafka_log.write.sink.log_format import TIMESTAMP_TYPES, FormatError, LogFormat
 from pyspark_kafka_log.options import OptionError
 from pyspark_kafka_log.options.table import KNOWN as READING
 from pyspark_kafka_log.options.table import LIMITS, OF_HADOOP, spelled
@@ -42,7 +42,7 @@ NAMES = {
     "messageTimestampType": "timestamp_type",
     "topicId": "topic_id",
 }
-"""The options by the fields of :class:`~kafka_log.write.log_format.LogFormat` that they say."""
+"""The options by the fields of :class:`~kafka_log.write.sink.log_format.LogFormat` that they say."""
 
 KNOWN = ("path", *NAMES)
 OF_SPARK = ("checkpointLocation", "queryName", "outputMode")

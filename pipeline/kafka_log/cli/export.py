@@ -128,7 +128,7 @@ def _export(options: argparse.Namespace) -> int:
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export
     from kafka_log.text.values import escape_unprintable
-    from kafka_log.write.beside import refuse_inside
+    from kafka_log.write.staged_output import refuse_inside
 
     if options.format in TABLES:
         print_message(f"--format {options.format} needs --spark")

@@ -10,7 +10,7 @@ from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import read_exactly
-from kafka_log.write.segments import LogWriter
+from kafka_log.write.log_writer import LogWriter
 
 BOUNDS = ("base_offset", "last_offset")
 """What is asked of each batch."""

@@ -20,8 +20,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from kafka_log.write.commit import Micro
-from kafka_log.write.log_format import WriteJob
+from kafka_log.write.sink.commit import Micro
+from kafka_log.write.sink.log_format import WriteJob
 from pyspark_kafka_log.aggregates import Aggregates
 from pyspark_kafka_log.connector import file_metadata
 from pyspark_kafka_log.filters import pushed

@@ -17,8 +17,8 @@ from kafka_log import LogDirectory, SegmentReader, discover, read_table, write_l
 from kafka_log.cli import main
 from kafka_log.inspect.export import FORMATS, MANIFEST, ExportError, export
 from kafka_log.text.columns import format_rows_as_json
-from kafka_log.write.beside import OutError
 from kafka_log.write.manifest import Manifest
+from kafka_log.write.staged_output import OutError
 from tests.paths import SAMPLES
 
 BROKER = SAMPLES / "kafka-4.x"

@@ -37,9 +37,9 @@ _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txni
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")
 _DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-(?P<suffix>delete|stray|future)\Z")
 _OURS = re.compile(r"\.kafka-log-.+\.writing\Z|\..+\.partial\Z")
-"""What jobs that write logs have not finished (:mod:`kafka_log.write.staging`, :mod:`kafka_log.write.beside`)."""
+"""What jobs that write logs have not finished (:mod:`kafka_log.write.sink.staging`, :mod:`kafka_log.write.staged_output`)."""
 _SAYS = re.compile(r"kafka-log-(salvage|cut|convert|reindex|export)\.jsonl\Z")
-"""What such a job says of the partitions beside it (:mod:`kafka_log.write.beside`). A broker leaves it where it is."""
+"""What such a job says of the partitions beside it (:mod:`kafka_log.write.staged_output`). A broker leaves it where it is."""
 _TIERED = "kafka-tiered-storage"
 _IN_PARTITION = {"leader-epoch-checkpoint", "partition.metadata", "quorum-state"}
 _FILES = {

@@ -19,7 +19,7 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import Scanner
 from kafka_log.text.values import format_uuid
-from kafka_log.write.partitioner import by_key
+from kafka_log.write.sink.partitioner import by_key
 
 _NAME = "partition.metadata"
 

@@ -11,9 +11,9 @@ from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost
 from kafka_log.segment.positioned_reads import open_segment, read_what_there_is
-from kafka_log.write.contents import Contents
-from kafka_log.write.said import Said
-from kafka_log.write.segments import Anew
+from kafka_log.write.log_writer import Anew
+from kafka_log.write.rewrite.said import Said
+from kafka_log.write.rewrite.segment_contents import Contents
 
 _Place = tuple[Path, int, int]
 """A file, a position in it, and a number of bytes."""

@@ -19,17 +19,25 @@ from kafka_log.logs.listing import list_base_offsets
 from kafka_log.logs.names import parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError
 from kafka_log.segment.versions import has
-from kafka_log.write.beside import whole_file
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
 from kafka_log.write.checkpoints import write_leader_epochs
-from kafka_log.write.log_ends import LogEnd, log_end, log_starts
-from kafka_log.write.log_format import FormatError, LogFormat, WriteJob
-from kafka_log.write.moves import DECIDED, Move, decide, finish, locked, recover, remove
 from kafka_log.write.output_files import sync, write_file
 from kafka_log.write.producer_states import ProducerStates
-from kafka_log.write.rebase import rebase
-from kafka_log.write.sink_rows import SinkError
-from kafka_log.write.staging import Staged, job_directory
+from kafka_log.write.sink.commit_journal import (
+    DECIDED,
+    Move,
+    decide,
+    finish,
+    locked,
+    recover,
+    remove,
+)
+from kafka_log.write.sink.log_ends import LogEnd, log_end, log_starts
+from kafka_log.write.sink.log_format import FormatError, LogFormat, WriteJob
+from kafka_log.write.sink.rebase import rebase
+from kafka_log.write.sink.rows import SinkError
+from kafka_log.write.sink.staging import Staged, job_directory
+from kafka_log.write.staged_output import whole_file
 
 BATCHES_DONE = ".kafka-log-batches.json"
 """Which micro-batches of which queries are there: the last one of each."""
@@ -75,7 +83,7 @@ def of_batch(job: WriteJob, batch: int) -> WriteJob:
 def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | None = None) -> None:
     """Make what the tasks of a job wrote part of the logs, lowest task first. A ``micro`` batch that is there already is dropped.
 
-    Raises :class:`~kafka_log.write.sink_rows.SinkError` for offsets that do not rise, DirectoryError for logs that nothing can be added
+    Raises :class:`~kafka_log.write.sink.rows.SinkError` for offsets that do not rise, DirectoryError for logs that nothing can be added
     to and while a broker runs there, OSError. Then :func:`abort` is to be called.
     """
     target = Path(job.target)

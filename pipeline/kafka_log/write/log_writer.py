@@ -28,9 +28,9 @@ from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import absent, columns_from, field_of, version_of
-from kafka_log.write.contents import Contents
 from kafka_log.write.encoding import encode
 from kafka_log.write.output_files import OutputFile, open_output
+from kafka_log.write.rewrite.segment_contents import Contents
 from kafka_log.write.verification import (
     Written,
     WrittenError,

@@ -28,13 +28,13 @@ from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.versions import are_known, have
-from kafka_log.write.contents import base_of
-from kafka_log.write.old_messages import converted
+from kafka_log.write.log_writer import MAX_SEGMENT, LogWriter
 from kafka_log.write.output import BOUNDS, Out
-from kafka_log.write.partitions import Advance, finish, note_epochs
-from kafka_log.write.recompression import Target, recompress
-from kafka_log.write.segments import MAX_SEGMENT, LogWriter
-from kafka_log.write.upgrading import upgrade
+from kafka_log.write.rewrite.old_messages import converted
+from kafka_log.write.rewrite.partition_writer import Advance, finish, note_epochs
+from kafka_log.write.rewrite.recompression import Target, recompress
+from kafka_log.write.rewrite.segment_contents import base_of
+from kafka_log.write.rewrite.upgrading import upgrade
 from kafka_log.write.verification import (
     Written,
     columns_of,

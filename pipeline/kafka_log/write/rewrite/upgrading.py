@@ -9,7 +9,7 @@ from codecgen.runtime.errors import BuildError, ChecksumError
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_log.segment.versions import field_of
-from kafka_log.write.recompression import Target
+from kafka_log.write.rewrite.recompression import Target
 
 
 def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:

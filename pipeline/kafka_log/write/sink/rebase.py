@@ -18,8 +18,8 @@ from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import columns_from, field_of, has
 from kafka_log.write.encoding import encode
 from kafka_log.write.indexes import write_indexes
-from kafka_log.write.log_format import LogFormat
 from kafka_log.write.output_files import named_errors, open_output
+from kafka_log.write.sink.log_format import LogFormat
 from kafka_log.write.verification import WrittenError
 
 _SAID = [c for c in BATCHES.columns if c not in ("crc", "position", "size")]
