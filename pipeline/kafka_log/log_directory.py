@@ -766,7 +766,7 @@ class LogDirectory:
     ) -> pa.Table:
         """Write all readable records into partition directories below ``out`` that a broker loads: one row per loss or exclusion.
 
-        :data:`kafka_log.write.rewrite.said.SAID` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
+        :data:`kafka_log.write.rewrite.report.SAID` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
         ``log-start-offset-checkpoint``. Output that the same call wrote before is kept.
 
@@ -863,7 +863,7 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data", topics="logs").convert("out", codec="zstd", level=9)
         """
         from kafka_log.write.rewrite import commands as jobs
-        from kafka_log.write.rewrite.recompression import target
+        from kafka_log.write.rewrite.conversion import target
 
         partitions = self.refuse_duplicates(self.all_partitions)
         wanted = target(codec, level, magic)
@@ -878,7 +878,7 @@ class LogDirectory:
     ) -> pa.Table:
         """Rebuild the files that a broker keeps beside segments, below ``out``: offset, time and transaction indexes, producer snapshots.
 
-        The table (:data:`kafka_log.write.rewrite.said.SAID`) has a row per segment, per range that could not be read and has no entry, and per
+        The table (:data:`kafka_log.write.rewrite.report.SAID`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
 
         Args:

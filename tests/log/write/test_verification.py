@@ -25,7 +25,8 @@ from kafka_log.write import indexes
 from kafka_log.write import log_writer as segments
 from kafka_log.write.encoding import encode
 from kafka_log.write.rewrite import conversion
-from kafka_log.write.sink import rebase, staging
+from kafka_log.write.sink import commit as rebase
+from kafka_log.write.sink import staging
 from kafka_log.write.verification import WrittenError
 from tests.paths import SAMPLES
 from tests.support.check_plants import flip

@@ -20,15 +20,12 @@ from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.checkpoints import copy_snapshots
 from kafka_log.write.indexes import INTERVAL_BYTES, Rest, UnderstatedBatch, write_indexes
-from kafka_log.write.log_starts import log_start
 from kafka_log.write.output_lock import locked_output
-from kafka_log.write.rewrite.conversion import CONVERTED, Converted, write_converted
+from kafka_log.write.rewrite.conversion import CONVERTED, Converted, Target, write_converted
 from kafka_log.write.rewrite.partition_writer import Advance, write_partition
-from kafka_log.write.rewrite.recompression import Target
-from kafka_log.write.rewrite.report import Account
-from kafka_log.write.rewrite.said import SAID, Said, as_rows
+from kafka_log.write.rewrite.report import SAID, Account, Said, as_rows
 from kafka_log.write.rewrite.selection import Wanted
-from kafka_log.write.staged_output import OutDirectory, made_of, names_of, refuse_inside
+from kafka_log.write.staged_output import OutDirectory, log_start, made_of, names_of, refuse_inside
 
 Work = Callable[[Partition, Path, Advance], Sequence[Said | Converted]]
 Refusal = Callable[[Partition, str], Said | Converted]

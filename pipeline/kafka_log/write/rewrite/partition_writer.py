@@ -21,8 +21,7 @@ from kafka_log.segment.versions import BATCH_VERSIONS, version_of
 from kafka_log.write.checkpoints import copy_partition_metadata, write_leader_epochs
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_writer import NO_PRODUCER, Anew, LogWriter, without_records, write_batches
-from kafka_log.write.rewrite.report import Account
-from kafka_log.write.rewrite.said import Said
+from kafka_log.write.rewrite.report import Account, Said
 from kafka_log.write.rewrite.segment_contents import Contents, base_of, contents, placed
 from kafka_log.write.rewrite.selection import Wanted, has_producer, is_hidden, not_committed
 

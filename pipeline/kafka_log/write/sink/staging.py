@@ -23,8 +23,7 @@ from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.versions import has
 from kafka_log.write.encoding import encode, parts
 from kafka_log.write.indexes import write_indexes
-from kafka_log.write.log_writer import LogWriter
-from kafka_log.write.output import BOUNDS, Out
+from kafka_log.write.log_writer import BOUNDS, LogWriter, Out
 from kafka_log.write.sink.log_format import WriteJob
 from kafka_log.write.sink.rows import PartitionRows, SinkError, SinkRows
 from kafka_log.write.verification import compare_written
