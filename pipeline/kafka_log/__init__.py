@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from kafka_log.read.scanning import read_table, scan, scan_batches
     from kafka_log.read.selection import Selection
     from kafka_log.write.encoding import encode, write_segment
-    from kafka_log.write.log_format import FormatError
-    from kafka_log.write.log_tables import write_log
-    from kafka_log.write.sink_rows import SinkError
+    from kafka_log.write.sink.log_format import FormatError
+    from kafka_log.write.sink.rows import SinkError
+    from kafka_log.write.sink.write_log import write_log
 
 __all__ = [
     "Batch",
@@ -49,9 +49,9 @@ _LAZY_MODULES = {
     **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.read.scanning"),
     "Selection": "kafka_log.read.selection",
     **dict.fromkeys(("encode", "write_segment"), "kafka_log.write.encoding"),
-    "write_log": "kafka_log.write.log_tables",
-    "FormatError": "kafka_log.write.log_format",
-    "SinkError": "kafka_log.write.sink_rows",
+    "write_log": "kafka_log.write.sink.write_log",
+    "FormatError": "kafka_log.write.sink.log_format",
+    "SinkError": "kafka_log.write.sink.rows",
 }
 """Names that are imported on first access, because their modules load pyarrow, numpy or codecs."""
 

@@ -738,7 +738,7 @@ class LogDirectory:
         """
         from kafka_log.inspect.export import FORMATS, export
         from kafka_log.read.selection import changed
-        from kafka_log.write.beside import refuse_inside
+        from kafka_log.write.staged_output import refuse_inside
 
         output = local_path(out)
         one_of(FORMATS)("format", format)
@@ -766,7 +766,7 @@ class LogDirectory:
     ) -> pa.Table:
         """Write all readable records into partition directories below ``out`` that a broker loads: one row per loss or exclusion.
 
-        :data:`kafka_log.write.said.SAID` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
+        :data:`kafka_log.write.rewrite.report.SAID` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
         ``log-start-offset-checkpoint``. Output that the same call wrote before is kept.
 
@@ -783,7 +783,7 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/mnt/broken-disk").salvage("/mnt/recovered").to_pylist()
         """
-        from kafka_log.write import jobs
+        from kafka_log.write.rewrite import commands as jobs
 
         options: dict[str, Any] = {
             "flatten": flag("flatten", flatten),
@@ -821,8 +821,8 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data", topics="orders").cut("sample", offsets=(1000, 2000))
         """
         from kafka_log.segment.ranges import checked_plain_offsets, checked_range
-        from kafka_log.write import jobs
-        from kafka_log.write.choice import Wanted
+        from kafka_log.write.rewrite import commands as jobs
+        from kafka_log.write.rewrite.selection import Wanted
 
         wanted = Wanted(
             checked_plain_offsets("offsets", offsets), checked_range("timestamps", timestamps)
@@ -841,7 +841,7 @@ class LogDirectory:
     ) -> pa.Table:
         """Write the partitions below ``out`` as current record batches, compressed with another codec: one row per segment.
 
-        :data:`kafka_log.write.conversion.CONVERTED` lists the columns, among them the bytes before and after. Messages of the legacy
+        :data:`kafka_log.write.rewrite.conversion.CONVERTED` lists the columns, among them the bytes before and after. Messages of the legacy
         formats become record batches. Records and batch headers keep their values except for compression; batches that do not change
         keep their bytes. The output is read again and compared. A partition that is damaged, cannot be read, or has batches newer
         than ``magic`` is not written; a row gives the reason. Metadata snapshots are not written either. Output that the same call
@@ -862,8 +862,8 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="logs").convert("out", codec="zstd", level=9)
         """
-        from kafka_log.write import jobs
-        from kafka_log.write.recompression import target
+        from kafka_log.write.rewrite import commands as jobs
+        from kafka_log.write.rewrite.conversion import target
 
         partitions = self.refuse_duplicates(self.all_partitions)
         wanted = target(codec, level, magic)
@@ -878,7 +878,7 @@ class LogDirectory:
     ) -> pa.Table:
         """Rebuild the files that a broker keeps beside segments, below ``out``: offset, time and transaction indexes, producer snapshots.
 
-        The table (:data:`kafka_log.write.said.SAID`) has a row per segment, per range that could not be read and has no entry, and per
+        The table (:data:`kafka_log.write.rewrite.report.SAID`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
 
         Args:
@@ -894,7 +894,7 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="orders").reindex("indexes")
         """
-        from kafka_log.write import jobs
+        from kafka_log.write.rewrite import commands as jobs
 
         interval = number(0, MAX_INDEX_INTERVAL, "numbers of bytes")(
             "interval_bytes", interval_bytes

@@ -17,10 +17,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, TimestampNTZType
 
-from kafka_log.write.commit import Micro, abort, commit, new_job, of_batch
-from kafka_log.write.log_format import WriteJob, now_ms
-from kafka_log.write.sink_rows import SinkError, check_columns
-from kafka_log.write.staging import Staged, to_json, write_task
+from kafka_log.write.sink.commit import Micro, abort, commit, new_job, of_batch
+from kafka_log.write.sink.log_format import WriteJob, now_ms
+from kafka_log.write.sink.rows import SinkError, check_columns
+from kafka_log.write.sink.staging import Staged, to_json, write_task
 from pyspark_kafka_log.columns import METADATA_COLUMNS
 from pyspark_kafka_log.options.write import parse_write
 from pyspark_kafka_log.worker_memory import explain_memory_errors, freeze_loaded_objects

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose
 from codecgen.runtime.arrow.output_buffers import arrow_type
+from kafka_codecs import CONTROL_RECORD_KEY
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.write.encoding import encode
 
@@ -63,6 +64,10 @@ def segment(folder: Path, data: bytes) -> Path:
     return path
 
 
+UNKNOWN_CONTROL = bytes(CONTROL_RECORD_KEY.build({"version": 0, "type": 77}))
+"""The key of a control record of a type that the schemas do not know: it may have any value."""
+
+
 @st.composite
 def rows_of(draw: st.DrawFn, magic: int, *, most: int = 30) -> list[dict[str, Any]]:
     """Rows that segments of one version can hold, with every column; some of them change from row to row. Producers are as
@@ -102,7 +107,7 @@ def rows_of(draw: st.DrawFn, magic: int, *, most: int = 30) -> list[dict[str, An
             "timestamp": (stamp if base["timestamp_type"] == 1 else draw(st.just(stamp) | I64))
             if magic
             else -1,
-            "key": draw(BYTES),
+            "key": UNKNOWN_CONTROL if base["is_control"] else draw(BYTES),
             "value": draw(BYTES),
             "headers": draw(HEADERS) if magic == 2 else [],
             "sequence": sequence,

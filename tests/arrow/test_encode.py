@@ -21,7 +21,17 @@ from kafka_codecs.arrow.records_writer import RECORDS_WRITER
 from kafka_log import SegmentReader
 from kafka_log.write.encoding import CODECS, encode, write_segment
 from tests.arrow.segments import entries
-from tests.arrow.tables import DEFAULT, I64, ON_REQUEST, decoded, rows_of, segment, table, written
+from tests.arrow.tables import (
+    DEFAULT,
+    I64,
+    ON_REQUEST,
+    UNKNOWN_CONTROL,
+    decoded,
+    rows_of,
+    segment,
+    table,
+    written,
+)
 from tests.paths import ROOT
 from tests.support.encoded_values import EVERY, PLAIN, SOME
 
@@ -232,8 +242,10 @@ def test_a_change_of_the_batch_begins_a_new_one() -> None:
     producer = {"producer_id": 1, "producer_epoch": 0, "sequence": 3}
     for name, values in changes.items():
         needed = producer if name in OF_PRODUCERS else {}
+        if name == "is_control":
+            needed = needed | {"key": UNKNOWN_CONTROL}
         rows = [row | needed | {name: value} for row, value in zip(SOME, values, strict=False)]
-        whole = table(rows, (*DEFAULT, *dict.fromkeys([*needed, name])))
+        whole = table(rows, tuple(dict.fromkeys((*DEFAULT, *needed, name))))
         data = written(whole)
         assert len(list(entries(data))) == 2, name
         assert decoded(data, whole.schema.names).equals(whole)
@@ -247,7 +259,8 @@ def test_no_batch_that_is_written_breaks_a_rule() -> None:
         assert [r.offset for batch in batches for r in batch.records] == offsets
         assert len(batches) == 2
     producer = {"producer_id": 7, "producer_epoch": 0, "sequence": -1}
-    markers = pa.table({"offset": pa.array([1, 2], pa.int64())})
+    keys = pa.array([UNKNOWN_CONTROL] * 2, pa.binary())
+    markers = pa.table({"offset": pa.array([1, 2], pa.int64()), "key": keys})
     data = written(markers, is_control=True, is_transactional=True, **producer)
     batches = [RECORD_BATCH.parse(data[start:end]) for start, end in entries(data)]
     assert [batch.record_count for batch in batches] == [1, 1]

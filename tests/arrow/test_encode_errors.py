@@ -16,7 +16,13 @@ from codecgen.runtime.arrow.casts import RowRefused
 from codecgen.runtime.arrow.encoder import Encoder
 from codecgen.runtime.arrow.view import Codec
 from codecgen.runtime.errors import BuildError, CodecError
-from kafka_codecs import RECORD_BATCH, Compression
+from kafka_codecs import (
+    CONTROL_RECORD_KEY,
+    CONTROL_RECORD_VALUE,
+    RECORD_BATCH,
+    Compression,
+    ControlRecordType,
+)
 from kafka_codecs.arrow.records_writer import RECORDS_WRITER
 from kafka_log import encode, write_segment
 from tests.arrow.tables import DEFAULT, decoded, table, written
@@ -378,3 +384,54 @@ def test_a_segment_is_there_when_it_is_whole(tmp_path: Path) -> None:
     with pytest.raises(CodecError):
         write_segment(bad, spread("timestamp_type", 0, 7))
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+UNKNOWN_TYPE = bytes(CONTROL_RECORD_KEY.build({"version": 0, "type": 77}))
+COMMIT = bytes(CONTROL_RECORD_KEY.build({"version": 0, "type": int(ControlRecordType.COMMIT)}))
+COMMIT_VALUE = bytes(
+    CONTROL_RECORD_VALUE[ControlRecordType.COMMIT].build({"version": 0, "coordinator_epoch": 3})
+)
+
+
+def controls(*records: tuple[bytes | None, bytes | None]) -> pa.Table:
+    """Rows of control records with these keys and values, after an ordinary row."""
+    keys, values = zip((b"any", b"row"), *records, strict=True)
+    marks = [False] + [True] * len(records)
+    columns = {
+        "offset": pa.array(range(len(keys)), pa.int64()),
+        "key": pa.array(keys, pa.binary()),
+        "value": pa.array(values, pa.binary()),
+        "is_control": pa.array(marks, pa.bool_()),
+    }
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "column"),
+    [
+        (None, COMMIT_VALUE, "key"),
+        (b"", COMMIT_VALUE, "key"),
+        (b"\0\0\0", COMMIT_VALUE, "key"),
+        (COMMIT, None, "value"),
+        (COMMIT, b"\0", "value"),
+    ],
+)
+def test_a_control_record_that_is_none(key: bytes | None, value: bytes | None, column: str) -> None:
+    rows = controls((COMMIT, COMMIT_VALUE), (key, value))
+    for size in (1, 9):
+        with pytest.raises(RowRefused, match="control record") as found:
+            written(pa.Table.from_batches(rows.to_batches(max_chunksize=size)))
+        assert (found.value.row, found.value.column) == (2, column)
+    rest = rows.drop_columns(["is_control"]).slice(2)
+    with pytest.raises(RowRefused) as found:
+        written(rest, is_control=True)
+    assert (found.value.row, found.value.column) == (0, column)
+
+
+def test_control_records_are_written() -> None:
+    """Control records of types that the schemas do not know may have any value."""
+    rows = controls((COMMIT, COMMIT_VALUE), (UNKNOWN_TYPE, b"anything"), (UNKNOWN_TYPE, None))
+    found = decoded(written(rows), rows.schema.names)
+    assert found.to_pylist() == rows.to_pylist()
+    larger = rows.set_column(2, "value", rows.column("value").cast(pa.large_binary()))
+    assert written(larger) == written(rows)

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import kafka_log
-from kafka_log.write.commit import commit, new_job
-from kafka_log.write.log_format import LogFormat
-from kafka_log.write.staging import write_task
+from kafka_log.write.sink.commit import commit, new_job
+from kafka_log.write.sink.log_format import LogFormat
+from kafka_log.write.sink.staging import write_task
 from tests.paths import SAMPLES
 from tests.support.written import CODECS, TIME, records
 from tests.support.written_logs import taken_in

@@ -14,8 +14,8 @@ from kafka_log import discover
 from kafka_log.cli import parser
 from kafka_log.read.parquet import Compression
 from kafka_log.read.selection import Selection
-from kafka_log.write.beside import OutError
 from kafka_log.write.output_lock import staged_path
+from kafka_log.write.staged_output import OutError
 from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export, target_of
 from pyspark_kafka_log.export.command import export_by_spark
 from pyspark_kafka_log.export.state import State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_log.write.log_format import LogFormat
+from kafka_log.write.sink.log_format import LogFormat
 from pyspark_kafka_log.options import OptionError, write
 from pyspark_kafka_log.options.table import WRITING
 from pyspark_kafka_log.options.write import parse_write

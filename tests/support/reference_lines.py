@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.text.columns import display_bytes
-from kafka_log.text.json_values import is_json, json_text, json_value, objects
+from kafka_log.text.columns import format_bytes
+from kafka_log.text.json_values import format_json, is_json, json_converter, to_objects
 from kafka_log.text.lines import Cell, Layout
-from kafka_log.text.printing import iso_time, printable
+from kafka_log.text.values import escape_unprintable, format_time
 
 _QUOTED = re.compile(r'[,"\r\n]|\A\s|\s\Z|\A\Z')
 
@@ -20,7 +20,7 @@ _QUOTED = re.compile(r'[,"\r\n]|\A\s|\s\Z|\A\Z')
 def json_rows(table: pa.Table) -> Iterator[str]:
     """Return each row as a JSON object."""
     for row in _rows(table):
-        yield json_text(dict(zip(table.column_names, row, strict=True)))
+        yield format_json(dict(zip(table.column_names, row, strict=True)))
 
 
 def csv_rows(table: pa.Table) -> Iterator[bytes]:
@@ -32,16 +32,16 @@ def csv_rows(table: pa.Table) -> Iterator[bytes]:
 
 def display_rows(batch: pa.RecordBatch, layout: Layout) -> Iterator[str]:
     """Return each row as a line for people."""
-    shows = [_display(field, layout.most) for field in batch.schema]
-    columns = [objects(column) for column in batch.columns]
+    shows = [_display(field, layout.max_bytes) for field in batch.schema]
+    columns = [to_objects(column) for column in batch.columns]
     for row in zip(*columns, strict=True):
         yield "".join(map(_cell, layout.cells, row, shows, batch.schema))
 
 
 def _rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
-    convert = [json.loads if is_json(f) else json_value(f.type) for f in table.schema]
+    convert = [json.loads if is_json(f) else json_converter(f.type) for f in table.schema]
     for batch in table.to_batches():
-        columns = [objects(column) for column in batch.columns]
+        columns = [to_objects(column) for column in batch.columns]
         for row in zip(*columns, strict=True):
             yield tuple(
                 None if value is None else f(value) for f, value in zip(convert, row, strict=True)
@@ -53,7 +53,7 @@ def _csv_cell(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = json_text(value) if isinstance(value, list | dict) else str(value)
+    text = format_json(value) if isinstance(value, list | dict) else str(value)
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
@@ -71,19 +71,19 @@ def _display(field: pa.Field, most: int) -> Callable[[Any], str]:
     if is_json(field):
         return str
     if pa.types.is_dictionary(kind):
-        return printable
+        return escape_unprintable
     if pa.types.is_timestamp(kind):
-        return iso_time
+        return format_time
     if pa.types.is_binary(kind):
-        return lambda value: display_bytes(value, most)
+        return lambda value: format_bytes(value, most)
     if pa.types.is_list(kind):
         if not pa.types.is_struct(kind.value_type):
             item = _display(pa.field("", kind.value_type), most)
             return lambda values: f"[{', '.join('null' if v is None else item(v) for v in values)}]"
         members = [(f.name, _display(f, most)) for f in kind.value_type]
         return lambda values: f"[{', '.join(_pair(value, members) for value in values)}]"
-    convert = json_value(kind)
-    return lambda value: json_text(convert(value))
+    convert = json_converter(kind)
+    return lambda value: format_json(convert(value))
 
 
 def _pair(value: Any, members: Iterable[tuple[str, Callable[[Any], str]]]) -> str:

@@ -104,7 +104,7 @@ def on_stderr(line: str) -> None:
 def say(out: BinaryIO, line: str) -> None:
     """Write a line among the rows. Escape what a terminal would not print."""
     if not line.isprintable():
-        from kafka_log.text.printing import printable
+        from kafka_log.text.values import escape_unprintable
 
-        line = printable(line)
+        line = escape_unprintable(line)
     out.write(line.encode() + b"\n")

@@ -127,8 +127,8 @@ def run(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export
-    from kafka_log.text.printing import printable
-    from kafka_log.write.beside import refuse_inside
+    from kafka_log.text.values import escape_unprintable
+    from kafka_log.write.staged_output import refuse_inside
 
     if options.format in TABLES:
         print_message(f"--format {options.format} needs --spark")
@@ -165,7 +165,7 @@ def _export(options: argparse.Namespace) -> int:
 
         def told(partition: Partition, count: int) -> None:
             asked.note_begun()
-            name = printable(f"{partition.topic}-{partition.partition}")
+            name = escape_unprintable(f"{partition.topic}-{partition.partition}")
             progress.update(
                 task, description=f"{done + 1} of {len(partitions)}: {name}, {count:,} rows"
             )
@@ -194,7 +194,7 @@ def _export(options: argparse.Namespace) -> int:
                     else ""
                 )
                 progress.console.print(
-                    f"{printable(str(file.path))}: {file.rows:,} rows{hurt}{kept}",
+                    f"{escape_unprintable(str(file.path))}: {file.rows:,} rows{hurt}{kept}",
                     highlight=False,
                     soft_wrap=True,
                     markup=False,
@@ -266,10 +266,10 @@ class _AskedFor:
     def say_begun(self) -> None:
         """One line on stderr where an export goes on; nothing where it begins."""
         if self._times is not None and self._begun is not None:
-            from kafka_log.text.printing import iso_time
+            from kafka_log.text.values import format_time
 
             print_message(
-                f"goes on with the export that was begun at {iso_time(self._begun)}:"
+                f"goes on with the export that was begun at {format_time(self._begun)}:"
                 f" --time {self._times.text} is as of then; another --out begins anew"
             )
 

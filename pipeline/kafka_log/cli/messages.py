@@ -18,9 +18,9 @@ def print_message(message: object) -> None:
     """Print ``kafka-log: TEXT`` on one line of the standard error. Escape what a terminal would not print, such as control characters in a path."""
     text = str(message)
     if not text.isprintable():
-        from kafka_log.text.printing import printable  # takes time to load
+        from kafka_log.text.values import escape_unprintable  # takes time to load
 
-        text = printable(text)
+        text = escape_unprintable(text)
     print(f"{PREFIX}{text}", file=sys.stderr)
 
 

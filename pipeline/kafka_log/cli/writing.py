@@ -39,7 +39,7 @@ def add_writing_arguments(
 
 
 def _said(table: pa.Table, width: int | None) -> str:
-    from kafka_log.report.said_text import said_text
+    from kafka_log.write.rewrite.report_text import said_text
 
     return said_text(table, width)
 

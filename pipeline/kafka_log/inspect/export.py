@@ -20,8 +20,10 @@ from kafka_log.read.scanning import scan
 from kafka_log.read.selection import RowFilters, Selection, changed
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
-from kafka_log.text.lines import csv_header, csv_lines, json_lines
-from kafka_log.write.beside import (
+from kafka_log.text.lines import encode_csv_header, encode_csv_lines, encode_json_lines
+from kafka_log.write.manifest import Manifest
+from kafka_log.write.output_lock import MAX_NAME, locked_output
+from kafka_log.write.staged_output import (
     difference,
     is_same,
     made_of,
@@ -29,8 +31,6 @@ from kafka_log.write.beside import (
     refuse_inside,
     whole_file,
 )
-from kafka_log.write.manifest import Manifest
-from kafka_log.write.output_lock import MAX_NAME, locked_output
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
 MANIFEST = manifest_name("export")
@@ -77,7 +77,7 @@ def export(
     same segments, from the same start, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group. The directory is locked until this is exhausted or closed.
 
-    Raises :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes there, :class:`ExportError`, :class:`~kafka_log.write.beside.OutError` for a place inside of a partition, and what scan raises; files that are
+    Raises :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes there, :class:`ExportError`, :class:`~kafka_log.write.staged_output.OutError` for a place inside of a partition, and what scan raises; files that are
     whole stay. The error of a directory that cannot be read comes after the files of all others; ``salvage`` counts it as lost.
     """
     partitions = merge_tiered_segments(partitions)
@@ -236,14 +236,14 @@ def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
 
 def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
     for batch in batches:
-        file.writelines(json_lines(batch))
+        file.writelines(encode_json_lines(batch))
         yield batch
 
 
 def _csv(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
-    file.write(csv_header(batches.schema.names))
+    file.write(encode_csv_header(batches.schema.names))
     for batch in batches:
-        file.writelines(csv_lines(batch))
+        file.writelines(encode_csv_lines(batch))
         yield batch
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.text.json_values import is_json, is_text, json_text, json_value, objects
-from kafka_log.text.printing import printable
+from kafka_log.text.json_values import format_json, is_json, is_text, json_converter, to_objects
+from kafka_log.text.values import escape_unprintable
 
 TEXT = pa.large_string()
 
@@ -40,65 +40,71 @@ _SPACE = (
 _NEEDS_QUOTES = rf'[,"\r\n]|\A{_SPACE}|{_SPACE}\z|\A\z'
 
 
-def json_column(field: pa.Field, column: Any) -> Any:
+def format_json_column(field: pa.Field, column: Any) -> Any:
     """Return each value of a column as JSON text on one line. A column of JSON texts (`is_json`) is returned as it is."""
-    return column.cast(TEXT) if is_json(field) else _json(column)
+    return column.cast(TEXT) if is_json(field) else _format_json(column)
 
 
-def csv_column(field: pa.Field, column: Any) -> Any:
+def format_csv_column(field: pa.Field, column: Any) -> Any:
     """Return each value of a column as a CSV cell, in quotes if it needs them. Lists, structs and bytes that are no text are JSON."""
     kind = column.type
     if is_json(field):
-        return quote_csv(_map(column, lambda text: _unquoted(json.loads(text))))
+        return quote_csv_cells(
+            _convert_values(column, lambda text: _format_unquoted(json.loads(text)))
+        )
     if pa.types.is_dictionary(kind):
-        return csv_column(field.with_type(kind.value_type), column.dictionary).take(column.indices)
+        return format_csv_column(field.with_type(kind.value_type), column.dictionary).take(
+            column.indices
+        )
     if pa.types.is_timestamp(kind):
-        return _iso_times(column)
+        return _format_times(column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return quote_csv(column.cast(TEXT))
+        return quote_csv_cells(column.cast(TEXT))
     if _is_bytes(kind):
-        return quote_csv(_replace(column.cast(pa.large_binary()), _is_text, _as_text, _base64))
+        return quote_csv_cells(
+            _convert_column(column.cast(pa.large_binary()), _is_text, _cast_to_text, _format_base64)
+        )
     if pa.types.is_list(kind) or pa.types.is_struct(kind):
-        return quote_csv(_json(column))
+        return quote_csv_cells(_format_json(column))
     if _is_cast(kind):
         return column.cast(TEXT)
-    convert = json_value(kind)
-    return quote_csv(_map(column, lambda value: _unquoted(convert(value))))
+    convert = json_converter(kind)
+    return quote_csv_cells(_convert_values(column, lambda value: _format_unquoted(convert(value))))
 
 
-def display_column(field: pa.Field, column: Any, max_bytes: int) -> Any:
-    """Return each value of a column as text for people; of bytes, at most `max_bytes`, as :func:`display_bytes` shows them."""
+def format_text_column(field: pa.Field, column: Any, max_bytes: int) -> Any:
+    """Return each value of a column as text for people; of bytes, at most `max_bytes`, as :func:`format_bytes` shows them."""
     kind = column.type
     if is_json(field):
         return column.cast(TEXT)
     if pa.types.is_dictionary(kind):
-        return _map(column.dictionary, printable).take(column.indices)
+        return _convert_values(column.dictionary, escape_unprintable).take(column.indices)
     if pa.types.is_timestamp(kind):
-        return _iso_times(column)
+        return _format_times(column)
     if pa.types.is_binary(kind):
-        return _display_bytes(column, max_bytes)
+        return _format_text_bytes(column, max_bytes)
     if not pa.types.is_list(kind):
-        return _json(column)
+        return _format_json(column)
 
     def display(values: Any) -> Any:
         if not pa.types.is_struct(values.type):
-            return fill_null(display_column(pa.field("", values.type), values, max_bytes))
+            return fill_null(format_text_column(pa.field("", values.type), values, max_bytes))
         parts: list[Any] = []
         for i, member in enumerate(values.type):
-            shown = display_column(member, values.field(i), max_bytes)
+            shown = format_text_column(member, values.field(i), max_bytes)
             parts += ["=" if i else "", fill_null(shown)]
         return join(*parts)
 
-    return _lists(column, display)
+    return _format_lists(column, display)
 
 
-def json_objects(table: pa.Table) -> list[str]:
+def format_rows_as_json(table: pa.Table) -> list[str]:
     """Return each row of a table as a JSON object on one line."""
     batches = table.to_batches()
-    return [text for b in batches for text in json_object(b.schema, b.columns).to_pylist()]
+    return [text for b in batches for text in build_json_objects(b.schema, b.columns).to_pylist()]
 
 
-def display_bytes(data: bytes, max_bytes: int) -> str:
+def format_bytes(data: bytes, max_bytes: int) -> str:
     """Return at most `max_bytes` of `data` for people: a JSON string if they are text, else ``0x`` and hexadecimal digits.
 
     A character is not divided. The number of bytes that are left out follows.
@@ -109,7 +115,7 @@ def display_bytes(data: bytes, max_bytes: int) -> str:
         while end > 0 and end > max_bytes - 3 and data[end] & 0xC0 == 0x80:
             end -= 1
     start = data[:end]
-    text = json_text(start.decode("utf-8")) if is_text(start) else f"0x{start.hex()}"
+    text = format_json(start.decode("utf-8")) if is_text(start) else f"0x{start.hex()}"
     return text if end == len(data) else f"{text}...({len(data) - end} bytes more)"
 
 
@@ -124,30 +130,30 @@ def join(*parts: Any) -> Any:
     return pc.binary_join_element_wise(*scalars, pa.scalar("", TEXT))
 
 
-def _json(column: Any) -> Any:
+def _format_json(column: Any) -> Any:
     """Return each value of a column as JSON text, by its type."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _json(column.dictionary).take(column.indices)
+        return _format_json(column.dictionary).take(column.indices)
     if pa.types.is_timestamp(kind):
-        return join('"', _iso_times(column), '"')
+        return join('"', _format_times(column), '"')
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _quote_json(column.cast(TEXT))
     if _is_bytes(kind):
-        return _replace(
+        return _convert_column(
             column.cast(pa.large_binary()),
             _is_text,
-            lambda values: _quote_json(_as_text(values)),
-            _base64,
+            lambda values: _quote_json(_cast_to_text(values)),
+            _format_base64,
         )
     if pa.types.is_list(kind):
-        return _lists(column, lambda values: fill_null(_json(values)))
+        return _format_lists(column, lambda values: fill_null(_format_json(values)))
     if pa.types.is_struct(kind):
-        return _objects(column)
+        return _format_structs(column)
     if _is_cast(kind):
         return column.cast(TEXT)
-    convert = json_value(kind)
-    return _map(column, lambda value: json_text(convert(value)))
+    convert = json_converter(kind)
+    return _convert_values(column, lambda value: format_json(convert(value)))
 
 
 def _is_bytes(kind: Any) -> bool:
@@ -161,12 +167,12 @@ def _is_cast(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _map(column: Any, convert: Callable[[Any], str | None]) -> Any:
+def _convert_values(column: Any, convert: Callable[[Any], str | None]) -> Any:
     """Return the texts that a Python function makes of values; times are milliseconds."""
-    return pa.array([None if v is None else convert(v) for v in objects(column)], TEXT)
+    return pa.array([None if v is None else convert(v) for v in to_objects(column)], TEXT)
 
 
-def _replace(
+def _convert_column(
     column: Any,
     test: Callable[[Any], Any],
     convert: Callable[[Any], Any],
@@ -184,7 +190,7 @@ def _replace(
 
 def _is_text(values: Any) -> Any:
     """Return for each value of bytes whether it is text."""
-    data = _data(values)
+    data = _view_bytes(values)
     if not len(data) or (data.min() >= 32 and not (data == 127).any() and _is_utf8(values)):
         return pa.repeat(True, len(values))
     return pc.match_substring_regex(values, _TEXT_BYTES)
@@ -199,17 +205,17 @@ def _is_utf8(values: Any) -> bool:
     return True
 
 
-def _as_text(values: Any) -> Any:
+def _cast_to_text(values: Any) -> Any:
     """Return bytes that are UTF-8 as texts."""
     return values.cast(TEXT)
 
 
-def _base64(value: bytes) -> str:
-    """Return bytes that are no text as :func:`json_bytes` has them."""
+def _format_base64(value: bytes) -> str:
+    """Return bytes that are no text as :func:`convert_bytes` has them."""
     return f'{{"base64": "{b2a_base64(value, newline=False).decode("ascii")}"}}'
 
 
-def _data(column: Any) -> Any:
+def _view_bytes(column: Any) -> Any:
     """Return the bytes of all values of a column of large texts or bytes, those of null values among them, as a NumPy array."""
     _, offsets, data = column.buffers()
     if data is None or not len(column):
@@ -221,20 +227,20 @@ def _data(column: Any) -> Any:
 
 def _quote_json(texts: Any) -> Any:
     """Return texts as JSON strings that a terminal takes for text."""
-    data = _data(texts)
+    data = _view_bytes(texts)
     if not len(data) or (data.min() >= 32 and data.max() < 127):
-        return _escape(texts)
-    return _replace(
+        return _escape_json(texts)
+    return _convert_column(
         texts,
-        lambda values: pc.invert(pc.match_substring_regex(values, _unprintable())),
-        _escape,
-        json_text,
+        lambda values: pc.invert(pc.match_substring_regex(values, _unprintable_pattern())),
+        _escape_json,
+        format_json,
     )
 
 
-def _escape(texts: Any) -> Any:
+def _escape_json(texts: Any) -> Any:
     """Return printable texts as JSON strings. They may have tabs and ends of lines."""
-    data = _data(texts)
+    data = _view_bytes(texts)
     for character, escaped in _ESCAPES:
         if (data == ord(character)).any():
             texts = pc.replace_substring(texts, character, escaped)
@@ -242,7 +248,7 @@ def _escape(texts: Any) -> Any:
 
 
 @cache
-def _unprintable() -> str:
+def _unprintable_pattern() -> str:
     """Return a pattern for characters that this Python calls unprintable, but tabs and ends of lines. Surrogates are in no text."""
     ranges = []
     codes = (code for code in range(0x110000) if not 0xD800 <= code < 0xE000)
@@ -254,7 +260,7 @@ def _unprintable() -> str:
     return f"[{''.join(ranges)}]"
 
 
-def _iso_times(column: Any) -> Any:
+def _format_times(column: Any) -> Any:
     """Return times as ISO 8601 in UTC; as a number of milliseconds if they are before the year 1 or after 9999."""
     numbers = column.cast(pa.int64())
     known = pc.and_(pc.greater_equal(numbers, _FIRST_MS), pc.less_equal(numbers, _LAST_MS))
@@ -262,11 +268,11 @@ def _iso_times(column: Any) -> Any:
         times = numbers.cast(pa.timestamp("ms")).cast(TEXT)
         return join(pc.binary_replace_slice(times, 10, 11, "T"), "Z")
     times = pc.if_else(known, numbers, pa.scalar(None, pa.int64()))
-    return pc.if_else(known, _iso_times(times), numbers.cast(TEXT))
+    return pc.if_else(known, _format_times(times), numbers.cast(TEXT))
 
 
-def _display_bytes(column: Any, max_bytes: int) -> Any:
-    """Return what :func:`display_bytes` returns for each value."""
+def _format_text_bytes(column: Any, max_bytes: int) -> Any:
+    """Return what :func:`format_bytes` returns for each value."""
     column = column.cast(pa.large_binary())
     starts = pc.binary_slice(column, 0, max_bytes)
     following = pc.binary_slice(column, max_bytes, max_bytes + 1)
@@ -277,7 +283,7 @@ def _display_bytes(column: Any, max_bytes: int) -> Any:
 
     def display(values: Any) -> Any:
         shown = _quote_json(
-            _as_text(pc.if_else(values.is_valid(), starts, pa.scalar(None, values.type)))
+            _cast_to_text(pc.if_else(values.is_valid(), starts, pa.scalar(None, values.type)))
         )
         more = pc.subtract(pc.binary_length(column), max_bytes)
         is_cut = pc.greater(more, 0)
@@ -285,10 +291,12 @@ def _display_bytes(column: Any, max_bytes: int) -> Any:
             return shown
         return join(shown, pc.if_else(is_cut, join("...(", more.cast(TEXT), " bytes more)"), ""))
 
-    return _replace(column, is_short_text, display, lambda value: display_bytes(value, max_bytes))
+    return _convert_column(
+        column, is_short_text, display, lambda value: format_bytes(value, max_bytes)
+    )
 
 
-def _lists(column: Any, convert: Callable[[Any], Any]) -> Any:
+def _format_lists(column: Any, convert: Callable[[Any], Any]) -> Any:
     """Return lists as texts in brackets. `convert` makes texts of all their items, none of them null."""
     if not len(column):
         return pa.array([], TEXT)
@@ -300,22 +308,24 @@ def _lists(column: Any, convert: Callable[[Any], Any]) -> Any:
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, TEXT))
 
 
-def _objects(column: Any) -> Any:
+def _format_structs(column: Any) -> Any:
     """Return structs as JSON objects."""
-    texts = json_object(column.type, [column.field(i) for i in range(column.type.num_fields)])
+    texts = build_json_objects(
+        column.type, [column.field(i) for i in range(column.type.num_fields)]
+    )
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, TEXT))
 
 
-def json_object(fields: Iterable[pa.Field], columns: Iterable[Any], end: str = "}") -> Any:
+def build_json_objects(fields: Iterable[pa.Field], columns: Iterable[Any], end: str = "}") -> Any:
     """Return one JSON object a row, of columns and their names. `end` is what ends it."""
     parts: list[Any] = []
     for field, column in zip(fields, columns, strict=True):
-        parts += [f"{', ' if parts else '{'}{json_text(field.name)}: "]
-        parts += [fill_null(json_column(field, column))]
+        parts += [f"{', ' if parts else '{'}{format_json(field.name)}: "]
+        parts += [fill_null(format_json_column(field, column))]
     return join(*parts, end)
 
 
-def quote_csv(texts: Any) -> Any:
+def quote_csv_cells(texts: Any) -> Any:
     """Return texts as CSV cells: in quotes if they have a comma, a quote, an end of a line or space around them, or are empty."""
     is_quoted = pc.match_substring_regex(texts, _NEEDS_QUOTES)
     if not pc.any(is_quoted).as_py():
@@ -324,10 +334,10 @@ def quote_csv(texts: Any) -> Any:
     return pc.if_else(is_quoted, quoted, texts)
 
 
-def _unquoted(value: Any) -> str | None:
+def _format_unquoted(value: Any) -> str | None:
     """Return a JSON value as CSV has it, without the quotes of CSV: a string is its text. None if the value is null."""
     if value is None:
         return None
     if isinstance(value, bool | list | dict):
-        return json_text(value)
+        return format_json(value)
     return str(value)

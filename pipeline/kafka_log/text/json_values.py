@@ -11,14 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.text.printing import iso_time, short_uuid
+from kafka_log.text.values import format_time, format_uuid
 
 _UNPRINTABLE = re.compile(r"[^ -~]")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _JSON = {b"kafka_log": b"json"}
 
 
-def json_text(value: Any, *, compact: bool = False) -> str:
+def format_json(value: Any, *, compact: bool = False) -> str:
     """Return a JSON value as text on one line. Characters that a terminal does not print are escaped."""
     separators = (",", ":") if compact else None
     line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
@@ -27,45 +27,45 @@ def json_text(value: Any, *, compact: bool = False) -> str:
     return _UNPRINTABLE.sub(lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], line)
 
 
-def json_value(kind: Any) -> Callable[[Any], Any]:
-    """Return the function that converts values of an Arrow type, as :func:`objects` returns them, to JSON values.
+def json_converter(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that converts values of an Arrow type, as :func:`to_objects` returns them, to JSON values.
 
-    Times become ISO 8601 in UTC, bytes as :func:`json_bytes` says, 16 bytes a UUID as Kafka spells it, and numbers that are not
+    Times become ISO 8601 in UTC, bytes as :func:`convert_bytes` says, 16 bytes a UUID as Kafka spells it, and numbers that are not
     finite the texts NaN, Infinity and -Infinity.
     """
     convert: Callable[[Any], Any]
     if pa.types.is_dictionary(kind):
-        return json_value(kind.value_type)
+        return json_converter(kind.value_type)
     if pa.types.is_timestamp(kind):
-        convert = iso_time
+        convert = format_time
     elif pa.types.is_floating(kind):
         convert = _json_number
     elif pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16:
-        convert = short_uuid
+        convert = format_uuid
     elif (
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
         or pa.types.is_fixed_size_binary(kind)
     ):
-        convert = json_bytes
+        convert = convert_bytes
     elif pa.types.is_list(kind):
-        item = json_value(kind.value_type)
+        item = json_converter(kind.value_type)
         convert = lambda values: [item(value) for value in values]  # noqa: E731
     elif pa.types.is_struct(kind):
-        members = {field.name: json_value(field.type) for field in kind}
+        members = {field.name: json_converter(field.type) for field in kind}
         convert = lambda value: {name: members[name](value[name]) for name in members}  # noqa: E731
     else:
         return lambda value: value
     return lambda value: None if value is None else convert(value)
 
 
-def json_field(name: str) -> pa.Field:
-    """Return the field of a column whose texts are JSON already, each on one line as :func:`json_text` returns it."""
+def make_json_field(name: str) -> pa.Field:
+    """Return the field of a column whose texts are JSON already, each on one line as :func:`format_json` returns it."""
     return pa.field(name, pa.string(), metadata=_JSON)
 
 
 def is_json(field: pa.Field) -> bool:
-    """Return whether :func:`json_field` made a field."""
+    """Return whether :func:`make_json_field` made a field."""
     return bool(field.metadata) and field.metadata.items() >= _JSON.items()
 
 
@@ -80,22 +80,22 @@ def is_text(value: bytes) -> bool:
     return True
 
 
-def json_bytes(value: bytes) -> Any:
+def convert_bytes(value: bytes) -> Any:
     """Return bytes as a JSON value: a string if they are text (:func:`is_text`), else ``{"base64": ...}``."""
     if is_text(value):
         return value.decode("utf-8")
     return {"base64": b64encode(value).decode("ascii")}
 
 
-def objects(column: Any) -> list[Any]:
+def to_objects(column: Any) -> list[Any]:
     """Return the values of a column as Python objects. Times are milliseconds: some are out of the range of a datetime."""
     plain = _without_times(column.type)
     return (column if plain == column.type else column.cast(plain)).to_pylist()  # type: ignore[no-any-return]
 
 
-def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
+def to_rows(table: pa.Table) -> list[dict[str, Any]]:
     """Return the rows of a table as Python objects by column name. Times are milliseconds."""
-    columns = [objects(column) for column in table.columns]
+    columns = [to_objects(column) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 
 from kafka_log.text.columns import (
     TEXT,
-    csv_column,
-    display_column,
+    build_json_objects,
     fill_null,
+    format_csv_column,
+    format_text_column,
     join,
-    json_object,
-    quote_csv,
+    quote_csv_cells,
 )
 
 PART_BYTES = 1 << 20
@@ -40,18 +40,18 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Lines for people: the cells of each column, and how many bytes of a value are shown at most."""
+    """Lines for people: the cells of each column, and the maximum number of bytes of a value."""
 
     cells: tuple[Cell, ...]
-    most: int
+    max_bytes: int
 
 
-def json_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
+def encode_json_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
     """Yield the rows as JSON objects, one a line, some MiB of lines at a time."""
-    return _lines(batch, lambda part: json_object(part.schema, part.columns, "}\n"))
+    return _lines(batch, lambda part: build_json_objects(part.schema, part.columns, "}\n"))
 
 
-def csv_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
+def encode_csv_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
     """Yield the rows as lines of CSV, some MiB at a time.
 
     Null is an empty cell and empty text ``""``; lists and structs are JSON. A null in a single column is ``""`` too: its line
@@ -62,30 +62,30 @@ def csv_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
     def line(part: pa.RecordBatch) -> Any:
         parts: list[Any] = []
         for field, column in zip(part.schema, part.columns, strict=True):
-            parts += ["," if parts else "", fill_null(csv_column(field, column), null)]
+            parts += ["," if parts else "", fill_null(format_csv_column(field, column), null)]
         return join(*parts, "\r\n")
 
     return _lines(batch, line)
 
 
-def csv_header(names: Sequence[str]) -> bytes:
+def encode_csv_header(names: Sequence[str]) -> bytes:
     """Return the line of CSV that names the columns."""
-    return (",".join(quote_csv(pa.array(names, TEXT)).to_pylist()) + "\r\n").encode("utf-8")
+    return (",".join(quote_csv_cells(pa.array(names, TEXT)).to_pylist()) + "\r\n").encode("utf-8")
 
 
-def display_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[memoryview]:
+def encode_text_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[memoryview]:
     """Yield the rows as lines for people, some MiB at a time. A list without items has no cell."""
 
     def line(part: pa.RecordBatch) -> Any:
         columns = zip(part.schema, part.columns, layout.cells, strict=True)
-        return join(*(_cell(*column, layout.most) for column in columns), "\n")
+        return join(*(_cell(*column, layout.max_bytes) for column in columns), "\n")
 
     return _lines(batch, line)
 
 
 def _cell(field: pa.Field, column: Any, cell: Cell, max_bytes: int) -> Any:
     """Return a column as cells of lines for people."""
-    texts = display_column(field, column, max_bytes)
+    texts = format_text_column(field, column, max_bytes)
     if pa.types.is_list(field.type):
         is_there = pc.greater(pc.fill_null(pc.list_value_length(column), 0), 0)
         return pc.if_else(is_there, join(cell.prefix, texts), "")

@@ -7,7 +7,7 @@ from typing import BinaryIO, Literal, Protocol
 
 import pyarrow as pa
 
-from kafka_log.text.lines import csv_header, csv_lines, json_lines
+from kafka_log.text.lines import encode_csv_header, encode_csv_lines, encode_json_lines
 
 Output = Literal["text", "jsonl", "csv", "parquet", "arrow"]
 OUTPUTS: tuple[Output, ...] = ("text", "jsonl", "csv", "parquet", "arrow")
@@ -23,9 +23,9 @@ def write_table(table: pa.Table, output: Output, out: BinaryIO, width: int | Non
         width: Columns of the terminal, for text. None: lines are as long as their cells.
     """
     if output == "text":
-        from kafka_log.text.text_tables import as_text
+        from kafka_log.text.text_table import format_table
 
-        out.write(as_text(table, width).encode("utf-8", "backslashreplace"))
+        out.write(format_table(table, width).encode("utf-8", "backslashreplace"))
         return
     if output == "parquet":
         from kafka_log.read.parquet import parquet_writer
@@ -37,7 +37,7 @@ def write_table(table: pa.Table, output: Output, out: BinaryIO, width: int | Non
         out.write(made.getvalue())
         return
     rows: RowWriter
-    rows = JsonRows(out) if output == "jsonl" else ROW_WRITERS[output](out, table.schema)
+    rows = JsonRowWriter(out) if output == "jsonl" else ROW_WRITERS[output](out, table.schema)
     for batch in table.to_batches():
         rows.write(batch)
     rows.close()
@@ -53,7 +53,7 @@ class RowWriter(Protocol):
         """Write what ends the rows, and flush the stream. The stream stays open."""
 
 
-class JsonRows:
+class JsonRowWriter:
     """Writes each row as a JSON object on a line of its own. Batches need not have the same columns."""
 
     def __init__(self, out: BinaryIO) -> None:
@@ -61,7 +61,7 @@ class JsonRows:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write the rows of a batch, and flush the stream after some MiB of lines."""
-        for block in json_lines(batch):
+        for block in encode_json_lines(batch):
             self.out.write(block)
             self.out.flush()
 
@@ -70,16 +70,16 @@ class JsonRows:
         self.out.flush()
 
 
-class CsvRows:
+class CsvRowWriter:
     """Writes rows as CSV. The first line has the names of the columns."""
 
     def __init__(self, out: BinaryIO, schema: pa.Schema) -> None:
         self.out = out
-        out.write(csv_header(schema.names))
+        out.write(encode_csv_header(schema.names))
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write the rows of a batch, and flush the stream."""
-        self.out.writelines(csv_lines(batch))
+        self.out.writelines(encode_csv_lines(batch))
         self.out.flush()
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class CsvRows:
         self.out.flush()
 
 
-class ParquetRows:
+class ParquetRowWriter:
     """Writes rows as a Parquet file, one row group after the other."""
 
     def __init__(self, out: BinaryIO, schema: pa.Schema) -> None:
@@ -106,7 +106,7 @@ class ParquetRows:
         self.out.flush()
 
 
-class ArrowRows:
+class ArrowRowWriter:
     """Writes rows as an Arrow IPC stream."""
 
     def __init__(self, out: BinaryIO, schema: pa.Schema) -> None:
@@ -125,8 +125,8 @@ class ArrowRows:
 
 
 ROW_WRITERS: Mapping[str, Callable[[BinaryIO, pa.Schema], RowWriter]] = {
-    "csv": CsvRows,
-    "parquet": ParquetRows,
-    "arrow": ArrowRows,
+    "csv": CsvRowWriter,
+    "parquet": ParquetRowWriter,
+    "arrow": ArrowRowWriter,
 }
 """Writers that need the schema of all rows before the first row, by the name of their format."""

@@ -1,4 +1,4 @@
-"""Batches of rows as they come, as text for people."""
+"""Batches of rows as lines or paragraphs of text for a terminal."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.cells import cell_len, set_cell_size
 
-from kafka_log.text.lines import Cell, Layout, display_lines
-from kafka_log.text.printing import NUMBER, fold, printable
-from kafka_log.text.text_layout import GAP
+from kafka_log.text.lines import Cell, Layout, encode_text_lines
+from kafka_log.text.text_table import GAP, NUMBER, fold_cell
+from kafka_log.text.values import escape_unprintable
 
 ROOM = 10
-"""Cells of a screen that are left for texts beside numbers, or else each row is a paragraph."""
+"""Cells of the terminal that must be left for texts next to numbers. If fewer are left, each row is a paragraph."""
 _TIME = len("2026-11-22T00:00:00.000Z")
 
 
-class TextRows:
-    """Lines for people: cells with two blanks between them, below their names. ``pads`` are the least widths of columns by name;
-    ``most`` are the bytes of a value that are shown.
+class TextRowWriter:
+    """Writes rows as lines of cells below the names of their columns.
 
-    Lines that are longer than ``width`` lose their ends, but no number. Where these alone do not fit, or a number stands behind a text that
-    is too long, that row and all after it are paragraphs, with a line for each column.
+    A line that is longer than the terminal loses its end, but no number. If numbers do not fit, or follow a text that is too long,
+    this row and all rows after it are paragraphs with one line a column.
+
+    Args:
+        out: Where the text goes.
+        names: The columns.
+        pads: Minimum widths of columns, by name.
+        max_bytes: Maximum number of bytes of a value.
+        width: Width of the terminal. None: lines are as long as their cells.
     """
 
     def __init__(
@@ -32,20 +38,21 @@ class TextRows:
         out: BinaryIO,
         names: Sequence[str],
         pads: Mapping[str, int],
-        most: int,
+        max_bytes: int,
         width: int | None,
     ) -> None:
         self.out = out
         self.names = names
         self.pads = {n: max(pads[n], len(n)) for n in names if n in pads}
         self.width = width
-        self.most = most if width is None else min(most, width)
+        self.max_bytes = max_bytes if width is None else min(max_bytes, width)
         self.is_first = True
         self.in_paragraphs = False
         self.heading: str | None = None
-        """A line that stands before the next rows."""
+        """A line to write before the next rows. None: there is none."""
 
     def write(self, batch: pa.RecordBatch) -> None:
+        """Write the rows of a batch, and flush the stream after some MiB."""
         if self.is_first:
             short = [f.name for f in batch.schema if _is_short(f.type)]
             self.pads = {name: len(name) for name in short} | self.pads
@@ -62,7 +69,7 @@ class TextRows:
         self.is_first = False
 
     def _names(self, schema: pa.Schema) -> None:
-        """The line above the rows."""
+        """Write the line with the names of the columns."""
         line = "  ".join(
             f.name.rjust(self.pads[f.name])
             if pa.types.is_integer(f.type)
@@ -75,12 +82,12 @@ class TextRows:
         self.say(line)
 
     def _fits(self, batch: pa.RecordBatch, width: int) -> bool:
-        """Whether lines are no longer than a screen is wide, but for ends that they may lose."""
+        """Return whether all rows of a batch fit the width as lines, apart from ends that may be cut."""
         kinds = batch.schema.types
         if any(map(_is_short, kinds)) and not _may_be_cut(batch.schema) and not all(map(_is_short, kinds)):  # fmt: skip
             return all(
                 cell_len(line) <= width
-                for block in display_lines(batch, self._layout(batch.schema))
+                for block in encode_text_lines(batch, self._layout(batch.schema))
                 for line in str(block, "utf-8").split("\n")
             )
         shorts = [
@@ -92,6 +99,7 @@ class TextRows:
         return sum(shorts) + GAP * (len(shorts) - 1) + room <= width
 
     def _layout(self, schema: pa.Schema) -> Layout:
+        """Return the layout of lines: two spaces between cells."""
         cells = [
             Cell(
                 "  " if i else "",
@@ -100,15 +108,16 @@ class TextRows:
             )
             for i, name in enumerate(schema.names)
         ]
-        return Layout(tuple(cells), self.most)
+        return Layout(tuple(cells), self.max_bytes)
 
     def _lines(self, batch: pa.RecordBatch) -> Iterator[bytes | memoryview]:
+        """Yield rows as lines, cut to the width."""
         shorts = sum(map(_is_short, batch.schema.types))
-        for block in display_lines(batch, self._layout(batch.schema)):
+        for block in encode_text_lines(batch, self._layout(batch.schema)):
             yield block if self.width is None else _cut(bytes(block), self.width, shorts)
 
     def _paragraphs(self, batch: pa.RecordBatch) -> Iterator[bytes]:
-        """A line for each column, with its name; an empty one before each row but the first."""
+        """Yield rows as paragraphs: one line a column with its name, and an empty line before each row but the first."""
         assert self.width is not None
         indent = max(map(len, batch.schema.names)) + GAP
         cells = [
@@ -117,7 +126,7 @@ class TextRows:
         ]
         folds = {f.name for f in batch.schema if _is_short(f.type)}
         begins = not self.is_first
-        for block in display_lines(batch, Layout(tuple(cells), self.most)):
+        for block in encode_text_lines(batch, Layout(tuple(cells), self.max_bytes)):
             lines = str(block, "utf-8").split("\n")
             fitted = (_fitted(line, indent, self.width, folds) for line in lines[:-1])
             text = "\n".join(fitted) + "\n"
@@ -125,25 +134,28 @@ class TextRows:
             begins = True
 
     def _pad(self, schema: pa.Schema, i: int) -> int:
-        """No blanks at the end of a line."""
+        """Return the minimum width of column `i`: 0 for a last column of text, so that no line ends with spaces."""
         is_last = i == len(schema) - 1 and not pa.types.is_integer(schema.types[i])
         return 0 if is_last else self.pads.get(schema.names[i], 0)
 
     def say(self, line: str) -> None:
-        """Write a line that is no row. Escape what a terminal would not print."""
-        self.out.write(printable(line).encode() + b"\n")
+        """Write a line that is no row, with unprintable characters escaped."""
+        self.out.write(escape_unprintable(line).encode() + b"\n")
         self.out.flush()
 
     def close(self) -> None:
+        """Flush the stream."""
         self.out.flush()
 
 
 def _width(column: pa.Array) -> int:
-    """Cells that the longest of some numbers, times or names takes."""
+    """Return the width of the widest value of a column of numbers, times, booleans or names."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         names = column.dictionary.to_pylist()
-        return max((cell_len(printable(name)) for name in names if name is not None), default=0)
+        return max(
+            (cell_len(escape_unprintable(name)) for name in names if name is not None), default=0
+        )
     if pa.types.is_integer(kind):
         ends = pc.min_max(column).as_py().values()
         return max(len(str(end)) for end in ends)
@@ -151,12 +163,12 @@ def _width(column: pa.Array) -> int:
 
 
 def _fitted(line: str, indent: int, width: int, folds: set[str]) -> str:
-    """A line of a paragraph: names are folded, other texts lose their ends."""
+    """Return a line of a paragraph fitted to `width`: columns in `folds` are folded, others lose their ends."""
     if len(line) * 2 <= width or cell_len(line) <= width:
         return line
     if line[:indent].rstrip(" ") not in folds:
         return _cut_line(line, width - 1, _NAME)
-    parts = fold(line[indent:], width - indent)
+    parts = fold_cell(line[indent:], width - indent)
     return line[:indent] + ("\n" + " " * indent).join(part.rstrip(" ") for part in parts)
 
 
@@ -164,18 +176,18 @@ _NAME = re.compile(r"\S+")
 
 
 def _is_short(kind: Any) -> bool:
-    """Whether values of a type are numbers, times and the like."""
+    """Return whether values of an Arrow type are short: neither bytes nor lists nor strings."""
     return not (pa.types.is_binary(kind) or pa.types.is_list(kind) or pa.types.is_string(kind))
 
 
 def _may_be_cut(schema: pa.Schema) -> bool:
-    """Whether a line may lose its end: no number or time stands behind what can be long."""
+    """Return whether lines may lose their ends: no short column follows a long one."""
     is_long = [not _is_short(kind) for kind in schema.types]
     return all(is_long[is_long.index(True) :]) if any(is_long) else False
 
 
 def _cut(block: bytes, width: int, shorts: int) -> bytes:
-    """Lines that are not longer than a screen is wide, unless their first ``shorts`` words are: numbers and times are never cut."""
+    """Cut each line of a block to `width`. The first `shorts` words, which are numbers and times, are never cut."""
     whole = re.compile(rf"(?:\s*\S+){{{shorts}}}")
     lines = block.decode("utf-8").split("\n")
     return "\n".join(
@@ -187,6 +199,7 @@ def _cut(block: bytes, width: int, shorts: int) -> bytes:
 
 
 def _cut_line(line: str, size: int, whole: re.Pattern[str]) -> str:
+    """Cut a line to `size` cells and a mark (…), but neither the text that `whole` matches at its start nor a number."""
     found = whole.match(line)
     kept = found.group() if found else ""
     if cell_len(kept) >= size:

@@ -14,7 +14,7 @@ from kafka_log.logs.broker_files import read_small_file, read_topic_id
 from kafka_log.logs.metadata_snapshots import find_snapshot_damage, list_snapshots
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.write.output_files import write_file
-from kafka_log.write.said import Said
+from kafka_log.write.rewrite.report import Said
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_codecs import Compression
+from kafka_log.segment.control import read_control
 from kafka_log.segment.kernels import load_writer
-from kafka_log.segment.versions import NEWEST, VERSIONS
+from kafka_log.segment.versions import NEWEST, VERSIONS, has
 from kafka_log.write.output_files import open_output
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ def encode(
     too large, the batch would break a rule of the format. A record with more bytes is in a batch of its own. Memory holds one piece, one record batch of Arrow, and
     what compression takes.
 
-    Raises :class:`~codecgen.runtime.arrow.input_columns.RowRefused` (a CodecError) with ``row`` and ``column`` for a row that no
-    batch can hold; ValueError for columns and arguments that are not known; ImportError without pyarrow and numpy, or if
+    Raises :class:`~codecgen.runtime.arrow.casts.RowRefused` (a CodecError) with ``row`` and ``column`` for a row that no
+    batch can hold, and for a row with ``is_control`` whose key or value is not one of a control record; ValueError for columns and arguments that are not known; ImportError without pyarrow and numpy, or if
     the codecs were generated without target arrow.
     """
     return _encode(_batches(data), magic, codec, level, batch_bytes, constants)
@@ -104,7 +105,10 @@ def _encode_versions(
         encoder = Encoder(
             writer, version, constants=constants, batch_bytes=batch_bytes, level=level
         )
-        yield from encoder.encode((batch for _, batch in group), row)
+        rows: Iterator[pa.RecordBatch] = (batch for _, batch in group)
+        if has(version, "is_control"):
+            rows = _check_control_records(rows, row, constants.get("is_control") in (True, 1))
+        yield from encoder.encode(rows, row)
         row = encoder.rows
 
 
@@ -177,6 +181,45 @@ def _check_offsets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
                     )
                     raise RowRefused(reason, row + at + 1 - len(before), "offset")
                 before = offsets[-1:]
+        row += batch.num_rows
+        yield batch
+
+
+def _check_control_records(
+    batches: Iterable[pa.RecordBatch], row: int, are_all: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield `batches`. Raise RowRefused if a control record has a key or a value that no control record has.
+
+    Args:
+        batches: The rows.
+        row: The number of the first row, which errors count from.
+        are_all: Whether all rows are control records, whatever the column ``is_control`` says.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from codecgen.runtime.arrow.casts import RowRefused, cast_plain, refuse_broken
+
+    wanted = {"is_control": pa.bool_(), "key": pa.binary(), "value": pa.binary()}
+    for batch in batches:
+        types = {n: kind for n, kind in wanted.items() if batch.schema.get_field_index(n) >= 0}
+        refuse_broken(batch, types)
+        found: Iterable[int] = range(batch.num_rows) if are_all else ()
+        if not are_all and "is_control" in types:
+            marks = cast_plain(batch.column("is_control"), pa.bool_(), "is_control", row)
+            found = pc.indices_nonzero(marks).to_pylist()
+        for at in found:
+            key, value = (
+                cast_plain(batch.column(name).slice(at, 1), pa.binary(), name, row + at)[0].as_py()
+                if name in types
+                else None
+                for name in ("key", "value")
+            )
+            control = read_control(key, value, strict=False, file="", position=0)
+            if control.error is not None:
+                column = "key" if control.type_id is None else "value"
+                reason = f"the row is marked as a control record, but its {column} is not one of a control record: {control.error.reason}"
+                raise RowRefused(reason, row + at, column)
         row += batch.num_rows
         yield batch
 

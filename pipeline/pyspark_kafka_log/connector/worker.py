@@ -25,8 +25,8 @@ from pyspark.sql.types import StructType
 from kafka_log.read.plan import Split
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.places import is_url
-from kafka_log.write.commit import Micro
-from kafka_log.write.log_format import WriteJob
+from kafka_log.write.sink.commit import Micro
+from kafka_log.write.sink.log_format import WriteJob
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.moved_files import locate_splits
 from pyspark_kafka_log.options import Session, default_columns, parse

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_log.read.parquet import Compression
 from kafka_log.segment.places import is_url, place_of
-from kafka_log.write.beside import refuse_inside
+from kafka_log.write.staged_output import refuse_inside
 from pyspark_kafka_log.export.job import Exported, Target, run_export
 from pyspark_kafka_log.export.places import table_location
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
@@ -81,7 +81,7 @@ def export(
 
 
 def _refuse_inside(to: str | os.PathLike[str], kind: str, wanted: Options) -> None:
-    """Refuse a place inside of what is read: a broker does not start with it. Raises :class:`~kafka_log.write.beside.OutError`."""
+    """Refuse a place inside of what is read: a broker does not start with it. Raises :class:`~kafka_log.write.staged_output.OutError`."""
     if kind == "iceberg":
         return  # a table, whose catalog says where it lies
     place = table_location(os.fspath(to), to)

@@ -20,7 +20,7 @@ from kafka_log.cli.messages import print_message
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.selection import Selection
 from kafka_log.segment.ranges import checked_plain_offsets
-from kafka_log.text.printing import printable
+from kafka_log.text.values import escape_unprintable
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
 from pyspark_kafka_log.export.job import run_export
 from pyspark_kafka_log.export.spark import SparkRunner
@@ -97,7 +97,7 @@ def export_by_spark(
         print_message("nothing was added; --policy salvage goes on after damage")
         return PROBLEMS
     except OptionError as error:
-        print(printable(str(error)), file=sys.stderr)  # it says kafka-log itself
+        print(escape_unprintable(str(error)), file=sys.stderr)  # it says kafka-log itself
         return COULD_NOT_RUN
     except (ExportError, JavaNotFound) as error:
         print_message(error)
@@ -118,7 +118,7 @@ def _print_result(done: Exported) -> int:
         )
     since = f", since the last time {len(done.first):,} partitions" if done.first else ""
     print(
-        f"{printable(done.target)}: {done.rows:,} rows in {done.files:,} files added{since}",
+        f"{escape_unprintable(done.target)}: {done.rows:,} rows in {done.files:,} files added{since}",
         file=sys.stderr,
     )
     return PROBLEMS if done.lost_places or done.damaged or done.missed else GOOD

@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.write.beside import whole_file
 from kafka_log.write.output_lock import OUTPUT_LOCK, locked_output
+from kafka_log.write.staged_output import whole_file
 from pyspark_kafka_log.export.places import Location
 from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import File, Job

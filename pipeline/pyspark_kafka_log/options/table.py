@@ -14,7 +14,7 @@ from kafka_log.read.internal_topics import VIEWS
 from kafka_log.read.selection import ISOLATIONS, Isolation
 from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.write.encoding import CODECS
-from kafka_log.write.log_format import TIMESTAMP_TYPES
+from kafka_log.write.sink.log_format import TIMESTAMP_TYPES
 from pyspark_kafka_log.options import values
 from pyspark_kafka_log.options.reports import REPORTS
 from pyspark_kafka_log.options.session import parse_time_zone

@@ -16,9 +16,9 @@ import pytest
 from kafka_log import LogDirectory, SegmentReader, discover, read_table, write_log
 from kafka_log.cli import main
 from kafka_log.inspect.export import FORMATS, MANIFEST, ExportError, export
-from kafka_log.text.columns import json_objects
-from kafka_log.write.beside import OutError
+from kafka_log.text.columns import format_rows_as_json
 from kafka_log.write.manifest import Manifest
+from kafka_log.write.staged_output import OutError
 from tests.paths import SAMPLES
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -28,10 +28,10 @@ NAMES = [f"{p.topic}-{p.partition}" for p in discover(BROKER)]
 def rows_of(path: Path) -> list[str]:
     """The rows of a file, as JSON lines."""
     if path.suffix == ".parquet":
-        return json_objects(pq.read_table(path))
+        return format_rows_as_json(pq.read_table(path))
     if path.suffix == ".arrow":
         with pa.ipc.open_file(path) as file:
-            return json_objects(file.read_all())
+            return format_rows_as_json(file.read_all())
     return path.read_text(encoding="utf-8").splitlines()
 
 
@@ -45,7 +45,7 @@ def test_rows_are_those_of_scan(tmp_path: Path, kind: str) -> None:
     plain = read_table(BROKER).schema.names
     for partition in discover(BROKER):
         found = rows_of(tmp_path / f"{partition.topic}-{partition.partition}.{kind}")
-        assert found == json_objects(read_table(partition.directory, plain))
+        assert found == format_rows_as_json(read_table(partition.directory, plain))
 
 
 def test_csv(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_times(tmp_path: Path) -> None:
 def test_a_view(tmp_path: Path) -> None:
     assert main(["export", str(BROKER), "--view", "offsets", "--out", str(tmp_path)]) == 0
     found = pq.read_table(tmp_path / "__consumer_offsets-0.parquet")
-    assert json_objects(found) == json_objects(read_table(BROKER, view="offsets"))
+    assert format_rows_as_json(found) == format_rows_as_json(read_table(BROKER, view="offsets"))
     assert len(list(tmp_path.iterdir())) == 2
 
 

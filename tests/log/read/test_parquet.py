@@ -14,7 +14,7 @@ import pytest
 
 from kafka_log.read import parquet
 from kafka_log.read.parquet import HELD_BYTES, ROW_GROUP, SAMPLE_ROWS, Compression, GroupedWriter
-from kafka_log.text.output import ParquetRows
+from kafka_log.text.output import ParquetRowWriter
 
 SCHEMA = pa.schema([("key", pa.binary()), ("offset", pa.int64())])
 ROWS = 3000
@@ -115,7 +115,7 @@ def test_row_groups_of_many_batches(
     batches = [rows_of([random_bytes(16) for _ in range(100)], 100 * i) for i in range(150)]
     assert {batch.nbytes for batch in batches} == {2800}
     out = io.BytesIO()
-    rows = ParquetRows(out, SCHEMA)
+    rows = ParquetRowWriter(out, SCHEMA)
     for batch in batches:
         rows.write(batch)
     rows.close()

@@ -12,8 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log.text.json_values import is_text, json_field, json_text
-from kafka_log.text.lines import Cell, Layout, csv_lines, display_lines, json_lines
+from kafka_log.text.json_values import format_json, is_text, make_json_field
+from kafka_log.text.lines import (
+    Cell,
+    Layout,
+    encode_csv_lines,
+    encode_json_lines,
+    encode_text_lines,
+)
 from tests.support.random_tables import NASTY, TEXT, TIMES, tables
 from tests.support.reference_lines import csv_rows, display_rows, json_rows
 
@@ -56,12 +62,14 @@ def batch(rows: list[Any]) -> pa.RecordBatch:
     ]
     names = ["topic", "offset", "timestamp", "value", "headers", "said"]
     fields = [pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*fields[:5], json_field("said")]))
+    return pa.RecordBatch.from_arrays(
+        arrays, schema=pa.schema([*fields[:5], make_json_field("said")])
+    )
 
 
 def lines_of(batch: pa.RecordBatch, layout: Layout | None = None) -> list[str]:
     """The lines of a batch: JSON objects, or those of a layout."""
-    blocks = json_lines(batch) if layout is None else display_lines(batch, layout)
+    blocks = encode_json_lines(batch) if layout is None else encode_text_lines(batch, layout)
     return split(b"".join(map(bytes, blocks)))
 
 
@@ -81,7 +89,7 @@ def test_json_of_any_columns(table: pa.Table) -> None:
 
 @given(tables())
 def test_csv_of_any_columns(table: pa.Table) -> None:
-    found = b"".join(bytes(block) for b in batches(table) for block in csv_lines(b))
+    found = b"".join(bytes(block) for b in batches(table) for block in encode_csv_lines(b))
     assert found == b"".join(csv_rows(table))
 
 
@@ -154,7 +162,7 @@ def test_every_character() -> None:
         codes = [code for code in range(start, start + 0x2000) if not 0xD800 <= code < 0xE000]
         text = "".join(map(chr, codes))
         rows = pa.record_batch({"a": pa.array([text], pa.string())})
-        assert lines_of(rows) == [f'{{"a": {json_text(text)}}}']
+        assert lines_of(rows) == [f'{{"a": {format_json(text)}}}']
 
 
 def test_hard_text_is_hard() -> None:

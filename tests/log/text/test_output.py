@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from hypothesis import given
 
-from kafka_log.text.columns import json_objects
+from kafka_log.text.columns import format_rows_as_json
 from kafka_log.text.output import write_table
 from tests.support.random_tables import KINDS, iso, tables
 
@@ -75,7 +75,7 @@ def refuse(constant: str) -> None:
 
 @given(tables())
 def test_json_lines_give_the_values_back(table: pa.Table) -> None:
-    lines = json_objects(table)
+    lines = format_rows_as_json(table)
     assert [json.loads(line, parse_constant=refuse) for line in lines] == expected(table)
     assert all(line.isprintable() for line in lines)
 

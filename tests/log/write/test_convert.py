@@ -19,8 +19,8 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log import LogDirectory, SegmentReader, discover, scan
 from kafka_log.cli import main
 from kafka_log.segment.scanner import header_scanner
-from kafka_log.write import conversion
-from kafka_log.write.beside import OutError
+from kafka_log.write.rewrite import conversion
+from kafka_log.write.staged_output import OutError
 from tests.arrow.logs import write_log
 from tests.paths import SAMPLES
 from tests.shares import examples

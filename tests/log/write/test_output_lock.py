@@ -20,7 +20,6 @@ import pytest
 from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.write import output_lock
-from kafka_log.write.beside import manifest_name
 from kafka_log.write.output_lock import (
     OUTPUT_LOCK,
     OutputLockedError,
@@ -28,6 +27,7 @@ from kafka_log.write.output_lock import (
     locked_output,
     staged_path,
 )
+from kafka_log.write.staged_output import manifest_name
 from tests.support.batches import batch
 from tests.support.output_commands import COMMANDS
 from tests.support.segment_files import put

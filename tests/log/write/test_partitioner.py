@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log.write.partitioner import Sticky, by_key, murmur2
+from kafka_log.write.sink.partitioner import Sticky, by_key, murmur2
 from tests.support.murmur2 import plain
 
 KAFKAS = {  # org.apache.kafka.common.utils.UtilsTest

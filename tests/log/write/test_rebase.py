@@ -6,8 +6,8 @@ from pathlib import Path
 
 from kafka_codecs import RECORD_BATCH
 from kafka_log import SegmentReader
-from kafka_log.write.log_format import LogFormat
-from kafka_log.write.rebase import rebase
+from kafka_log.write.sink.commit import rebase
+from kafka_log.write.sink.log_format import LogFormat
 
 
 def test_a_batch_whose_header_contradicts_itself_is_moved(tmp_path: Path) -> None:

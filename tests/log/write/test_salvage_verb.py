@@ -16,7 +16,7 @@ from kafka_codecs import PRODUCER_SNAPSHOT, RECORD_BATCH
 from kafka_log import LogDirectory, SegmentReader, discover
 from kafka_log.cli import main
 from kafka_log.logs.partitions import DirectoryError
-from kafka_log.write.beside import OutError
+from kafka_log.write.staged_output import OutError
 from tests.paths import SAMPLES, VECTORS
 from tests.shares import examples
 from tests.support.batches import batch, message

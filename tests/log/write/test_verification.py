@@ -21,8 +21,12 @@ from kafka_codecs import (
 )
 from kafka_log import LogDirectory, SegmentReader, read_table, write_log
 from kafka_log.cli import main
-from kafka_log.write import conversion, indexes, rebase, segments, staging
+from kafka_log.write import indexes
+from kafka_log.write import log_writer as segments
 from kafka_log.write.encoding import encode
+from kafka_log.write.rewrite import conversion
+from kafka_log.write.sink import commit as rebase
+from kafka_log.write.sink import staging
 from kafka_log.write.verification import WrittenError
 from tests.paths import SAMPLES
 from tests.support.check_plants import flip

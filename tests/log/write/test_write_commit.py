@@ -19,10 +19,11 @@ import pytest
 
 import kafka_log
 from kafka_log import DirectoryError, LogDirectory, SinkError
-from kafka_log.write import moves, staging
-from kafka_log.write.commit import Micro, abort, commit, new_job, of_batch
-from kafka_log.write.log_format import LogFormat, WriteJob
-from kafka_log.write.staging import Staged, to_json, write_task
+from kafka_log.write.sink import commit_journal as moves
+from kafka_log.write.sink import staging
+from kafka_log.write.sink.commit import Micro, abort, commit, new_job, of_batch
+from kafka_log.write.sink.log_format import LogFormat, WriteJob
+from kafka_log.write.sink.staging import Staged, to_json, write_task
 from tests.support.written import CODECS, files, records, rows
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from kafka_log import DirectoryError, LogDirectory, discover
 from kafka_log.cli import main
-from kafka_log.write.beside import OutError, manifest_name
+from kafka_log.write.staged_output import OutError, manifest_name
 from tests.paths import SAMPLES
 from tests.support.batches import batch
 from tests.support.permissions import bound_by_modes

@@ -10,7 +10,7 @@ from codecgen.plan import Plan
 from codecgen.plan.encoded_sizes import overhead_rows
 from codecgen.plan.payloads import part_kinds
 from codecgen.plan.size_bounds import size_bounds
-from codecgen.plan.type_text import format_byte_count, format_number, scalar_words
+from codecgen.plan.type_text import format_byte_count, format_number, range_words, scalar_words
 from codecgen.schema.model import Choice, Column, Enum, Layout, Overhead, Rows, View
 from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text

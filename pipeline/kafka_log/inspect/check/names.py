@@ -31,15 +31,15 @@ from kafka_log.logs.names import (
 )
 from kafka_log.logs.partitions import SkippedPath
 from kafka_log.segment.ranges import MAX_OFFSET
-from kafka_log.text.printing import short_uuid
+from kafka_log.text.values import format_uuid
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")
 _DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-(?P<suffix>delete|stray|future)\Z")
 _OURS = re.compile(r"\.kafka-log-.+\.writing\Z|\..+\.partial\Z")
-"""What jobs that write logs have not finished (:mod:`kafka_log.write.staging`, :mod:`kafka_log.write.beside`)."""
+"""What jobs that write logs have not finished (:mod:`kafka_log.write.sink.staging`, :mod:`kafka_log.write.staged_output`)."""
 _SAYS = re.compile(r"kafka-log-(salvage|cut|convert|reindex|export)\.jsonl\Z")
-"""What such a job says of the partitions beside it (:mod:`kafka_log.write.beside`). A broker leaves it where it is."""
+"""What such a job says of the partitions beside it (:mod:`kafka_log.write.staged_output`). A broker leaves it where it is."""
 _TIERED = "kafka-tiered-storage"
 _IN_PARTITION = {"leader-epoch-checkpoint", "partition.metadata", "quorum-state"}
 _FILES = {
@@ -137,7 +137,7 @@ class NameCheck(Check):
                 "error",
                 "topic_id",
                 path,
-                f"The topic's id is {short_uuid(said)} here, but {short_uuid(known)} by the metadata of the cluster: a broker takes the directory for that of a topic that was deleted.",
+                f"The topic's id is {format_uuid(said)} here, but {format_uuid(known)} by the metadata of the cluster: a broker takes the directory for that of a topic that was deleted.",
                 "Copy the file from another replica of this partition before you start the broker, or keep a copy of the directory if the topic was made anew.",
             )
 

@@ -18,8 +18,8 @@ from kafka_log.segment.kernels import Engine, use_kernels
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import Scanner
-from kafka_log.text.printing import short_uuid
-from kafka_log.write.partitioner import by_key
+from kafka_log.text.values import format_uuid
+from kafka_log.write.sink.partitioner import by_key
 
 _NAME = "partition.metadata"
 
@@ -85,7 +85,7 @@ def _ids(partitions: list[Partition], cluster: Cluster) -> Iterator[Finding]:
             "error",
             "topic_id",
             p.directory / _NAME,
-            f"The topic's id is {short_uuid(i)} here, but {names[rival]} {what}: a broker does not serve such a partition, nor others that it comes to later when it starts.",
+            f"The topic's id is {format_uuid(i)} here, but {names[rival]} {what}: a broker does not serve such a partition, nor others that it comes to later when it starts.",
             "Copy the file from another replica of this partition before you start the broker.",
             topic=p.topic,
             partition=p.partition,

@@ -20,7 +20,7 @@ from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch, codec_label
 from kafka_log.segment.row_damage import crc_ok, damage
 from kafka_log.segment.row_values import OF_BATCHES
-from kafka_log.text.lines import Cell, Layout, display_lines
+from kafka_log.text.lines import Cell, Layout, encode_text_lines
 
 _VIEW = schema_of(choose(BATCHES, [column.name for column in BATCHES.columns]))
 SCHEMA = pa.schema([*_VIEW, pa.field("crc_ok", pa.bool_()), pa.field("damage", pa.string())])
@@ -145,4 +145,4 @@ def _lines(
     arrays = [make(rows) for _, _, make in cells]
     made = pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))])
     layout = Layout(tuple(Cell(prefix, null) for prefix, null, _ in cells), 0)
-    yield from display_lines(made, layout)
+    yield from encode_text_lines(made, layout)

@@ -34,9 +34,9 @@ def _shown(path: Path) -> str:
     text = utf8(str(path))
     if text.isprintable():
         return text
-    from kafka_log.text.printing import printable  # takes time to load
+    from kafka_log.text.values import escape_unprintable  # takes time to load
 
-    return printable(text)
+    return escape_unprintable(text)
 
 
 FEW = 50_000
@@ -208,16 +208,16 @@ def _end_of(part: Any) -> int:
 def _rows(options: argparse.Namespace, out: BinaryIO) -> _Sink:
     """Return the output that writes columns."""
     from kafka_log.inspect.dump.batch_rows import BatchTable
-    from kafka_log.text.output import ROW_WRITERS, JsonRows, RowWriter
-    from kafka_log.text.text_rows import TextRows
+    from kafka_log.text.output import ROW_WRITERS, JsonRowWriter, RowWriter
+    from kafka_log.text.text_rows import TextRowWriter
 
     names = options.columns.split(",") if options.columns else None
     table = BatchTable(names, sparse=options.output == "jsonl")
     output: RowWriter
     if options.output == "jsonl":
-        output = JsonRows(out)
+        output = JsonRowWriter(out)
     elif options.output == "text":
-        output = TextRows(out, table.schema.names, {}, 0, screen_width())
+        output = TextRowWriter(out, table.schema.names, {}, 0, screen_width())
     else:
         output = ROW_WRITERS[options.output](out, table.schema)
 

@@ -35,10 +35,10 @@ from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
-from kafka_log.text.columns import display_bytes
-from kafka_log.text.json_values import json_bytes, json_text
-from kafka_log.text.output import ROW_WRITERS, JsonRows, RowWriter
-from kafka_log.text.text_rows import TextRows
+from kafka_log.text.columns import format_bytes
+from kafka_log.text.json_values import convert_bytes, format_json
+from kafka_log.text.output import ROW_WRITERS, JsonRowWriter, RowWriter
+from kafka_log.text.text_rows import TextRowWriter
 
 if TYPE_CHECKING:
     from kafka_log.logs.partitions import Partition
@@ -185,7 +185,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     width = screen_width() if options.width is None else None
     most = WIDTH if options.width is None else min(max(options.width, 0), _WIDEST)
     decoder = Decoder(
-        decode, lambda data: json_text(json_bytes(data)), show_secrets=options.show_secrets
+        decode, lambda data: format_json(convert_bytes(data)), show_secrets=options.show_secrets
     )
     names = options.columns.split(",") if options.columns else list(COLUMNS)
     is_headed = len(partitions) > 1 and width is not None and not options.columns
@@ -194,8 +194,8 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     if options.include and not options.columns:
         names.append("state")
     if is_text:
-        decoder.render = lambda data: display_bytes(data, most)
-        decoder.one_line = lambda value: json_text(value, compact=True)
+        decoder.render = lambda data: format_bytes(data, most)
+        decoder.one_line = lambda value: format_json(value, compact=True)
     fixed = None
     if not is_lines:
         topics = {p.topic for p in partitions}
@@ -206,8 +206,8 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     engine = options.engine
     if engine == "auto" and not use_kernels(size, engine, KERNEL_MIN_BYTES):
         engine = "construct"
-    text = TextRows(out, names, _pads(partitions), most, width) if is_text else None
-    output: RowWriter | None = text or (JsonRows(out) if options.output == "jsonl" else None)
+    text = TextRowWriter(out, names, _pads(partitions), most, width) if is_text else None
+    output: RowWriter | None = text or (JsonRowWriter(out) if options.output == "jsonl" else None)
     count = 0
 
     def made() -> str:

@@ -12,7 +12,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.sensitive import REDACTED
 from kafka_log.read.internal_topics import OWN_TOPICS, OwnTopic, own_topic
 from kafka_log.segment.control import read_control
-from kafka_log.text.json_values import json_bytes, json_text
+from kafka_log.text.json_values import convert_bytes, format_json
 
 AUTO, NONE = "auto", "none"
 _LENGTHS = (1, 2, 4, 8)
@@ -52,7 +52,7 @@ def _confluent(data: bytes) -> Any:
     from kafka_codecs import CONFLUENT_VALUE
 
     fields = CONFLUENT_VALUE.parse(data)
-    payload = json_bytes(fields.data)
+    payload = convert_bytes(fields.data)
     if fields.magic == 0:
         return {"schema_id": fields.schema_id, "payload": payload}
     return {"schema_guid": str(fields.schema_guid), "payload": payload}
@@ -106,7 +106,7 @@ class Decoder:
 
     decode: Decode
     render: Render
-    one_line: Callable[[Any], str] = json_text
+    one_line: Callable[[Any], str] = format_json
     show_secrets: bool = False
     failed: dict[str, tuple[int, str]] = field(default_factory=dict)
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from kafka_log.inspect.dump.decoding import Decoder
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
-from kafka_log.text.json_values import json_field
+from kafka_log.text.json_values import make_json_field
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 """Those that are there without being asked for."""
@@ -81,7 +81,7 @@ class DumpRows:
             found = self.decoder.columns(self.topic, file, keys, values, controls, positions)
             for name, texts in zip(_READ, found, strict=True):
                 if name in read:
-                    columns[name] = json_field(name), pa.array(texts, pa.string())
+                    columns[name] = make_json_field(name), pa.array(texts, pa.string())
         fields = [field for field, _ in columns.values()]
         arrays = [array for _, array in columns.values()]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

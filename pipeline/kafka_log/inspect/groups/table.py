@@ -22,7 +22,7 @@ from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
-from kafka_log.text.json_values import plain_rows
+from kafka_log.text.json_values import to_rows
 
 COMMITS = pa.schema(
     [
@@ -97,7 +97,7 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
 def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     """A row for each partition that a group has a committed offset for, in the columns of :data:`COMMITS`, by group, topic and
     partition. Raises NotFoundError without ``__consumer_offsets``, CodecError for damage in it, OSError."""
-    rows = plain_rows(newest_commits(offsets_partitions(partitions), wanted))
+    rows = to_rows(newest_commits(offsets_partitions(partitions), wanted))
     ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
     out = []
     for row in rows:
@@ -272,7 +272,7 @@ def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     kinds = _kinds(found, wanted)
     members = _members(found, wanted, kinds)
     commits = defaultdict(list)
-    for row in plain_rows(commit_table(partitions, wanted)):
+    for row in to_rows(commit_table(partitions, wanted)):
         commits[row["group"], row["offsets_partition"]].append(row)
     if wanted.chooses_commits:
         kinds = {key: kind for key, kind in kinds.items() if key in commits}
@@ -303,7 +303,7 @@ def _kinds(found: Sequence[Partition], wanted: Groups) -> dict[_Key, dict[str, A
     columns = ("record_type", "group", "epoch", "protocol_type", "state_time", "is_deleted")
     keys = ("record_type", "group", "record_partition")
     out = {}
-    rows = plain_rows(last_rows(found, "group_epochs", columns, keys, wanted))
+    rows = to_rows(last_rows(found, "group_epochs", columns, keys, wanted))
     for row in sorted(rows, key=lambda row: row["record_offset"]):
         if row["record_type"] in _EPOCHS and not row["is_deleted"]:
             out[row["group"], row["record_partition"]] = row

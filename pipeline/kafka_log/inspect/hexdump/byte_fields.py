@@ -14,7 +14,7 @@ from codecgen.runtime.compression import decompress
 from codecgen.runtime.construct import Bits, Bytes, Codec, Field, Layout
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
-from kafka_log.text.printing import iso_time, printable
+from kafka_log.text.values import escape_unprintable, format_time
 
 Note = Callable[[str, Any, Any], str | None]
 """Says more about a field, or nothing: by its name, the values of the layout that it is in, and those of the one around it."""
@@ -313,7 +313,7 @@ def words(field: Field, value: Any) -> str:
     if field.absent is not None and value == field.absent:
         return f"{value} (none)"
     if field.unit == "ms" and field.codec.size == TIME_BYTES:
-        return f"{value}, {iso_time(value)}"
+        return f"{value}, {format_time(value)}"
     return shown(value)
 
 
@@ -340,7 +340,7 @@ def shown(value: Any) -> str:
         value = text
     if isinstance(value, str):
         cut = value if len(value) <= LONGEST else value[: LONGEST - 3] + "..."
-        return printable(json.dumps(cut, ensure_ascii=False))
+        return escape_unprintable(json.dumps(cut, ensure_ascii=False))
     label = getattr(value, "label", None)
     return str(value) if label is None else f"{int(value)} {label}"
 

@@ -24,7 +24,7 @@ from kafka_log.segment.positioned_reads import size_of
 from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.resynchronisation import next_entry
-from kafka_log.text.printing import iso_time
+from kafka_log.text.values import format_time
 
 SHOWN = 10
 """Records, or entries of other files, that are shown unless told otherwise."""
@@ -236,6 +236,6 @@ def _notes(layout: Layout) -> Note:
             return None
         (value,) = case.values((column,))
         found = value(entry, values, RowPlace(0, 0))
-        return f"offset {found}" if column == "offset" else iso_time(found)
+        return f"offset {found}" if column == "offset" else format_time(found)
 
     return note

@@ -7,7 +7,8 @@ from itertools import zip_longest
 
 from kafka_log.inspect.hexdump.byte_fields import Piece, Stream
 from kafka_log.inspect.hexdump.segment_bytes import Part
-from kafka_log.text.printing import fold, printable
+from kafka_log.text.text_table import fold_cell
+from kafka_log.text.values import escape_unprintable
 
 LONGEST = 64
 """Bytes of one field that are shown at most."""
@@ -33,12 +34,12 @@ def lines(part: Part, width: int | None = None) -> Iterator[str]:
 
 
 def _wrapped(mark: str, text: str, width: int | None) -> Iterator[str]:
-    text = mark + printable(text)
+    text = mark + escape_unprintable(text)
     yield from [text] if width is None else _fold(text, width)
 
 
 def _fold(text: str, width: int) -> list[str]:
-    return [line.rstrip(" ") for line in fold(text, width)]
+    return [line.rstrip(" ") for line in fold_cell(text, width)]
 
 
 def _stream(stream: Stream, width: int | None) -> Iterator[str]:

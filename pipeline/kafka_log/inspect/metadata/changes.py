@@ -12,7 +12,7 @@ from kafka_log.inspect.metadata.metadata_log import earliest
 from kafka_log.inspect.metadata.table import Kind, Row, in_order, kind_of, table_of
 from kafka_log.inspect.partition_headers import OnDamage
 from kafka_log.logs.partitions import Partition
-from kafka_log.text.columns import json_objects
+from kafka_log.text.columns import format_rows_as_json
 
 DIFFERENCES = pa.schema(
     [
@@ -99,7 +99,7 @@ def _by_key(kind: Kind, table: pa.Table) -> dict[str, tuple[Row, Row]]:
     """Rows of a table by what identifies them: that, and all columns in the words of JSON."""
     out = {}
     keys = table.select(list(kind.key)).to_pylist() if kind.key else [{}] * table.num_rows
-    for identity, line in zip(keys, json_objects(table), strict=True):
+    for identity, line in zip(keys, format_rows_as_json(table), strict=True):
         said = json.loads(line)
         out[json.dumps([said[name] for name in kind.key])] = (identity, said)
     return out

@@ -27,7 +27,7 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import Scanner, header_scanner
-from kafka_log.text.json_values import plain_rows
+from kafka_log.text.json_values import to_rows
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 """Records about transactions of the metadata log."""
@@ -336,7 +336,7 @@ def rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> R
     for part in parts:
         for records in _scanner(part, view.needed, offsets, salvage):
             for batch in converter.convert(records, part.segment):
-                for row in plain_rows(pa.Table.from_batches([batch])):
+                for row in to_rows(pa.Table.from_batches([batch])):
                     yield row.pop("record_offset"), row
 
 

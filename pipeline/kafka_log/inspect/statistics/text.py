@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.inspect.statistics.columns import BY, keys_of
-from kafka_log.text.text_layout import TextColumn, lay_out, text_column
-from kafka_log.text.text_tables import text_columns
+from kafka_log.text.text_table import TextColumn, format_columns, lay_out, make_column
 
 _KEYS = frozenset(f.name for deep in (True, False) for f in keys_of(BY, deep))
 _SELDOM = (
@@ -46,7 +45,7 @@ def stat_text(
         at = table.column_names.index("ratio")
         table = table.set_column(at, "ratio", pc.round(table.column("ratio"), 2))
     keys = len(list(takewhile(_KEYS.__contains__, shown)))
-    columns = text_columns(table.select(shown), keys)
+    columns = format_columns(table.select(shown), keys)
     if total is not None:
         for name, mark, parts in _JOINED:
             columns = _joined(columns, table, name, mark, parts)
@@ -67,7 +66,7 @@ def _joined(
     ]
     at = names.index(parts[0])
     rest = [column for column in columns if column.name not in parts]
-    return [*rest[:at], text_column(name, cells, right=True, whole=True), *rest[at:]]
+    return [*rest[:at], make_column(name, cells, right=True, whole=True), *rest[at:]]
 
 
 def _with_total(table: pa.Table, total: pa.Table) -> pa.Table:

@@ -11,7 +11,7 @@ from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show, size_of, with_directory
 from kafka_log.segment.times import TIMES, milliseconds
-from kafka_log.text.printing import fold
+from kafka_log.text.text_table import fold_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         filtered=["--state"] if options.state else (),
     )
     for note in notes:
-        for line in fold(note, screen_width() or len(note), whole=True):
+        for line in fold_cell(note, screen_width() or len(note), whole=True):
             print(line.rstrip())
     return say_damage(damage) or (PROBLEMS if any(found) else code)
 

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_log import LogDirectory, encode
 from kafka_log.inspect.check.partitions import LEAST
-from kafka_log.write.partitioner import by_key
+from kafka_log.write.sink.partitioner import by_key
 
 COUNT = 4
 KEYS = [f"user-{i}".encode() for i in range(400)]

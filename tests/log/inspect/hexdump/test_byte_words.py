@@ -11,7 +11,7 @@ import yaml
 import kafka_codecs
 from codecgen.runtime.construct import Integer, Layout
 from kafka_log.inspect.hexdump.byte_fields import words
-from kafka_log.text.printing import iso_time
+from kafka_log.text.values import format_time
 from tests.paths import SCHEMAS
 
 FILES = (
@@ -60,5 +60,5 @@ def test_words_are_those_of_the_schema(layout: str, name: str, field: dict[str, 
         assert words(made, field["absent"]) == f"{field['absent']} (none)"
     elif not is_time:
         assert words(made, -1) == "-1"
-    expected = f"{TIME}, {iso_time(TIME)}" if is_time else str(TIME)
+    expected = f"{TIME}, {format_time(TIME)}" if is_time else str(TIME)
     assert words(made, TIME) == expected

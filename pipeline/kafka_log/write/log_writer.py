@@ -20,7 +20,8 @@ from kafka_codecs import LOG_ENTRY
 from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log.logs.partitions import Segment
-from kafka_log.segment.batch_headers import Columns, Entry
+from kafka_log.segment import framing
+from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.framing import frame_of
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
@@ -28,9 +29,9 @@ from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import absent, columns_from, field_of, version_of
-from kafka_log.write.contents import Contents
 from kafka_log.write.encoding import encode
 from kafka_log.write.output_files import OutputFile, open_output
+from kafka_log.write.rewrite.segment_contents import Contents
 from kafka_log.write.verification import (
     Written,
     WrittenError,
@@ -38,6 +39,66 @@ from kafka_log.write.verification import (
     compare_rows,
     records_written,
 )
+
+BOUNDS = ("base_offset", "last_offset")
+"""What is asked of each batch."""
+
+
+class Out:
+    """Where batches go: into the segment that was begun, or into another one where it would become too large."""
+
+    def __init__(self, log: LogWriter, most: int) -> None:
+        self.log = log
+        self.most = most
+        """Bytes that a segment has, unless one batch has more."""
+        self.batches = self.bytes = 0
+
+    def room(self, size: int, last: int) -> bool:
+        """Whether so many bytes with offsets up to ``last`` fit into the segment."""
+        base = self.log.base_offset or 0
+        return self.log.size + size <= self.most and last - base <= MAX_RELATIVE
+
+    def put(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
+        if self.log.size and not self.room(len(data), last):
+            self.log.begin(first)
+        self.log.write(data)
+        self.batches += batches
+        self.bytes += len(data)
+
+    def copy(self, file: FileIO, headers: Headers) -> None:
+        """Batches that lie next to each other, as they are."""
+        sizes, lasts = headers.size.tolist(), headers.last.tolist()
+        start = int(headers.position[0])
+        if self.room(sum(sizes), lasts[-1]):
+            self.log.copy(file, start, start + sum(sizes))
+            self.batches += len(sizes)
+            self.bytes += sum(sizes)
+            return
+        for size, first, last in zip(sizes, headers.first.tolist(), lasts, strict=True):
+            self.put(read_exactly(file, start, size), first, last)
+            start += size
+
+    def pieces(self, pieces: Iterator[memoryview], columns: Columns) -> None:
+        """Whole batches."""
+        for piece in pieces:
+            entries = list(_entries(piece))
+            first, last = columns.of(entries[0])[0], columns.of(entries[-1])[1]
+            if self.room(len(piece), last):
+                self.put(piece, first, last, len(entries))
+                continue
+            for entry in entries:
+                data = piece[entry.position : entry.position + entry.frame.size]
+                self.put(data, *columns.of(entry._replace(position=0)))
+
+
+def _entries(piece: memoryview) -> Iterator[Entry]:
+    position = 0
+    while position < len(piece):
+        data = bytes(piece[position : position + HEADER_BYTES])
+        frame = framing.frame_of(data, position, "")
+        yield Entry(position, frame, data)
+        position += frame.size
+
 
 CHUNK = 8 << 20
 BATCH_BYTES = 1 << 28

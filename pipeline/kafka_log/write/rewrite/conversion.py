@@ -10,9 +10,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from codecgen.runtime.errors import CodecError, TrailingError, ValueRefused, Where
-from kafka_codecs import Compression, TimestampType
+from codecgen.runtime.compression import compress
+from codecgen.runtime.construct import Array, Bits, Field, Layout
+from codecgen.runtime.editing import edit
+from codecgen.runtime.errors import (
+    BuildError,
+    ChecksumError,
+    CodecError,
+    TrailingError,
+    ValueRefused,
+    Where,
+)
+from codecgen.runtime.located_bytes import Session, Source
+from kafka_codecs import LOG_ENTRY, Compression, TimestampType
+from kafka_codecs.columns.records import RECORDS as RECORD_COLUMNS
 from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
 from kafka_log.logs.incomplete_tails import find_incomplete_tail
@@ -27,14 +40,12 @@ from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_masks import numbers
-from kafka_log.segment.versions import are_known, have
-from kafka_log.write.contents import base_of
-from kafka_log.write.old_messages import converted
-from kafka_log.write.output import BOUNDS, Out
-from kafka_log.write.partitions import Advance, finish, note_epochs
-from kafka_log.write.recompression import Target, recompress
-from kafka_log.write.segments import MAX_SEGMENT, LogWriter
-from kafka_log.write.upgrading import upgrade
+from kafka_log.segment.scanner import Scanner
+from kafka_log.segment.versions import BATCH_VERSIONS, are_known, codecs_of, field_of, have
+from kafka_log.write.encoding import CODECS, encode
+from kafka_log.write.log_writer import BOUNDS, MAX_SEGMENT, LogWriter, Out
+from kafka_log.write.rewrite.partition_writer import Advance, finish, note_epochs
+from kafka_log.write.rewrite.segment_contents import base_of
 from kafka_log.write.verification import (
     Written,
     columns_of,
@@ -45,6 +56,192 @@ from kafka_log.write.verification import (
     read_records,
     records_written,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What batches are converted to. ``codec`` None: as they are. With a ``level`` all are compressed anew. ``magic`` is the version of
+    the format, None: record batches keep theirs, and messages become batches of the newest one."""
+
+    codec: Compression | None = None
+    level: int | None = None
+    magic: int | None = None
+
+    @property
+    def of_messages(self) -> int:
+        """The version in which messages of the legacy formats are written."""
+        return BATCH_VERSIONS[-1] if self.magic is None else self.magic
+
+
+def target(codec: str | None, level: int | None, magic: int | None = None) -> Target:
+    """Return what people ask for. Raises ValueError for a codec, a level or a version that there is not."""
+    if magic is not None and magic not in BATCH_VERSIONS:
+        listed = ", ".join(map(str, BATCH_VERSIONS))
+        raise ValueError(f"logs are not converted to version {magic}: known are {listed}")
+    if codec is None:
+        if level is not None:
+            raise ValueError("a level needs a codec")
+        return Target(magic=magic)
+    if codec not in CODECS:
+        raise ValueError(f"no codec is called {codec!r}; known: {', '.join(CODECS)}")
+    if magic is not None and codec not in codecs_of(magic):
+        raise ValueError(f"version {magic} does not use {codec}")
+    try:
+        compress(codec, b"", level=level)
+    except CodecError as error:
+        raise ValueError(error.reason) from None
+    return Target(Compression[codec.upper()], level, magic)
+
+
+def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
+    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, with its records compressed by another codec.
+
+    Raises:
+        CodecError: if the records cannot be decompressed, or the codec cannot be used.
+    """
+    session = Session(strict=False, file=file, level=to.level)
+    changes = {field_of(magic, "codec"): to.codec}
+    try:
+        return edit(
+            LOG_ENTRY.cases[magic],
+            Source(data, session, origin=position),
+            changes,
+            recompress=True,
+        )
+    except BuildError as error:
+        raise error.located(position=position, file=file) from None
+
+
+def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
+    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, in the version of ``to``.
+
+    Fields that only that version has get their defaults.
+
+    Raises:
+        CodecError: if the batch cannot be parsed, a checksum in it is wrong, or that version has no place for a value.
+    """
+    assert to.magic is not None
+    session = Session(strict=False, file=file)
+    older, newer = LOG_ENTRY.cases[magic], LOG_ENTRY.cases[to.magic]
+    batch = older.read(Source(data, session, origin=position), None)
+    for finding in session.findings:
+        if isinstance(finding, ChecksumError):
+            raise finding
+    try:
+        values = _carried(batch, older, newer)
+        if to.codec is not None:
+            name, _, member = field_of(to.magic, "codec").partition(".")
+            if member:
+                values[name][member] = to.codec
+            else:
+                values[name] = to.codec
+        return newer.build(values, level=to.level, strict=False)
+    except BuildError as error:
+        raise error.located(position=position, file=file) from None
+
+
+def _carried(value: Any, older: Any, newer: Any) -> Any:
+    """Return a value of one codec as the other one takes it: without what builders compute.
+
+    Raises:
+        BuildError: if the other one has no place for a field that has a value.
+    """
+    if value is None:
+        return None
+    if isinstance(older, Array) and isinstance(newer, Array):
+        return [_carried(one, older.element, newer.element) for one in value]
+    if isinstance(older, Bits) and isinstance(newer, Bits):
+        _refuse_lost({n: v for n, v in value.items() if n not in newer.by_name and v})
+        return {name: value[name] for name in newer.by_name if name in value}
+    if not isinstance(value, dict):
+        return value
+    before: Layout = older
+    after: Layout = newer
+    out = {}
+    lost = {}
+    for field in before.fields:
+        target = after.by_name.get(field.name)
+        if _is_computed(field) or (target is not None and _is_computed(target)):
+            continue
+        if target is not None:
+            out[field.name] = _carried(value[field.name], field.codec, target.codec)
+        elif value[field.name] not in (None, field.absent):
+            lost[field.name] = value[field.name]
+    _refuse_lost(lost)
+    return out
+
+
+def _is_computed(field: Field) -> bool:
+    """Return whether builders compute the value of a field."""
+    related = field.measures, field.counts, field.checksum, field.const
+    return any(one is not None for one in related)
+
+
+def _refuse_lost(lost: dict[str, Any]) -> None:
+    for name, value in lost.items():
+        raise BuildError(f"the newer version has no place for {value!r}").located(path=name)
+
+
+GROUP_BYTES = 16384
+"""Bytes of keys and values of messages that are not compressed, which become one batch; one message may have more."""
+
+_WHOLE = 1 << 28
+_ROW = 8
+"""Bytes of a record beside key and value, about."""
+
+_COLUMNS = [c.name for c in RECORD_COLUMNS.columns if c.name != "position"]
+_MADE = ("base_offset", "timestamp_type")
+_WRITTEN = [name for name in _COLUMNS if name != "magic"]
+
+
+def converted(
+    path: Path, start: int, stop: int, magic: int, codec: str | None, level: int | None
+) -> Iterator[memoryview]:
+    """The messages between two places of a file, in pieces of whole batches. A compressed message becomes one batch; others that
+    follow each other share batches. ``magic`` is the version of the batches; ``codec`` None: as they are.
+
+    Raises :class:`~codecgen.runtime.errors.CodecError` for damage, and rows that no batch can hold.
+    """
+    scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
+    rows = (_grouped(batch) for batch in scanner)
+    schema = pa.schema([scanner.schema.field(name) for name in _WRITTEN])
+    stream = pa.RecordBatchReader.from_batches(schema, rows)
+    return encode(stream, magic=magic, codec=codec, level=level, batch_bytes=_WHOLE)
+
+
+def _grouped(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows with the first offsets of the batches that they are to be in, and a kind of timestamp that these have."""
+    offsets, kinds = numbers(rows, "offset"), numbers(rows, "timestamp_type")
+    single = numbers(rows, "codec") == Compression.NONE
+    base = numbers(rows, "base_offset").copy()
+    first = _first_of_group(rows, single, kinds)
+    base[single] = offsets[first[single]]
+    made = {"base_offset": base, "timestamp_type": np.maximum(kinds, TimestampType.CREATE_TIME)}
+    arrays = [
+        pa.array(made[name], rows.schema.field(name).type) if name in _MADE else rows.column(name)
+        for name in _WRITTEN
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=_WRITTEN)
+
+
+def _first_of_group(rows: pa.RecordBatch, single: Any, kinds: Any) -> Any:
+    """For each row the first one of its group, where messages that are not compressed follow each other."""
+    times = numbers(rows, "timestamp")
+    begins = np.ones(rows.num_rows, bool)
+    begins[1:] = ~(single[1:] & single[:-1]) | (kinds[1:] != kinds[:-1])
+    begins[1:] |= (kinds[1:] == TimestampType.LOG_APPEND_TIME) & (times[1:] != times[:-1])
+    before = np.cumsum(_sizes(rows)) - _sizes(rows)
+    index = np.arange(rows.num_rows)
+    of_run = before - before[np.maximum.accumulate(np.where(begins, index, 0))]
+    full = of_run // GROUP_BYTES
+    begins[1:] |= full[1:] != full[:-1]
+    return np.maximum.accumulate(np.where(begins, index, 0))
+
+
+def _sizes(rows: pa.RecordBatch) -> Any:
+    lengths = (pc.binary_length(rows.column(name)).fill_null(0) for name in ("key", "value"))
+    return sum((numbers_of.to_numpy(zero_copy_only=False) for numbers_of in lengths), start=_ROW)
+
 
 CONVERTED = pa.schema(
     [

@@ -6,30 +6,173 @@ import base64
 import json
 import os
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
+from codecgen.runtime.editing import edit
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs import PARTITION_METADATA
-from kafka_log.logs.broker_files import read_topic_id
+from kafka_codecs.columns.records import RECORDS
+from kafka_codecs.rows.batches import BATCHES
+from kafka_log.logs.broker_files import read_checkpoint, read_producer_snapshot, read_topic_id
+from kafka_log.logs.discovery import discover
 from kafka_log.logs.listing import list_base_offsets
-from kafka_log.logs.names import parse_live_partition_name
-from kafka_log.logs.partitions import DirectoryError
-from kafka_log.segment.versions import has
-from kafka_log.write.beside import whole_file
+from kafka_log.logs.names import LOG_START, parse_live_partition_name
+from kafka_log.logs.partitions import DirectoryError, Segment
+from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.positioned_reads import read_exactly
+from kafka_log.segment.scanner import Scanner
+from kafka_log.segment.versions import columns_from, field_of, has
+from kafka_log.write.checkpoints import LEADER_EPOCHS, leader_epochs, write_leader_epochs
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
-from kafka_log.write.checkpoints import write_leader_epochs
-from kafka_log.write.log_ends import LogEnd, log_end, log_starts
-from kafka_log.write.log_format import FormatError, LogFormat, WriteJob
-from kafka_log.write.moves import DECIDED, Move, decide, finish, locked, recover, remove
-from kafka_log.write.output_files import sync, write_file
+from kafka_log.write.encoding import encode
+from kafka_log.write.indexes import BatchRows, write_indexes
+from kafka_log.write.output_files import named_errors, open_output, sync, write_file
 from kafka_log.write.producer_states import ProducerStates
-from kafka_log.write.rebase import rebase
-from kafka_log.write.sink_rows import SinkError
-from kafka_log.write.staging import Staged, job_directory
+from kafka_log.write.sink.commit_journal import (
+    DECIDED,
+    Move,
+    decide,
+    finish,
+    locked,
+    recover,
+    remove,
+)
+from kafka_log.write.sink.log_format import FormatError, LogFormat, WriteJob
+from kafka_log.write.sink.rows import SinkError
+from kafka_log.write.sink.staging import Staged, job_directory
+from kafka_log.write.staged_output import whole_file
+from kafka_log.write.verification import WrittenError
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """Where a log goes on: the offset of its next record, the leader epoch there (None where no batch has one), and what is known of
+    producers, as a snapshot."""
+
+    offset: int = 0
+    epoch: int | None = 0
+    producers: bytes | None = None
+
+
+def log_end(directory: Path, start: int) -> LogEnd:
+    """Where the log of a partition's directory goes on; it does not go on before ``start``.
+
+    Raises :class:`~kafka_log.logs.partitions.DirectoryError` for a log that does not end with a whole batch: nothing may come after
+    that. Raises OSError.
+    """
+    (partition,) = discover(directory)
+    if partition.error is not None:
+        raise partition.error
+    live = [segment for segment in partition.segments if segment.state == "live"]
+    if not live:
+        return LogEnd(start)
+    last = live[-1]
+    end, epoch = last.base_offset, None
+    rows = BatchRows(replace(last, rolled=True), ("last_offset", "leader_epoch"))
+    for offset, of_batch in rows:
+        end = max(end, offset + 1)
+        epoch = epoch if of_batch is None or of_batch < 0 else of_batch
+    if rows.lost:
+        at = rows.lost[0].start
+        reason = f"from byte {at} on it holds no whole batches: salvage the log before something is added to it"
+        raise DirectoryError(last.path, reason)
+    said = leader_epochs(directory / LEADER_EPOCHS)
+    if said:
+        epoch = said[-1][0]
+    elif epoch is None and end == 0:
+        epoch = 0  # nothing was ever written
+    snapshot = directory / f"{end:020d}.snapshot"
+    producers = snapshot.read_bytes() if read_producer_snapshot(snapshot) is not None else None
+    return LogEnd(max(start, end), epoch, producers if end >= start else None)
+
+
+def log_starts(target: Path) -> Mapping[tuple[str, int], int]:
+    """The first offsets of the logs in a broker's directory, as far as its checkpoint says them: records before them are deleted, and a
+    log that ends before its start is deleted as a whole. Raises DirectoryError where
+    that cannot be read, OSError."""
+    path = target / LOG_START
+    if not path.is_file():
+        return {}
+    try:
+        return read_checkpoint(path)
+    except CodecError as error:
+        raise DirectoryError(path, f"it cannot be read: {error}") from None
+
+
+_SAID = [c for c in BATCHES.columns if c not in ("crc", "position", "size")]
+_ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_offset")]
+
+
+def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> None:
+    """Add ``shift`` to all offsets of a segment that was ``written`` by us, and give its batches a leader epoch, if that is not None. The
+    segment and its indexes keep their names: entries of indexes count from there. The caller has them synced.
+
+    Raises OSError; CodecError where a batch would not say the same at its new place.
+    """
+    is_batch = has(written.magic, "record_count")
+    if shift and written.codec != "none" and not is_batch:
+        _rewrite(path, shift, written)
+        return
+    if not has(written.magic, "leader_epoch"):
+        epoch = None
+    offset = field_of(written.magic, "base_offset" if is_batch else "last_offset")
+    moved_too = columns_from(written.magic, offset) & set(_SAID)
+    columns = Columns(_SAID, os.fspath(path))
+    session = Session(strict=False, file=os.fspath(path))
+    with named_errors(path), path.open("r+b", buffering=0) as file:
+        for entry in entries(path):
+            before = dict(zip(_SAID, columns.of(entry), strict=True))
+            changes: dict[str, int] = {}
+            if shift:
+                changes[offset] = before["last_offset" if not is_batch else "base_offset"] + shift
+            if epoch is not None:
+                changes[field_of(written.magic, "leader_epoch")] = epoch
+            data = read_exactly(file, entry.position, entry.frame.size)
+            source = Source(data, session, origin=entry.position)
+            moved = edit(entry.frame.layout, source, changes)
+            after = columns.of(entry._replace(data=moved))
+            wanted = before | {n: before[n] + shift for n in moved_too if before[n] is not None}
+            wanted |= {} if epoch is None else {"leader_epoch": epoch}
+            if len(moved) != len(data) or after != tuple(wanted.values()):
+                reason = f"the batch at offset {before['last_offset']} cannot be moved by {shift} offsets: its header says other things then"
+                raise WrittenError(reason, source.where(0))
+            file.seek(entry.position)
+            file.write(moved)
+
+
+def _rewrite(path: Path, shift: int, written: LogFormat) -> None:
+    """Write a segment anew: messages in a compressed message may have offsets of their own, which are compressed too."""
+    scanner = Scanner(path, _ROWS)
+    schema = scanner.schema
+    at = schema.get_field_index("offset")
+
+    def moved(rows: pa.RecordBatch) -> pa.RecordBatch:
+        offsets = pa.array(rows.column(at).to_numpy() + shift, schema.field(at).type)
+        return rows.set_column(at, schema.field(at), offsets)
+
+    stream = pa.RecordBatchReader.from_batches(schema, map(moved, scanner))
+    beside = path.with_suffix(".moved")
+    with open_output(beside) as file:
+        for piece in encode(stream, level=written.level, batch_bytes=written.batch_bytes):
+            file.write(piece)
+    beside.replace(path)
+    base = int(path.stem) + shift
+    moved_segment = Segment(path, "", 0, base, path.stat().st_size, rolled=True)
+    if write_indexes([moved_segment], path.parent):
+        raise OSError(f"{path}: what was written there cannot be read again")
+    for end in (".index", ".timeindex"):  # under the names that the segment still has
+        (path.parent / f"{base:020d}{end}").replace(path.with_suffix(end))
+    for snapshot in path.parent.glob("*.snapshot"):
+        snapshot.unlink()
+
 
 BATCHES_DONE = ".kafka-log-batches.json"
 """Which micro-batches of which queries are there: the last one of each."""
@@ -75,7 +218,7 @@ def of_batch(job: WriteJob, batch: int) -> WriteJob:
 def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | None = None) -> None:
     """Make what the tasks of a job wrote part of the logs, lowest task first. A ``micro`` batch that is there already is dropped.
 
-    Raises :class:`~kafka_log.write.sink_rows.SinkError` for offsets that do not rise, DirectoryError for logs that nothing can be added
+    Raises :class:`~kafka_log.write.sink.rows.SinkError` for offsets that do not rise, DirectoryError for logs that nothing can be added
     to and while a broker runs there, OSError. Then :func:`abort` is to be called.
     """
     target = Path(job.target)

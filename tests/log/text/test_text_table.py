@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from kafka_log.text.printing import fold
-from kafka_log.text.text_layout import lay_out, text_column
-from kafka_log.text.text_tables import as_text
+from kafka_log.text.text_table import fold_cell, format_table, lay_out, make_column
 from tests.support.random_tables import NUMBERS, TEXT, iso, tables
 
 
@@ -36,18 +34,18 @@ def numbers_of(table: pa.Table) -> list[str]:
 
 @given(tables(), st.integers(60, 140))
 def test_no_line_is_longer_than_the_screen(table: pa.Table, width: int) -> None:
-    for line in as_text(table, width).split("\n"):
+    for line in format_table(table, width).split("\n"):
         assert cell_len(line) <= width
 
 
 @given(tables(), st.none() | st.integers(60, 140))
 def test_nothing_reaches_the_terminal_but_text(table: pa.Table, width: int | None) -> None:
-    assert all(line.isprintable() for line in as_text(table, width).split("\n"))
+    assert all(line.isprintable() for line in format_table(table, width).split("\n"))
 
 
 @given(tables(), st.none() | st.integers(60, 140))
 def test_numbers_and_times_are_whole(table: pa.Table, width: int | None) -> None:
-    words = re.split(r"[\s,]+", as_text(table, width))
+    words = re.split(r"[\s,]+", format_table(table, width))
     for number in set(numbers_of(table)):
         assert words.count(number) >= numbers_of(table).count(number)
 
@@ -55,7 +53,7 @@ def test_numbers_and_times_are_whole(table: pa.Table, width: int | None) -> None
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4), st.integers(60, 90))
 def test_texts_are_told_apart_and_whole(rows: list[tuple[str, str]], width: int) -> None:
     table = pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]})
-    wide, narrow = as_text(table), as_text(table, width)
+    wide, narrow = format_table(table), format_table(table, width)
     blanks = re.compile(r"\s+")
     letters = sorted(blanks.sub("", wide))
     if narrow.count("\n\n"):  # a paragraph for each row names the columns anew
@@ -65,7 +63,7 @@ def test_texts_are_told_apart_and_whole(rows: list[tuple[str, str]], width: int)
 
 @given(TEXT.map(lambda text: "".join(c for c in text if c.isprintable())), st.integers(12, 60))
 def test_pieces_of_a_text_are_the_text(text: str, size: int) -> None:
-    pieces = fold(text, size)
+    pieces = fold_cell(text, size)
     assert "".join(pieces) == text
     assert all(cell_len(piece.rstrip(" ")) <= size for piece in pieces)
 
@@ -86,7 +84,7 @@ def test_pieces_of_a_text_are_the_text(text: str, size: int) -> None:
 )
 def test_null_and_empty_text_are_told_apart(value: str | None, shown: str) -> None:
     table = pa.table({"a": pa.array([value, "x"], pa.string()), "b": [1, 2]})
-    assert as_text(table).split("\n")[1].rstrip("1").rstrip(" ") == shown
+    assert format_table(table).split("\n")[1].rstrip("1").rstrip(" ") == shown
 
 
 @pytest.mark.parametrize(
@@ -95,12 +93,12 @@ def test_null_and_empty_text_are_told_apart(value: str | None, shown: str) -> No
 )
 def test_lists(value: list[str | None] | None, shown: str) -> None:
     table = pa.table({"a": pa.array([value], pa.list_(pa.string()))})
-    assert as_text(table).split("\n")[1] == shown
+    assert format_table(table).split("\n")[1] == shown
 
 
 def test_wide_characters_do_not_shift_what_follows() -> None:
     table = pa.table({"a": ["漢字漢字", "e\u0301", "👍🏽"], "b": ["x", "x", "x"]})
-    assert {cell_len(line) for line in as_text(table).splitlines()} == {11}
+    assert {cell_len(line) for line in format_table(table).splitlines()} == {11}
 
 
 @given(st.lists(st.lists(st.integers(-(2**63), 2**63), min_size=9, max_size=9), max_size=4), st.integers(60, 160))  # fmt: skip
@@ -109,9 +107,9 @@ def test_several_tables_have_each_column_once_and_the_key_in_all(
 ) -> None:
     names = [f"n{i}" for i in range(9)]
     keys = [f"key-{i}" for i in range(len(rows))]
-    columns = [text_column("row", keys)]
+    columns = [make_column("row", keys)]
     for name, i in zip(names, range(9), strict=True):
-        columns.append(text_column(name, [str(row[i]) for row in rows], right=True, whole=True))
+        columns.append(make_column(name, [str(row[i]) for row in rows], right=True, whole=True))
     blocks = [block.splitlines() for block in lay_out(columns, width, keys=1).split("\n\n")]
     assert [name for block in blocks for name in block[0].split()[1:]] == names
     found = {key: [] for key in keys}

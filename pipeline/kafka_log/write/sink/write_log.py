@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from kafka_log.logs.partitions import DirectoryError
 from kafka_log.segment.versions import NEWEST
-from kafka_log.write.commit import abort, commit, new_job
-from kafka_log.write.log_format import LogFormat
-from kafka_log.write.sink_rows import check_columns
-from kafka_log.write.staging import write_task
+from kafka_log.write.sink.commit import abort, commit, new_job
+from kafka_log.write.sink.log_format import LogFormat
+from kafka_log.write.sink.rows import check_columns
+from kafka_log.write.sink.staging import write_task
 
 Mode = Literal["append", "overwrite"]
 
@@ -56,8 +56,8 @@ def write_log(
     Nothing is seen of it before all is written. Memory holds 64 MiB of rows, and one batch of ``data``. A directory in which a broker runs
     is refused.
 
-    Raises :class:`~kafka_log.write.sink_rows.SinkError` (a ValueError) with ``row`` and ``column`` for rows that cannot be written,
-    :class:`~kafka_log.write.log_format.FormatError` (a ValueError) for settings, DirectoryError for a directory that is none of logs, or
+    Raises :class:`~kafka_log.write.sink.rows.SinkError` (a ValueError) with ``row`` and ``column`` for rows that cannot be written,
+    :class:`~kafka_log.write.sink.log_format.FormatError` (a ValueError) for settings, DirectoryError for a directory that is none of logs, or
     a log that does not end with a whole batch, OSError. Then nothing is changed.
     """
     if mode not in ("append", "overwrite"):

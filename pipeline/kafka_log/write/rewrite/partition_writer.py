@@ -18,13 +18,12 @@ from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.row_selection import Aborted
 from kafka_log.segment.versions import BATCH_VERSIONS, version_of
-from kafka_log.write.account import Account
 from kafka_log.write.checkpoints import copy_partition_metadata, write_leader_epochs
-from kafka_log.write.choice import Wanted, has_producer, is_hidden, not_committed
-from kafka_log.write.contents import Contents, base_of, contents, placed
 from kafka_log.write.indexes import write_indexes
-from kafka_log.write.said import Said
-from kafka_log.write.segments import NO_PRODUCER, Anew, LogWriter, without_records, write_batches
+from kafka_log.write.log_writer import NO_PRODUCER, Anew, LogWriter, without_records, write_batches
+from kafka_log.write.rewrite.report import Account, Said
+from kafka_log.write.rewrite.segment_contents import Contents, base_of, contents, placed
+from kafka_log.write.rewrite.selection import Wanted, has_producer, is_hidden, not_committed
 
 Advance = Callable[[int], None]
 

@@ -14,8 +14,8 @@ import pyarrow.types as pt
 
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.versions import has
-from kafka_log.write.log_format import TIMESTAMP_TYPES, WriteJob, is_topic
-from kafka_log.write.partitioner import Sticky, by_key
+from kafka_log.write.sink.log_format import TIMESTAMP_TYPES, WriteJob, is_topic
+from kafka_log.write.sink.partitioner import Sticky, by_key
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 COLUMNS = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")

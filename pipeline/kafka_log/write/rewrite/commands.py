@@ -18,17 +18,14 @@ from kafka_log.logs.names import CLUSTER_METADATA
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.write.account import Account
-from kafka_log.write.beside import OutDirectory, made_of, names_of, refuse_inside
 from kafka_log.write.checkpoints import copy_snapshots
-from kafka_log.write.choice import Wanted
-from kafka_log.write.conversion import CONVERTED, Converted, write_converted
 from kafka_log.write.indexes import INTERVAL_BYTES, Rest, UnderstatedBatch, write_indexes
-from kafka_log.write.log_starts import log_start
 from kafka_log.write.output_lock import locked_output
-from kafka_log.write.partitions import Advance, write_partition
-from kafka_log.write.recompression import Target
-from kafka_log.write.said import SAID, Said, as_rows
+from kafka_log.write.rewrite.conversion import CONVERTED, Converted, Target, write_converted
+from kafka_log.write.rewrite.partition_writer import Advance, write_partition
+from kafka_log.write.rewrite.report import SAID, Account, Said, as_rows
+from kafka_log.write.rewrite.selection import Wanted
+from kafka_log.write.staged_output import OutDirectory, log_start, made_of, names_of, refuse_inside
 
 Work = Callable[[Partition, Path, Advance], Sequence[Said | Converted]]
 Refusal = Callable[[Partition, str], Said | Converted]
@@ -61,7 +58,7 @@ def run_job(
     bytes of segments that are done; ``beside`` says which snapshots the work reads too, ``leaves`` what is to be said of each that it leaves out. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
     damage the work does not take, is ``refused``: nothing of it is there, and the others are.
 
-    Raises :class:`~kafka_log.write.beside.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
+    Raises :class:`~kafka_log.write.staged_output.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
     """
     partitions = [_of_log(partition) for partition in partitions]
     names = names_of(partitions)

@@ -23,10 +23,9 @@ from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.versions import has
 from kafka_log.write.encoding import encode, parts
 from kafka_log.write.indexes import write_indexes
-from kafka_log.write.log_format import WriteJob
-from kafka_log.write.output import BOUNDS, Out
-from kafka_log.write.segments import LogWriter
-from kafka_log.write.sink_rows import PartitionRows, SinkError, SinkRows
+from kafka_log.write.log_writer import BOUNDS, LogWriter, Out
+from kafka_log.write.sink.log_format import WriteJob
+from kafka_log.write.sink.rows import PartitionRows, SinkError, SinkRows
 from kafka_log.write.verification import compare_written
 
 PREFIX, SUFFIX = ".kafka-log-", ".writing"
@@ -41,7 +40,7 @@ HELD_BYTES = 64 << 20
 OPEN_FILES = 128
 
 _MARK_S = 600
-"""Seconds after which a task marks its directory as in use, though it has made no file. See :data:`kafka_log.write.moves.STALE_S`."""
+"""Seconds after which a task marks its directory as in use, though it has made no file. See :data:`kafka_log.write.sink.commit_journal.STALE_S`."""
 
 
 def job_directory(job: WriteJob) -> Path:
@@ -78,7 +77,7 @@ def to_json(staged: Iterable[Staged]) -> str:
 def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> list[Staged]:
     """Write the rows of one task, a number from 0 on. Each try of a task writes into a directory of its own.
 
-    Memory holds one batch of Arrow, and 64 MiB of rows. Raises :class:`~kafka_log.write.sink_rows.SinkError` for rows that cannot be
+    Memory holds one batch of Arrow, and 64 MiB of rows. Raises :class:`~kafka_log.write.sink.rows.SinkError` for rows that cannot be
     written, CodecError where what was written does not read as these rows, OSError; then nothing of the try is left.
     """
     place = job_directory(job)

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_codecs import OFFSET_CHECKPOINT
 from kafka_log import LogDirectory, read_table
-from kafka_log.write.beside import OutError
+from kafka_log.write.staged_output import OutError
 from tests.paths import SAMPLES
 
 FILE = "log-start-offset-checkpoint"

@@ -13,7 +13,7 @@ _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twic
 
 
 def said_text(table: pa.Table, width: int | None) -> str:
-    """The rows of a table of :data:`kafka_log.write.said.SAID`. ``width`` is that of the screen; None: lines are as long as they are."""
+    """The rows of a table of :data:`kafka_log.write.rewrite.report.SAID`. ``width`` is that of the screen; None: lines are as long as they are."""
     lines: list[str] = []
     rows = table.to_pylist()
     for (topic, partition), group in groupby(rows, lambda r: (r["topic"], r["partition"])):

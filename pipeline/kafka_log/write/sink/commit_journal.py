@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kafka_log.logs.partitions import DirectoryError
-from kafka_log.write.beside import whole_file
 from kafka_log.write.output_files import sync
-from kafka_log.write.staging import PREFIX, SUFFIX
+from kafka_log.write.sink.staging import PREFIX, SUFFIX
+from kafka_log.write.staged_output import whole_file
 
 try:
     import fcntl

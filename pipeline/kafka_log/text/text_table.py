@@ -1,0 +1,268 @@
+"""Tables as aligned text for a terminal of any width. Numbers are never cut, and no cell moves the cursor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from rich.cells import cell_len
+
+from kafka_log.text.json_values import format_json, json_converter, to_objects
+from kafka_log.text.values import escape_unprintable
+
+NUMBER = re.compile(r'[\[{"]{0,4}-?\d[-\d.eE+:TZ]{0,23}[\]}",]{0,4}')
+"""Matches a number or a time, with the punctuation that a list or JSON puts around it."""
+
+
+GAP = 2
+"""Spaces between columns."""
+
+NARROWEST = 12
+"""Minimum width of a column of text, in cells of the terminal. Numbers are never cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """A column of a table as text.
+
+    Attributes:
+        name: The heading.
+        cells: One text a row, printable.
+        right: Whether cells are aligned to the right, as numbers are.
+        whole: Whether cells are folded at spaces only.
+        nested: Whether cells hold JSON: numbers in it are not cut.
+        least: Minimum width in cells of the terminal, when cells are folded.
+        width: Width in cells of the terminal, when no cell is folded.
+    """
+
+    name: str
+    cells: list[str]
+    right: bool
+    whole: bool
+    nested: bool
+    least: int
+    width: int
+
+
+def make_column(
+    name: str,
+    cells: list[str],
+    *,
+    right: bool = False,
+    whole: bool = False,
+    nested: bool = False,
+) -> TextColumn:
+    """Return a column with its widths. The cells must be printable (`escape_unprintable`)."""
+    width = max([cell_len(name), *map(cell_len, cells)])
+    least = [cell_len(name), 0 if whole and not nested else NARROWEST]
+    if whole or nested:
+        tokens = (token for cell in cells for token in cell.split(" "))
+        least += (len(token) for token in tokens if whole or NUMBER.fullmatch(token))
+    return TextColumn(name, cells, right, whole, nested, min(width, max(least)), width)
+
+
+def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int = 0) -> str:
+    """Return columns next to each other as lines of text, with a heading.
+
+    If the columns are wider than `width`, texts are folded. If they are still wider, there are several tables, each with the first
+    `keys` columns. If `keys` is 0, each row becomes a paragraph with one line a column. With a `width` of 60 or more, a line is longer
+    than `width` only if a number or a time does not fit.
+
+    Args:
+        columns: The columns, all of the same number of cells.
+        width: Width of the terminal. None: nothing is folded.
+        keys: Number of columns that identify a row.
+    """
+    widths = [column.width for column in columns]
+    if width is not None:
+        fitted = _fitted(columns, width)
+        if fitted is None:
+            blocks = _blocks(columns, width, keys) if keys else None
+            if blocks is None:
+                return _paragraphs(columns, width)
+            return "\n".join(lay_out(block, width) for block in blocks)
+        widths = fitted
+    right = [column.right for column in columns]
+    lines = [_line([[column.name] for column in columns], widths, right)]
+    for row in zip(*(column.cells for column in columns), strict=True):
+        folded = [
+            fold_cell(cell, size, whole=column.whole, nested=column.nested)
+            for cell, size, column in zip(row, widths, columns, strict=True)
+        ]
+        lines.append(_line(folded, widths, right))
+    return "\n".join(lines) + "\n"
+
+
+def _blocks(columns: Sequence[TextColumn], width: int, keys: int) -> list[list[TextColumn]] | None:
+    """Divide columns into tables that fit `width`, each with the first `keys` columns. Return None if a column does not fit."""
+    first = list(columns[:keys])
+    blocks = [first]
+    for column in columns[keys:]:
+        if _fitted([*blocks[-1], column], width) is None:
+            blocks.append(first)
+        blocks[-1] = [*blocks[-1], column]
+        if _fitted(blocks[-1], width) is None:
+            return None
+    return blocks
+
+
+def _fitted(columns: Sequence[TextColumn], width: int) -> list[int] | None:
+    """Return widths with which a line fits `width`: the widest columns shrink first. Return None if none can shrink enough."""
+    out = [column.width for column in columns]
+    least = [column.least for column in columns]
+    over = sum(out) + GAP * (len(out) - 1) - width
+    while over > 0:
+        room = [(size - low, i) for i, (size, low) in enumerate(zip(out, least, strict=True))]
+        most, widest = max(((out[i], i) for spare, i in room if spare > 0), default=(0, -1))
+        if widest < 0:
+            return None
+        following = max((out[i] for spare, i in room if spare > 0 and out[i] < most), default=0)
+        cut = min(over, out[widest] - max(least[widest], following)) or 1
+        out[widest] -= cut
+        over -= cut
+    return out
+
+
+def _line(cells: Sequence[list[str]], widths: Sequence[int], right: Sequence[bool]) -> str:
+    """Return one row as lines of text: each cell is a list of its lines."""
+    lines = []
+    for i in range(max(map(len, cells), default=0)):
+        parts = []
+        for cell, size, number in zip(cells, widths, right, strict=True):
+            part = cell[i].rstrip(" ") if i < len(cell) else ""
+            blanks = " " * (size - cell_len(part))
+            parts.append(blanks + part if number else part + blanks)
+        lines.append((" " * GAP).join(parts).rstrip(" "))
+    return "\n".join(lines)
+
+
+def _paragraphs(columns: Sequence[TextColumn], width: int) -> str:
+    """Return each row as a paragraph with one line a column, empty lines between rows."""
+    longest = max((cell_len(column.name) for column in columns), default=0)
+    room = max(width - longest - GAP, NARROWEST)
+    out = []
+    for row in zip(*(column.cells for column in columns), strict=True):
+        lines = []
+        for column, cell in zip(columns, row, strict=True):
+            blanks = " " * (longest + GAP - cell_len(column.name))
+            first, *more = fold_cell(cell, room, whole=column.whole, nested=column.nested)
+            lines.append(f"{column.name}{blanks}{first}".rstrip(" "))
+            lines += [(" " * (longest + GAP) + part).rstrip(" ") for part in more]
+        out.append("\n".join(lines))
+    return "\n\n".join(out) + "\n"
+
+
+def fold_cell(cell: str, size: int, *, whole: bool = False, nested: bool = False) -> list[str]:
+    """Divide a cell into lines of at most `size` cells of the terminal, after spaces if it has any.
+
+    The lines together are the cell. Spaces at the end of a line may exceed `size`.
+
+    Args:
+        cell: The text.
+        size: Maximum width of a line.
+        whole: Divide at spaces only.
+        nested: Divide no number.
+    """
+    if len(cell) <= size and cell.isascii():
+        return [cell]
+    lines: list[str] = []
+    line, used = "", 0
+    for token in re.findall(r"[^ ]* *", cell):
+        length = cell_len(token.rstrip(" "))
+        if line and used + length > size:
+            lines.append(line)
+            line, used = "", 0
+        is_number = whole or (nested and NUMBER.fullmatch(token.rstrip(" ")))
+        if length > size and not is_number:
+            *cuts, token = _cut(token, size)
+            lines += cuts
+        line += token
+        used = cell_len(line)
+    return [*lines, line] if line or not lines else lines
+
+
+def _cut(token: str, size: int) -> list[str]:
+    """Divide text without spaces into parts of at most `size` cells. A combining character stays with the character before it."""
+    parts: list[str] = []
+    start = 0
+    while True:
+        end, used = start, 0
+        while end < len(token) and used <= size:
+            used += cell_len(token[end])
+            end += 1
+        while end > start + 1 and cell_len(token[start:end].rstrip(" ")) > size:
+            end -= 1
+        if end == len(token):
+            return [*parts, token[start:]]
+        base = end
+        while base > start + 1 and cell_len(token[base]) == 0:
+            base -= 1
+        end = base if base > start + 1 else end
+        parts.append(token[start:end])
+        start = end
+
+
+WIDE = 30
+"""Minimum width of a column that identifies a row, in cells of the terminal."""
+
+_CONFUSING = re.compile(r"\A(?:-|\[\]|\s.*|.*\s|\".*)?\Z", re.DOTALL)
+_CONFUSING_ITEM = re.compile(r"[,\"]")
+
+
+def format_table(table: pa.Table, width: int | None = None, keys: int = 0) -> str:
+    """Return a table as aligned text, laid out by :func:`lay_out`.
+
+    Null is ``-``, empty text ``""`` and an empty list ``[]``. Text that looks like one of these is in quotes. Characters that a terminal
+    does not print are escaped.
+    """
+    return lay_out(format_columns(table, keys), width, keys)
+
+
+def format_columns(table: pa.Table, keys: int = 0) -> list[TextColumn]:
+    """Return the columns of a table as text. The first `keys` columns identify a row and keep a width of :data:`WIDE`."""
+    columns = [_column(f, table.column(i)) for i, f in enumerate(table.schema)]
+    columns[:keys] = [replace(c, least=max(c.least, min(c.width, WIDE))) for c in columns[:keys]]
+    return columns
+
+
+def _column(field: Any, values: Any) -> TextColumn:
+    """Return a column of a table as text."""
+    name, kind = escape_unprintable(field.name), field.type
+    convert = json_converter(kind)
+    cells = [_cell(convert(value)) for chunk in values.chunks for value in to_objects(chunk)]
+    return make_column(
+        name,
+        cells,
+        right=_is_number(kind),
+        whole=_is_atom(kind.value_type if pa.types.is_list(kind) else kind),
+        nested=bool(pa.types.is_nested(kind)),
+    )
+
+
+def _is_number(kind: Any) -> bool:
+    """Return whether values of an Arrow type are numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _is_atom(kind: Any) -> bool:
+    """Return whether values of an Arrow type are numbers, times or booleans."""
+    return _is_number(kind) or bool(pa.types.is_timestamp(kind) or pa.types.is_boolean(kind))
+
+
+def _cell(value: Any, item: bool = False) -> str:
+    """Return a JSON value as the text of a cell. `item`: the value is in a list."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and value and not any(isinstance(i, list | dict) for i in value):
+        return ", ".join(_cell(part, item=True) for part in value)
+    if isinstance(value, list | dict):
+        return format_json(value)
+    text = str(value)
+    if _CONFUSING.match(text) or (item and _CONFUSING_ITEM.search(text)):
+        return format_json(text)
+    return escape_unprintable(text)

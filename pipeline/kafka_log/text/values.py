@@ -1,0 +1,27 @@
+"""Times, UUIDs and text in the form in which a terminal prints them."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+
+
+def format_time(milliseconds: int) -> str:
+    """Return a time as ISO 8601 in UTC, or the number itself if it is before the year 1 or after 9999."""
+    try:
+        time = datetime.fromtimestamp(milliseconds // 1000, UTC).replace(tzinfo=None)
+    except (OverflowError, ValueError, OSError):
+        return str(milliseconds)
+    return f"{time.isoformat()}.{milliseconds % 1000:03d}Z"
+
+
+def format_uuid(value: bytes) -> str:
+    """Return the 16 bytes of a UUID as Kafka spells them: URL-safe Base64 without padding."""
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
+
+
+def escape_unprintable(text: str) -> str:
+    """Return `text` with each character escaped that a terminal does not print: control characters and those that change the direction of text."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

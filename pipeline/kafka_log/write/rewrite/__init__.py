@@ -1,0 +1,1 @@
+"""Partitions written again into another directory: salvage, cut, convert and reindex."""
