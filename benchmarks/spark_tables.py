@@ -22,7 +22,7 @@ from benchmarks import measure, shapes
 from benchmarks.measure import Report
 from benchmarks.spark import PARTITIONS, session, written
 from benchmarks.table_limits import Limits
-from kafka_log.tables.parquet import Compression
+from kafka_log.read.parquet import Compression
 from pyspark_kafka_log.export import export
 
 SHAPES = (("A", "none"), ("A", "zstd"), ("J", "zstd"))

@@ -20,8 +20,8 @@ import pyarrow as pa
 from benchmarks import peers
 from codecgen.runtime.compression import decompress
 from kafka_log import discover
-from kafka_log.tables.parquet import Compression, GroupedWriter
-from kafka_log.tables.splits import Scan, Split, read_splits
+from kafka_log.read.parquet import Compression, GroupedWriter
+from kafka_log.read.splits import Scan, Split, read_splits
 
 PROCESSES = 2
 PAGE = 1 << 20

@@ -12,8 +12,8 @@ from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
     from kafka_log.log_directory import LogDirectory
-    from kafka_log.tables.scanning import read_table, scan, scan_batches
-    from kafka_log.tables.selection import Selection
+    from kafka_log.read.scanning import read_table, scan, scan_batches
+    from kafka_log.read.selection import Selection
     from kafka_log.write.encoding import encode, write_segment
     from kafka_log.write.log_format import FormatError
     from kafka_log.write.log_tables import write_log
@@ -47,8 +47,8 @@ __all__ = [
 
 _LAZY_MODULES = {
     "LogDirectory": "kafka_log.log_directory",
-    **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.tables.scanning"),
-    "Selection": "kafka_log.tables.selection",
+    **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.read.scanning"),
+    "Selection": "kafka_log.read.selection",
     **dict.fromkeys(("encode", "write_segment"), "kafka_log.write.encoding"),
     "write_log": "kafka_log.write.log_tables",
     "FormatError": "kafka_log.write.log_format",

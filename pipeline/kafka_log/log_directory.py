@@ -26,10 +26,7 @@ from kafka_log.logs.partitions import (
 )
 from kafka_log.logs.replicas import Replicas, select_replicas
 from kafka_log.logs.tiers import merge_tiered_segments
-from kafka_log.segment.model import Policy
-from kafka_log.segment.places import is_url, local_path, place_of
-from kafka_log.segment.times import Time, moment, present
-from kafka_log.tables.arguments import (
+from kafka_log.read.arguments import (
     OFFSET_BITS,
     flag,
     number,
@@ -39,15 +36,18 @@ from kafka_log.tables.arguments import (
     several,
     text_of,
 )
+from kafka_log.segment.model import Policy
+from kafka_log.segment.places import is_url, local_path, place_of
+from kafka_log.segment.times import Time, moment, present
 
 if TYPE_CHECKING:
     from kafka_log.inspect.export import Exported, Format
     from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
+    from kafka_log.read.selection import OtherFilters, RowFilters, Selection
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
-    from kafka_log.tables.selection import OtherFilters, RowFilters, Selection
 
 PathLike = str | os.PathLike[str]
 
@@ -94,7 +94,7 @@ class LogDirectory:
         include: Include = (),
         replicas: Replicas | None = None,
     ) -> None:
-        from kafka_log.tables.selection import Selection
+        from kafka_log.read.selection import Selection
 
         self.path = places("path", path)
         selection = Selection(
@@ -188,7 +188,7 @@ class LogDirectory:
             now: Time after which a timestamp counts as ``future``. None: the present.
             **options: ``deep`` decodes every record: counts and timestamps are then those of existing records, and ``ratio`` says
                 how much compression saves. Otherwise only batch headers and checksums are read. ``offsets``, ``timestamps`` and ``producers``
-                select batches as in :class:`~kafka_log.tables.selection.Selection`. ``policy`` (default ``kafka``) says what damage
+                select batches as in :class:`~kafka_log.read.selection.Selection`. ``policy`` (default ``kafka``) says what damage
                 is. ``engine`` and ``limits`` are as in :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is called
                 with a line per problem, ``advance`` with the number of bytes read since the last call.
 
@@ -278,8 +278,8 @@ class LogDirectory:
             ...     print(finding["severity"], finding["file"], finding["meaning"])
         """
         from kafka_log.inspect.check.table import check_table
+        from kafka_log.read.selection import Selection
         from kafka_log.segment.ranges import checked_plain_offsets
-        from kafka_log.tables.selection import Selection
 
         selection = Selection(
             offsets=checked_plain_offsets("offsets", offsets),
@@ -388,9 +388,9 @@ class LogDirectory:
         from kafka_log.inspect.transactions.coordinator_states import coordinators
         from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
         from kafka_log.inspect.transactions.table import transaction_table
+        from kafka_log.read.internal_topics import TRANSACTION_STATE
+        from kafka_log.read.selection import Selection
         from kafka_log.segment.ranges import checked_plain_offsets
-        from kafka_log.tables.own_topics import TRANSACTION_STATE
-        from kafka_log.tables.selection import Selection
 
         report = on_damage or raise_damage
         time = _time_or_present(now)
@@ -448,7 +448,7 @@ class LogDirectory:
         """
         from kafka_log.inspect.partition_headers import raise_damage
         from kafka_log.inspect.producers.table import producer_table
-        from kafka_log.tables.selection import Selection
+        from kafka_log.read.selection import Selection
 
         report = on_damage or raise_damage
         _report_unreadable(self.all_partitions, on_damage)
@@ -491,8 +491,8 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data").groups(names="billing", at="2026-11-22T10:15")
         """
         from kafka_log.inspect.groups.table import Groups, commit_table, group_table
+        from kafka_log.read.internal_topics import CONSUMER_OFFSETS
         from kafka_log.segment.ranges import checked_plain_offsets, checked_range
-        from kafka_log.tables.own_topics import CONSUMER_OFFSETS
 
         table = group_table if flag("states", states) else commit_table
         selection = Groups(
@@ -656,7 +656,7 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data", topics="users").keys().to_pandas()
         """
         from kafka_log.inspect.keys.table import key_table
-        from kafka_log.tables.selection import changed
+        from kafka_log.read.selection import changed
 
         wanted = changed(selection, None, filters)
         partitions = self._select_partitions(self._merged_partitions, wanted)
@@ -691,7 +691,7 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data", topics="users").records_of_key(b"user-42")
         """
         from kafka_log.inspect.keys.table import records_of_keys
-        from kafka_log.tables.selection import changed
+        from kafka_log.read.selection import changed
 
         wanted = changed(selection, None, {**filters, "keys": keys})
         partitions = self.refuse_duplicates(
@@ -741,7 +741,7 @@ class LogDirectory:
             ...     print(file.path)
         """
         from kafka_log.inspect.export import FORMATS, export
-        from kafka_log.tables.selection import changed
+        from kafka_log.read.selection import changed
         from kafka_log.write.beside import refuse_inside
 
         output = local_path(out)
@@ -968,7 +968,7 @@ class LogDirectory:
             NotFoundError: If a topic or number does not exist.
             ValueError: If the selection has ``include`` or ``replicas``, which belong to LogDirectory.
         """
-        from kafka_log.tables.selection import Selection
+        from kafka_log.read.selection import Selection
 
         for name in ("include", "replicas"):
             if getattr(selection, name) != getattr(Selection(), name):
@@ -1017,7 +1017,7 @@ def _report_unreadable(partitions: Iterable[Partition], on_damage: OnDamage | No
 
 def _add_internal_topics(topics: Iterable[str] | None) -> list[str] | None:
     """Return topics with the internal topics from which answers about any topic come. None (all topics) stays None."""
-    from kafka_log.tables.own_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+    from kafka_log.read.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 
     internal = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)
     return None if topics is None else [*topics, *internal]

@@ -44,7 +44,7 @@ def _offset(offsets: Bound | None, log: Log, none: int) -> int | None:
 
 def _at(times: Bound, log: Log, options: Options, starts: LogStarts) -> int | None:
     """The first offset that is as late as the options say."""
-    from kafka_log.tables.offsets_by_time import offset_at  # records are read: not for other plans
+    from kafka_log.read.offsets_by_time import offset_at  # records are read: not for other plans
 
     begin = None if options.selection.deleted_records else starts.get(log)
     time = times[log.key] if isinstance(times, Mapping) else times
@@ -77,7 +77,7 @@ _HINT = "with failOnDataLoss set to false what is there is read"
 
 def _end(log: Log, options: Options) -> int | None:
     """The offset after the last one that can be read; None where damage hides it, which whoever reads there meets."""
-    from kafka_log.tables.progress import Ends  # batches are read: not for other plans
+    from kafka_log.read.progress import Ends  # batches are read: not for other plans
 
     ends = Ends(options.selection, options.engine)
     try:

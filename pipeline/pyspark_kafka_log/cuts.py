@@ -10,10 +10,10 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import Segment
+from kafka_log.read.splits import Split
 from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.segment.row_selection import RowSelection
-from kafka_log.tables.splits import Split
 
 
 def split(

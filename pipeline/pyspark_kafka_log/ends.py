@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from kafka_log.tables.progress import Ends
+from kafka_log.read.progress import Ends
 from pyspark_kafka_log.logs import chosen, find_logs
 from pyspark_kafka_log.options import LATEST, OptionError, Paths, parse_paths
 

@@ -15,13 +15,13 @@ from kafka_log.logs.names import CLUSTER_METADATA, META, State
 from kafka_log.logs.partitions import describe_skipped, filter_by_topics
 from kafka_log.logs.replicas import select_replicas
 from kafka_log.logs.tiers import Ends, merge_tiered_segments
-from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of
-from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
-from kafka_log.tables.own_topics import (
+from kafka_log.read.internal_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
 )
+from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of
+from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from pyspark_kafka_log.options import Bound, Files, OptionError, Options
 from pyspark_kafka_log.storage import storage_options
 

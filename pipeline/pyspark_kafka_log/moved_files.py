@@ -10,8 +10,8 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.names import parse_include
 from kafka_log.logs.partitions import DirectoryError, Segment
+from kafka_log.read.splits import Located, Split
 from kafka_log.segment.places import is_url
-from kafka_log.tables.splits import Located, Split
 from pyspark_kafka_log.logs import find_logs
 from pyspark_kafka_log.options import OptionError, Options
 

@@ -11,11 +11,11 @@ from typing import Protocol, TypeVar
 
 from kafka_log import Segment
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.read.isolation import Known, PartitionRows
+from kafka_log.read.selection import of_segment, within_offsets
+from kafka_log.read.splits import Split
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
-from kafka_log.tables.committed import Known, PartitionRows
-from kafka_log.tables.selection import of_segment, within_offsets
-from kafka_log.tables.splits import Split
 from pyspark_kafka_log.bounds import offsets_of
 from pyspark_kafka_log.cuts import selected_runs, split, within_runs
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed, narrowed

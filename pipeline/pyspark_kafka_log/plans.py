@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_log.tables.committed import Known
-from kafka_log.tables.splits import Split
+from kafka_log.read.isolation import Known
+from kafka_log.read.splits import Split
 from pyspark_kafka_log.logs import Log
 
 Tasks = list[tuple[Split, ...]]

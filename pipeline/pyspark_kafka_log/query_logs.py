@@ -11,8 +11,8 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_log import Policy, Segment
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.read.isolation import Known
 from kafka_log.segment.ranges import EVERYTHING
-from kafka_log.tables.committed import Known
 from pyspark_kafka_log.logs import Log, find_logs
 from pyspark_kafka_log.options import Options
 
@@ -92,7 +92,7 @@ def _ended(log: Log, options: Options) -> Log:
     is_written = last.state == "live" and not last.rolled and last.offsets == EVERYTHING
     if not is_written or not isinstance(last.path, Path) or not _ends_in_zeros(last):
         return log
-    from kafka_log.tables.progress import Ends  # batches are read: not for other logs
+    from kafka_log.read.progress import Ends  # batches are read: not for other logs
 
     try:
         end = Ends(wanted, options.engine).of(log.key, log)

@@ -17,8 +17,8 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log import Partition
 from kafka_log.logs.discovery import Survey
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.read.internal_topics import TRANSACTION_STATE
 from kafka_log.segment.ranges import EVERYTHING, Range
-from kafka_log.tables.own_topics import TRANSACTION_STATE
 from pyspark_kafka_log.bounds import offsets_of
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed
 from pyspark_kafka_log.logs import chosen, find_survey

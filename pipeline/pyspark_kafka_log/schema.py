@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from kafka_log.tables.columns import COLUMNS, HEADERS_TYPE
+from kafka_log.read.columns import COLUMNS, HEADERS_TYPE
 from pyspark_kafka_log.options import OptionError
 
 HEADERS = ArrayType(
@@ -56,7 +56,7 @@ def types_of(view: str | None, corrupt_record: str | None = None) -> Types:
         return TYPES if corrupt_record is None else {**TYPES, corrupt_record: StringType()}
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from kafka_log.tables.topic_views import RECORD_COLUMNS, topic_view  # codecs of all that it has
+    from kafka_log.read.topic_views import RECORD_COLUMNS, topic_view  # codecs of all that it has
 
     of = topic_view(view, None).view
     every = topic_view(view, (*(column.name for column in of.columns), *RECORD_COLUMNS))

@@ -1,4 +1,4 @@
-"""The data source: what Spark asks of it. Planning is in ``plan``, reading in ``kafka_log.tables.splits``."""
+"""The data source: what Spark asks of it. Planning is in ``plan``, reading in ``kafka_log.read.splits``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.tables.splits import Scan, Split, read_splits
+from kafka_log.read.splits import Scan, Split, read_splits
 from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed
 from pyspark_kafka_log.losses import Losses

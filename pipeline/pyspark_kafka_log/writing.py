@@ -17,7 +17,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, TimestampNTZType
 
-from kafka_log.tables.splits import METADATA_COLUMNS
+from kafka_log.read.splits import METADATA_COLUMNS
 from kafka_log.write.commit import Micro, abort, commit, new_job, of_batch
 from kafka_log.write.log_format import WriteJob, now_ms
 from kafka_log.write.sink_rows import SinkError, check_columns

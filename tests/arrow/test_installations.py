@@ -61,8 +61,8 @@ def test_without_numba_numpy_reads() -> None:
 def test_without_numba_large_slices_are_read_by_numpy() -> None:
     program = """
 from codecgen.runtime.arrow.numpy_decoder import NumpyDecoder
-from kafka_log.tables import splits as arrow
-from kafka_log.tables.splits import Scan, Split, read_split
+from kafka_log.read import splits as arrow
+from kafka_log.read.splits import Scan, Split, read_split
 from kafka_log.logs.discovery import discover
 from tests.paths import VECTORS
 calls = []

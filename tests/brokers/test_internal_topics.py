@@ -13,7 +13,7 @@ import pytest
 import kafka_log
 from codecgen.runtime.construct import Choice
 from kafka_log import Record, SegmentReader
-from kafka_log.tables.own_topics import VIEWS, own_topic
+from kafka_log.read.internal_topics import VIEWS, own_topic
 from tests.brokers import internal_topics
 from tests.brokers.messages import Request, answers
 from tests.support.log_files import is_read

@@ -38,10 +38,10 @@ from kafka_log import (
 from kafka_log.cli import main as kafka_log
 from kafka_log.inspect.dump.json_objects import objects
 from kafka_log.logs.transactions import AbortedTransaction, read_transactions
+from kafka_log.read.splits import record_batches
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
-from kafka_log.tables.splits import record_batches
 from tests.arrow.rows import unpacked
 from tests.codecs.random_format import MAGIC
 from tests.paths import SAMPLES, VECTORS

@@ -35,7 +35,7 @@ RECORDS = Selection(
         "tests/codecs/test_other_clients.py",
         *SIZES,
         "tests/log/logs/test_index_entries.py",
-        "tests/log/tables/test_samples.py",
+        "tests/log/read/test_samples.py",
         "tests/log/segment/test_vectors.py",
     ),
     NOT,
@@ -72,7 +72,7 @@ TOPICS = Selection(
         "tests/codecs/test_topic_tolerances.py",
         "tests/codecs/test_topic_releases.py",
         "tests/codecs/test_spellings.py",
-        "tests/log/tables/test_topic_samples.py",
+        "tests/log/read/test_topic_samples.py",
     ),
     NOT,
 )
@@ -84,8 +84,8 @@ VIEWS = Selection(
     (
         "tests/codecs/test_spellings.py",
         "tests/arrow/test_topic_views.py",
-        "tests/log/tables/test_columns_of_views.py",
-        "tests/log/tables/test_rows_of_every_record.py",
+        "tests/log/read/test_columns_of_views.py",
+        "tests/log/read/test_rows_of_every_record.py",
         "tests/arrow/test_view_values.py",
         "tests/arrow/test_batches.py",
         "tests/log/logs/test_index_views.py",

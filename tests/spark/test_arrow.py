@@ -22,8 +22,7 @@ from .logs import TIME, batch, build, flipped, numbered, vector, write
 pa = pytest.importorskip("pyarrow")
 
 from kafka_log import Segment, discover  # noqa: E402
-from kafka_log.segment.row_selection import Aborted, RowSelection  # noqa: E402
-from kafka_log.tables.splits import (  # noqa: E402
+from kafka_log.read.splits import (  # noqa: E402
     COLUMNS,
     DEFAULT_COLUMNS,
     METADATA_COLUMNS,
@@ -33,6 +32,7 @@ from kafka_log.tables.splits import (  # noqa: E402
     record_batches,
     schema,
 )
+from kafka_log.segment.row_selection import Aborted, RowSelection  # noqa: E402
 
 FILES = sorted(path.relative_to(VECTORS).as_posix()[:-4] for path in VECTORS.glob("*/*.log"))
 TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log.tables.totals import OFFSET, totals_of
+from kafka_log.read.totals import OFFSET, totals_of
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import parse

@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from codecgen.runtime.errors import CodecError
+from kafka_log.read.splits import Split
+from kafka_log.read.totals import OFFSET, totals_of
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.tables.splits import Split
-from kafka_log.tables.totals import OFFSET, totals_of
 from pyspark_kafka_log import plan as planning
 from pyspark_kafka_log.export import TaskError, export
 from pyspark_kafka_log.losses import Losses

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from kafka_log import discover
 from kafka_log.cli import parser
-from kafka_log.tables.parquet import Compression
-from kafka_log.tables.selection import Selection
+from kafka_log.read.parquet import Compression
+from kafka_log.read.selection import Selection
 from kafka_log.write.beside import OutError
 from kafka_log.write.output_lock import staged_path
 from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export, target_of

@@ -17,8 +17,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, InputP
 from pyspark.sql.types import StructType
 
 from kafka_log import Segment
-from kafka_log.tables.selection import Selection
-from kafka_log.tables.splits import Scan, read_splits
+from kafka_log.read.selection import Selection
+from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.cuts import selected_runs
 from pyspark_kafka_log.filters import Filter, Pushed, narrowed, pushed
 from pyspark_kafka_log.options import parse

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from kafka_log.tables.splits import Scan, read_splits
+from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.filters import Filter, pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log.tables.selection import Selection
-from kafka_log.tables.splits import COLUMNS
+from kafka_log.read.selection import Selection
+from kafka_log.read.splits import COLUMNS
 from pyspark_kafka_log import options
 from pyspark_kafka_log.options import (
     EARLIEST,

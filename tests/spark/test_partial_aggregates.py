@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafka_log.read.splits import Scan, read_splits
 from kafka_log.segment.row_selection import RowSelection
-from kafka_log.tables.splits import Scan, read_splits
 from pyspark_kafka_log.aggregates import Aggregates
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan

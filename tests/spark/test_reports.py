@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 import kafka_log
 from kafka_log import LogDirectory
 from kafka_log.logs import discovery
-from kafka_log.tables.own_topics import VIEWS
+from kafka_log.read.internal_topics import VIEWS
 from pyspark_kafka_log.options import KNOWN, OptionError, default_columns, parse
 from pyspark_kafka_log.options.reports import REPORTS
 from pyspark_kafka_log.report_tables import BATCH_COLUMNS, schema_of

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log import SegmentReader, discover
-from kafka_log.tables.progress import Position
-from kafka_log.tables.splits import Scan, read_splits
+from kafka_log.read.progress import Position
+from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.options import OptionError
 from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafka_log.tables import batch_places, progress
+from kafka_log.read import batch_places, progress
 from pyspark_kafka_log.stream.polling import DataLossError
 from tests.shares import later_seeds
 from tests.support.growing_logs import Growing

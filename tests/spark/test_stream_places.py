@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from kafka_log import discover, read_table
 from kafka_log.logs import discovery
+from kafka_log.read.splits import LOOKS, Scan, Split, read_splits
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.tables.splits import LOOKS, Scan, Split, read_splits
 from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan

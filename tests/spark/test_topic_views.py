@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import kafka_log
 from codecgen.runtime.sensitive import REDACTED
-from kafka_log.tables.own_topics import VIEWS
+from kafka_log.read.internal_topics import VIEWS
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.schema import types_of
 from tests.paths import SAMPLES

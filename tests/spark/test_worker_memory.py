@@ -16,9 +16,9 @@ import pytest
 from codecgen.runtime.arrow.memory_limit import KERNELS_NEED, room
 from kafka_codecs import LOG_ENTRY
 from kafka_log import discover, read_table
+from kafka_log.read.batch_sizes import held_bytes
+from kafka_log.read.splits import DEFAULT_COLUMNS, METADATA_COLUMNS, record_batches
 from kafka_log.segment.cursor import CHUNK_BYTES
-from kafka_log.tables.batch_sizes import held_bytes
-from kafka_log.tables.splits import DEFAULT_COLUMNS, METADATA_COLUMNS, record_batches
 from pyspark_kafka_log.worker_memory import (
     LEAST_MIB,
     LIMIT_MIB,

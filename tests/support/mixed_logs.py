@@ -10,8 +10,8 @@ from typing import Any
 
 from kafka_codecs import CONTROL_RECORD_KEY, END_TXN_MARKER, LOG_ENTRY
 from kafka_log import Batch, Record, SegmentReader, discover
+from kafka_log.read.selection import within_offsets
 from kafka_log.segment.ranges import EVERYTHING, Range
-from kafka_log.tables.selection import within_offsets
 
 START = 1_700_000_000_000
 KEYS = (None, b"", b"a", b"b", b"\xff\x00")

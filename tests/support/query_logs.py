@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_log.tables.splits import Scan, read_splits
+from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan

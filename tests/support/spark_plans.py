@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_log.tables.splits import Scan, Split, read_split
+from kafka_log.read.splits import Scan, Split, read_split
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from tests.spark.logs import batch, build, numbered, write

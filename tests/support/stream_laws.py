@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from kafka_log.tables.splits import Scan, read_splits
+from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import LogStream
 from tests.support.growing_logs import Growing

@@ -27,6 +27,7 @@ from kafka_log.logs.partitions import (
 )
 from kafka_log.logs.removed_segments import read_options
 from kafka_log.logs.replicas import select_replicas
+from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -35,7 +36,6 @@ from kafka_log.segment.kernels import (
 )
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import Batches, SegmentReader
-from kafka_log.tables.selection import Selection
 
 GOOD, PROBLEMS, COULD_NOT_RUN = 0, 1, 2
 EXIT_CODES = "exit codes: 0 good, 1 problems found, 2 could not run"

@@ -22,11 +22,11 @@ from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import Times, argument
 from kafka_log.cli.selection import RECORDS, add_selection, say_unmatched, selection_of
 from kafka_log.logs.partitions import Partition
+from kafka_log.read.internal_topics import VIEWS
+from kafka_log.read.parquet import Compression
+from kafka_log.read.selection import Selection
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path, place_of
-from kafka_log.tables.own_topics import VIEWS
-from kafka_log.tables.parquet import Compression
-from kafka_log.tables.selection import Selection
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv")
 TABLES = ("delta", "iceberg")
@@ -314,6 +314,6 @@ def _of_view(partitions: list[Partition], view: str | None) -> list[Partition]:
     """Those of the topic of a view."""
     if view is None:
         return partitions
-    from kafka_log.tables.topic_views import topic_view
+    from kafka_log.read.topic_views import topic_view
 
     return topic_view(view, None).partitions(partitions)

@@ -13,9 +13,9 @@ from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument, offset_range, plain_offset_range, time_range
 from kafka_log.logs.names import STATES, parse_include
 from kafka_log.logs.replicas import Replicas
+from kafka_log.read.selection import ISOLATIONS, MAX_PARTITION, Selection
 from kafka_log.segment.row_selection import Header
 from kafka_log.segment.times import TIMES
-from kafka_log.tables.selection import ISOLATIONS, MAX_PARTITION, Selection
 
 T = TypeVar("T")
 

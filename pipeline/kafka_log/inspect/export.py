@@ -16,10 +16,10 @@ import pyarrow as pa
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Partition
 from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.read.scanning import scan
+from kafka_log.read.selection import RowFilters, Selection, changed
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
-from kafka_log.tables.scanning import scan
-from kafka_log.tables.selection import RowFilters, Selection, changed
 from kafka_log.text.lines import csv_header, csv_lines, json_lines
 from kafka_log.write.beside import (
     difference,
@@ -213,7 +213,7 @@ Written = Generator[pa.RecordBatch, None, None]
 
 
 def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
-    from kafka_log.tables.parquet import GroupedWriter
+    from kafka_log.read.parquet import GroupedWriter
 
     writer = GroupedWriter(file, batches.schema)
     try:

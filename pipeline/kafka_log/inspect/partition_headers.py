@@ -11,10 +11,10 @@ from codecgen.runtime.errors import ParseError
 from kafka_log.logs.incomplete_tails import find_incomplete_tail
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import history_options
+from kafka_log.read.selection import Selection, within
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
-from kafka_log.tables.selection import Selection, within
 
 OnDamage = Callable[[str], None]
 """What is told of damage: a line with file and bytes."""

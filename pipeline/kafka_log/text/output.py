@@ -28,7 +28,7 @@ def write_table(table: pa.Table, output: Output, out: BinaryIO, width: int | Non
         out.write(as_text(table, width).encode("utf-8", "backslashreplace"))
         return
     if output == "parquet":
-        from kafka_log.tables.parquet import parquet_writer
+        from kafka_log.read.parquet import parquet_writer
 
         # A pipe cannot tell its position: the file is made in memory.
         made = pa.BufferOutputStream()
@@ -91,7 +91,7 @@ class ParquetRows:
     """Writes rows as a Parquet file, one row group after the other."""
 
     def __init__(self, out: BinaryIO, schema: pa.Schema) -> None:
-        from kafka_log.tables.parquet import GroupedWriter
+        from kafka_log.read.parquet import GroupedWriter
 
         self.out = out
         self.writer = GroupedWriter(out, schema)

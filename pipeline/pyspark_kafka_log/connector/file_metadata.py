@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.read.splits import Split
 from kafka_log.segment.places import is_url
-from kafka_log.tables.splits import Split
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.source import KafkaLogReader, Task
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from kafka_log.read.parquet import Compression
 from kafka_log.segment.places import is_url, place_of
-from kafka_log.tables.parquet import Compression
 from kafka_log.write.beside import refuse_inside
 from pyspark_kafka_log.export.job import Exported, run
 from pyspark_kafka_log.export.places import place_of_table

@@ -18,8 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
 from kafka_log.logs.partitions import Partition
+from kafka_log.read.selection import Selection
 from kafka_log.segment.ranges import checked_plain_offsets
-from kafka_log.tables.selection import Selection
 from kafka_log.text.printing import printable
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
 from pyspark_kafka_log.export.job import run

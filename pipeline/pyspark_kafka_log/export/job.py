@@ -10,12 +10,12 @@ from typing import Any
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.read.changing_files import is_gone
+from kafka_log.read.parquet import Compression
+from kafka_log.read.progress import Ends as LogEnds
+from kafka_log.read.progress import Position
+from kafka_log.read.splits import Scan, Split
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.tables.parquet import Compression
-from kafka_log.tables.progress import Ends as LogEnds
-from kafka_log.tables.progress import Position
-from kafka_log.tables.splits import Scan, Split
-from kafka_log.tables.steady import is_gone
 from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
 from pyspark_kafka_log.export.targets import Target

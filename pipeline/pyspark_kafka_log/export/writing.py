@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_log.read.parquet import ROW_GROUP, Compression, GroupedWriter
+from kafka_log.read.splits import Scan, Split, read_splits
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import OnDamage
-from kafka_log.tables.parquet import ROW_GROUP, Compression, GroupedWriter
-from kafka_log.tables.splits import Scan, Split, read_splits
 from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.moved_files import located

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from kafka_log import Policy
+from kafka_log.read.internal_topics import VIEWS
+from kafka_log.read.selection import Isolation, Selection
+from kafka_log.read.splits import METADATA_COLUMNS
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import OnDamage
-from kafka_log.tables.own_topics import VIEWS
-from kafka_log.tables.selection import Isolation, Selection
-from kafka_log.tables.splits import METADATA_COLUMNS
 from pyspark_kafka_log.options import reports, table
 from pyspark_kafka_log.options.session import Session, nanoseconds, time_zone
 from pyspark_kafka_log.options.table import Given, Moment, Option
@@ -302,7 +302,7 @@ def default_columns(options: Options) -> tuple[str, ...]:
 
         return tuple(schema_of(options.report).names)
     if options.view is not None:
-        from kafka_log.tables.topic_views import RECORD_COLUMNS, topic_view
+        from kafka_log.read.topic_views import RECORD_COLUMNS, topic_view
 
         return topic_view(options.view, None).columns + (
             RECORD_COLUMNS if options.include_metadata else ()

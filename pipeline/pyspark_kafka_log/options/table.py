@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeVar, get_args
 
 from kafka_log.logs.names import State
 from kafka_log.logs.replicas import Replicas
+from kafka_log.read.internal_topics import VIEWS
+from kafka_log.read.selection import ISOLATIONS, Isolation
 from kafka_log.segment.kernels import ENGINES, Engine
-from kafka_log.tables.own_topics import VIEWS
-from kafka_log.tables.selection import ISOLATIONS, Isolation
 from pyspark_kafka_log.options import values
 from pyspark_kafka_log.options.reports import REPORTS
 from pyspark_kafka_log.options.session import time_zone

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_log.tables.progress import Key
+from kafka_log.read.progress import Key
 from pyspark_kafka_log.options.table import MAX_DELAY
 
 

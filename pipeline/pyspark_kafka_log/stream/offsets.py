@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_log.tables.batch_places import NO_EPOCH
-from kafka_log.tables.progress import Key, Position
+from kafka_log.read.batch_places import NO_EPOCH
+from kafka_log.read.progress import Key, Position
 
 EPOCHS = "@leaderEpochs"
 """With this begin the names that hold leader epochs: no topic can be called so."""

@@ -19,9 +19,9 @@ from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
 from kafka_log import LogDirectory, read_table
 from kafka_log.cli import main
 from kafka_log.logs.discovery import discover
+from kafka_log.read.internal_topics import VIEWS, own_topic
+from kafka_log.read.splits import Scan, Split, read_split
 from kafka_log.segment.kernels import Engine
-from kafka_log.tables.own_topics import VIEWS, own_topic
-from kafka_log.tables.splits import Scan, Split, read_split
 from tests.paths import SAMPLES
 from tests.support.made_topics import entry, log, metadata
 from tests.support.secrets import PASSWORDS

@@ -15,13 +15,13 @@ import pyarrow as pa
 import pytest
 
 import kafka_log
+from kafka_log.read.splits import Scan, Split, read_splits
 from kafka_log.segment import resynchronisation
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.entry_search import LOOKS
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
-from kafka_log.tables.splits import Scan, Split, read_splits
 from tests.paths import SAMPLES
 
 SAMPLE = SAMPLES / "kafka-2.8" / "segments.small-0"

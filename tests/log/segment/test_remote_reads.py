@@ -25,13 +25,13 @@ from kafka_log import LogDirectory, discover, read_table, scan, scan_batches, wr
 from kafka_log.logs import transaction_files
 from kafka_log.logs.partitions import Partition
 from kafka_log.logs.transactions import Transactions, read_transactions
+from kafka_log.read.isolation import Known, PartitionRows
+from kafka_log.read.selection import Selection
 from kafka_log.segment import held_files, remote_files
 from kafka_log.segment.held_files import HeldBlocks, HeldPath
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.remote_files import BLOCK, FIRST, SECTOR
 from kafka_log.segment.remote_paths import RemotePath
-from kafka_log.tables.committed import Known, PartitionRows
-from kafka_log.tables.selection import Selection
 from tests.paths import SAMPLES
 from tests.support.growing_logs import Growing
 from tests.support.stores import Counted, counted, put

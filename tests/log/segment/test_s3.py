@@ -19,10 +19,10 @@ from kafka_log import LogDirectory, discover, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.transaction_files import MAX_SCANNED_BYTES, REQUESTS_PER_LOOKUP
 from kafka_log.logs.transactions import read_transactions
+from kafka_log.read.isolation import Known, PartitionRows
+from kafka_log.read.selection import Selection
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.tables.committed import Known, PartitionRows
-from kafka_log.tables.selection import Selection
 from tests.support import s3
 from tests.support.growing_logs import Growing
 from tests.support.remote_verbs import LOGS, VERBS, without_places

@@ -16,9 +16,9 @@ from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader, discover, read_table, scan, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.transactions import read_transactions
+from kafka_log.read.splits import record_batches
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.resynchronisation import WORK_PER_BYTE
-from kafka_log.tables.splits import record_batches
 from tests.shares import examples
 from tests.support.batches import batch, message
 

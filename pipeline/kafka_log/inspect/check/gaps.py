@@ -22,11 +22,11 @@ from kafka_log.inspect.check.finding import Finding, Severity
 from kafka_log.inspect.check.segment_scan import Walked
 from kafka_log.logs.names import CLEANER, CLUSTER_METADATA, LOG_START
 from kafka_log.logs.partitions import Segment
+from kafka_log.read.internal_topics import COORDINATOR_TOPICS
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.versions import have
-from kafka_log.tables.own_topics import COORDINATOR_TOPICS
 
 KEPT = 16
 """Gaps of a partition that are looked at."""

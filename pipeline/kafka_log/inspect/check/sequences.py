@@ -19,7 +19,7 @@ from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import Walked
 from kafka_log.inspect.producers.table import SEQUENCES, distance
 from kafka_log.logs.names import LOG_START
-from kafka_log.tables.own_topics import COORDINATOR_TOPICS
+from kafka_log.read.internal_topics import COORDINATOR_TOPICS
 
 MOST = 100
 """Batches that are named one by one."""

@@ -41,11 +41,11 @@ from kafka_log.logs.broker_files import BrokerFiles, read_broker_files
 from kafka_log.logs.listing import list_base_offsets
 from kafka_log.logs.names import State
 from kafka_log.logs.partitions import Partition, Segment, group_by_state, pair_with_next_base_offset
+from kafka_log.read.selection import Selection
 from kafka_log.segment.header_columns import UNBOUNDED
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.places import place_of
 from kafka_log.segment.ranges import EVERYTHING
-from kafka_log.tables.selection import Selection
 
 __all__ = ["CHECKS", "FINDINGS", "Finding", "check_table", "findings"]
 

@@ -14,12 +14,12 @@ from kafka_codecs.columns.batches import BATCHES
 from kafka_log.inspect.dump.batch_text import timestamp_type
 from kafka_log.inspect.dump.rows import TOLD, is_told
 from kafka_log.logs.partitions import Partition
+from kafka_log.read.columns import check_columns
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch, codec_label
 from kafka_log.segment.row_damage import crc_ok, damage
 from kafka_log.segment.row_values import OF_BATCHES
-from kafka_log.tables.columns import check_columns
 from kafka_log.text.lines import Cell, Layout, display_lines
 
 _VIEW = schema_of(choose(BATCHES, [column.name for column in BATCHES.columns]))

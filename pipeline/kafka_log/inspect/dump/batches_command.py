@@ -23,8 +23,8 @@ from kafka_log.segment.reader import SegmentReader
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kafka_log.read.selection import Selection
     from kafka_log.segment.row_masks import HeaderMasks
-    from kafka_log.tables.selection import Selection
 
 ROWS = 1 << 12
 """Batches of the reference codecs that become rows at a time."""
@@ -119,7 +119,7 @@ def _wanted(chosen: Selection) -> HeaderMasks | None:
 
 
 def _may_have(partition: Partition, segment: Segment, wanted: HeaderMasks) -> bool:
-    from kafka_log.tables.selection import within_offsets
+    from kafka_log.read.selection import within_offsets
 
     return segment in within_offsets(partition.segments, wanted.selection.offsets)
 

@@ -30,11 +30,11 @@ from kafka_log.cli.selection import RECORDS, say_unmatched, selection_of
 from kafka_log.inspect.dump.decoding import Decode, Decoder
 from kafka_log.inspect.dump.rows import COLUMNS, DumpRows, without_no_time
 from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.read.scanning import scan
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
-from kafka_log.tables.scanning import scan
 from kafka_log.text.columns import display_bytes
 from kafka_log.text.json_values import json_bytes, json_text
 from kafka_log.text.output import ROW_WRITERS, JsonRows, RowWriter
@@ -131,7 +131,7 @@ def _refuse_filters(options: argparse.Namespace) -> None:
 def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
     """The objects of the reference vectors."""
     from kafka_log.inspect.dump import json_objects as json_dump
-    from kafka_log.tables.own_topics import own_topic
+    from kafka_log.read.internal_topics import own_topic
 
     worst = GOOD
     out = sys.stdout

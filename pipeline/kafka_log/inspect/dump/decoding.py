@@ -10,8 +10,8 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.sensitive import REDACTED
+from kafka_log.read.internal_topics import OWN_TOPICS, OwnTopic, own_topic
 from kafka_log.segment.control import read_control
-from kafka_log.tables.own_topics import OWN_TOPICS, OwnTopic, own_topic
 from kafka_log.text.json_values import json_bytes, json_text
 
 AUTO, NONE = "auto", "none"

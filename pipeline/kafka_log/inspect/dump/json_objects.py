@@ -12,11 +12,11 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.dump.batch_text import timestamp_type
+from kafka_log.read.internal_topics import Decoded, OwnTopic
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Batch, Control, Record, is_own_checksum
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_at, size_of
 from kafka_log.segment.reader import Batches
-from kafka_log.tables.own_topics import Decoded, OwnTopic
 
 BLOCK = 1 << 20
 """Bytes of a file that its digest is told of at a time."""

@@ -15,13 +15,13 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.logs.broker_files import read_topic_id
 from kafka_log.logs.partitions import Partition, make_not_found_error
 from kafka_log.logs.replicas import LAST_OFFSET, LogEnd, read_log_end, select_newest_replicas
+from kafka_log.read.internal_topics import CONSUMER_OFFSETS
+from kafka_log.read.scanning import scan
+from kafka_log.read.topic_views import topic_view
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
-from kafka_log.tables.own_topics import CONSUMER_OFFSETS
-from kafka_log.tables.scanning import scan
-from kafka_log.tables.topic_views import topic_view
 from kafka_log.text.json_values import plain_rows
 
 COMMITS = pa.schema(

@@ -10,7 +10,7 @@ from kafka_log.cli.common import PROBLEMS, progress_of, say_deleted
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import BYTES, RECORDS, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
-from kafka_log.tables.selection import Selection
+from kafka_log.read.selection import Selection
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Partition
+from kafka_log.read.scanning import scan
+from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.tables.scanning import scan
-from kafka_log.tables.selection import Selection
 
 KEYS = pa.schema(
     [

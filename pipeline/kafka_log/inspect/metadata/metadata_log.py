@@ -21,12 +21,12 @@ from kafka_log.logs.metadata_snapshots import (
 )
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.logs.replicas import LAST_OFFSET, read_log_end
+from kafka_log.read.topic_views import topic_view
+from kafka_log.read.unknown_records import RecordRefused
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.row_selection import RowSelection
-from kafka_log.tables.topic_views import topic_view
-from kafka_log.tables.unknown_records import RecordRefused
 from kafka_log.text.json_values import plain_rows
 
 _BEGIN, _END, _ABORT = 23, 24, 25

@@ -14,7 +14,7 @@ from kafka_log.inspect.metadata.answer import answer, metadata_replicas
 from kafka_log.inspect.metadata.metadata_log import Event
 from kafka_log.inspect.partition_headers import OnDamage
 from kafka_log.logs.partitions import Partition
-from kafka_log.tables.topic_views import topic_view
+from kafka_log.read.topic_views import topic_view
 
 Row = dict[str, Any]
 

@@ -15,12 +15,12 @@ from kafka_log.inspect.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.logs.broker_files import read_newest_producer_snapshot
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import read_history
+from kafka_log.read.internal_topics import COORDINATOR_TOPICS
+from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import listed_directory
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.versions import absent
-from kafka_log.tables.own_topics import COORDINATOR_TOPICS
-from kafka_log.tables.selection import Selection
 
 SEQUENCES = 1 << 31
 """How many sequence numbers there are: 0 follows the last one."""

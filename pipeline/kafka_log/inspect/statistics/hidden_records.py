@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Partition
 from kafka_log.logs.tiers import find_tiered_partitions, merge_tiered_segments
+from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.tables.selection import Selection
 
 PLACES_SAID = 5
 

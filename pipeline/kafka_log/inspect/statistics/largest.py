@@ -16,11 +16,11 @@ from kafka_log.inspect.statistics.options import Asked, problems_of_end
 from kafka_log.inspect.statistics.totals import codec_name
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import read_options
+from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.header_columns import HOUR
 from kafka_log.segment.model import Policy
-from kafka_log.tables.selection import Selection
 
 _PLACE = [
     pa.field("topic", pa.string(), False, {"doc": "Its name."}),

@@ -12,14 +12,14 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.inspect.header_pass import HeaderPass, Read, pays
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.removed_segments import read_options
+from kafka_log.read.arguments import one_of
+from kafka_log.read.selection import Selection
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_columns import UNBOUNDED, Arrays, Wanted
 from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.reader import SegmentReader
-from kafka_log.tables.arguments import one_of
-from kafka_log.tables.selection import Selection
 
 OnProblem = Callable[[str], None]
 """What is told of each problem: a line with the file."""

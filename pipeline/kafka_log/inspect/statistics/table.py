@@ -27,9 +27,9 @@ from kafka_log.inspect.statistics.options import Asked, OnProblem, problems_of_e
 from kafka_log.inspect.statistics.totals import Sums, codec_name
 from kafka_log.logs.names import State
 from kafka_log.logs.partitions import Partition, Segment, group_by_state
+from kafka_log.read.arguments import several
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import End
-from kafka_log.tables.arguments import several
 
 
 @dataclass(slots=True)

@@ -26,9 +26,9 @@ from kafka_log.logs.transactions import (
     read_open_transactions,
     track_transactions,
 )
+from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.ranges import EVERYTHING, Range
-from kafka_log.tables.selection import Selection
 
 Wanted = Literal["open", "aborted", "committed", "hanging"]
 WANTED: tuple[Wanted, ...] = ("open", "aborted", "committed", "hanging")

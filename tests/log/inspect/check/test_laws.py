@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from kafka_log import LogDirectory, discover
 from kafka_log.inspect.statistics.options import Asked
 from kafka_log.inspect.statistics.table import Stat
+from kafka_log.read.selection import Selection
 from kafka_log.segment.placement import in_order
-from kafka_log.tables.selection import Selection
 from tests.paths import SAMPLES, VECTORS
 from tests.support.check_plants import ACTIVE, FIRST, PLAIN, SECOND, THIRD, TX
 

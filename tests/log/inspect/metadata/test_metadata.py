@@ -14,7 +14,7 @@ from kafka_log import SegmentReader
 from kafka_log.inspect.metadata.table import KINDS
 from kafka_log.log_directory import LogDirectory
 from kafka_log.logs.metadata_snapshots import list_snapshots
-from kafka_log.tables.own_topics import own_topic
+from kafka_log.read.internal_topics import own_topic
 from tests.paths import SAMPLES
 from tests.support.made_topics import log, metadata, uuid
 

@@ -24,7 +24,7 @@ from kafka_log.inspect.statistics import totals as stat_sums
 from kafka_log.inspect.statistics.columns import By, stat_schema
 from kafka_log.inspect.statistics.options import Asked
 from kafka_log.inspect.statistics.table import Stat
-from kafka_log.tables.selection import Selection
+from kafka_log.read.selection import Selection
 from tests.arrow.segments import mutated, sources
 from tests.paths import SAMPLES, VECTORS
 from tests.support import histories, naive_stat

@@ -10,13 +10,13 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.logs.broker_files import read_producer_snapshot
 from kafka_log.logs.index_files import find_position_by_index
 from kafka_log.logs.partitions import Segment
+from kafka_log.read.changing_files import steady
+from kafka_log.read.selection import Selection
 from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader, batch_damage, last_offset_at
 from kafka_log.segment.row_values import bounds_of
 from kafka_log.segment.versions import absent
-from kafka_log.tables.selection import Selection
-from kafka_log.tables.steady import steady
 
 SMALL = 1 << 18
 """Bytes of a segment up to which its headers are read without its index."""

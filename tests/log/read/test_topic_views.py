@@ -20,9 +20,9 @@ from kafka_codecs import (
     OFFSET_COMMIT_VALUE,
 )
 from kafka_log import Record, SegmentReader
-from kafka_log.tables import topic_views
-from kafka_log.tables.own_topics import OWN_TOPICS, VIEWS, own_topic
-from kafka_log.tables.topic_views import topic_view
+from kafka_log.read import topic_views
+from kafka_log.read.internal_topics import OWN_TOPICS, VIEWS, own_topic
+from kafka_log.read.topic_views import topic_view
 from tests.paths import SAMPLES
 from tests.support.empty_views import EMPTY
 

@@ -10,7 +10,7 @@ import pytest
 
 import kafka_log
 from kafka_log import Partition, discover
-from kafka_log.tables.offsets_by_time import offset_at
+from kafka_log.read.offsets_by_time import offset_at
 from tests.paths import SAMPLES
 
 PARTITIONS = [

@@ -19,11 +19,11 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log import SegmentReader, discover, read_table, scan_batches
 from kafka_log.cli import main
+from kafka_log.read.isolation import PartitionRows
+from kafka_log.read.selection import Selection
+from kafka_log.read.splits import Scan, Split, read_split
 from kafka_log.segment import skipping
 from kafka_log.segment.kernels import Engine
-from kafka_log.tables.committed import PartitionRows
-from kafka_log.tables.selection import Selection
-from kafka_log.tables.splits import Scan, Split, read_split
 from tests.paths import SAMPLES
 from tests.shares import examples
 from tests.support.lying_headers import with_header

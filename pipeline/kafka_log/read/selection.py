@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 from kafka_log.logs.names import Include, State, parse_include
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.replicas import Replicas
+from kafka_log.read.arguments import flag, number, one_of, several, text_of
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.ranges import (
     EVERYTHING,
@@ -20,7 +21,6 @@ from kafka_log.segment.ranges import (
     offsets_before,
 )
 from kafka_log.segment.row_selection import Aborted, Header, RowSelection
-from kafka_log.tables.arguments import flag, number, one_of, several, text_of
 
 T = TypeVar("T")
 
@@ -141,7 +141,7 @@ class Selection:
 
     def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
         """What it wants of one file. ``end`` is an offset from which on nothing is read, ``aborted`` are the transactions to leave
-        out: what ``isolation`` makes of a partition (:mod:`kafka_log.tables.committed`). Raises ValueError for offsets that count from the end
+        out: what ``isolation`` makes of a partition (:mod:`kafka_log.read.isolation`). Raises ValueError for offsets that count from the end
         of a partition: :meth:`of` makes plain ones of them."""
         low, high = checked_plain_offsets("offsets", self.offsets)
         if end is not None:

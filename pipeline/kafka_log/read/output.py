@@ -14,9 +14,9 @@ from codecgen.runtime.arrow.output_buffers import choose, schema_of
 from codecgen.runtime.arrow.view import Columns
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.read.columns import check_columns
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
-from kafka_log.tables.columns import check_columns
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _PLACES: Mapping[str, tuple[Any, Callable[[Segment], str | int]]] = {

@@ -25,17 +25,17 @@ from kafka_log.logs.partitions import (
 from kafka_log.logs.removed_segments import read_options
 from kafka_log.logs.replicas import select_replicas
 from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.read.arguments import flag
+from kafka_log.read.isolation import PartitionRows
+from kafka_log.read.losses import OnLost, tell_lost
+from kafka_log.read.output import Output
+from kafka_log.read.selection import Filters, Selection, changed, within, within_offsets
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
-from kafka_log.tables.arguments import flag
-from kafka_log.tables.committed import PartitionRows
-from kafka_log.tables.losses import OnLost, tell_lost
-from kafka_log.tables.output import Output
-from kafka_log.tables.selection import Filters, Selection, changed, within, within_offsets
 
 if TYPE_CHECKING:
-    from kafka_log.tables.topic_views import TopicView
+    from kafka_log.read.topic_views import TopicView
 
 Place = str | os.PathLike[str]
 Paths = Place | Iterable[Place | Partition]
@@ -107,7 +107,7 @@ def scan(
     files say where. Whole batches that no record is wanted of are not decompressed where their headers say so, but under ``strict``. A header
     that contradicts itself rules nothing out.
 
-    ``view`` gives the rows of one of Kafka's own topics (``offsets``, ``groups``, ...; see :mod:`kafka_log.tables.topic_views`) in the
+    ``view`` gives the rows of one of Kafka's own topics (``offsets``, ``groups``, ...; see :mod:`kafka_log.read.topic_views`) in the
     place of its records, without what transactions wrote that were aborted or are open, unless ``isolation`` says otherwise. Passwords and
     other secrets are ``(redacted)`` there unless ``show_secrets``; in the bytes of records they are as they are.
     ``on_lost`` is called with a path and a :class:`~kafka_log.Lost` for each run of bytes that is passed over, and each directory, where damage
@@ -162,7 +162,7 @@ def scan(
     keep = not wanted.raises
     if view is not None:
         # Codecs of all that it has: not for other scans.
-        from kafka_log.tables.topic_views import topic_view
+        from kafka_log.read.topic_views import topic_view
 
         of_topic = topic_view(view, columns, show_secrets=show_secrets)
         segments = [(p, rows.segments(p)) for p in of_topic.partitions(found)]

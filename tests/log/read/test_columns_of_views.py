@@ -10,7 +10,7 @@ import pytest
 from codecgen.runtime.arrow.view import Column
 from kafka_codecs import CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE
 from kafka_log import read_table
-from kafka_log.tables.topic_views import topic_view
+from kafka_log.read.topic_views import topic_view
 from tests.support.made_topics import entry, log
 
 COLUMNS = {

@@ -19,8 +19,8 @@ from codecgen.runtime.arrow import payloads
 from codecgen.runtime.arrow.view import PayloadView
 from codecgen.runtime.construct import Choice, Layout
 from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
-from kafka_log.tables.own_topics import OWN_TOPICS, VIEWS, own_topic
-from kafka_log.tables.topic_views import topic_view
+from kafka_log.read.internal_topics import OWN_TOPICS, VIEWS, own_topic
+from kafka_log.read.topic_views import topic_view
 from tests.arrow.plain_kernels import plain_kernels
 from tests.laws.payload_memory import decoded, summed
 from tests.paths import ROOT

@@ -1,4 +1,4 @@
-"""The rows of a scanner in the columns and types of :mod:`kafka_log.tables.columns`."""
+"""The rows of a scanner in the columns and types of :mod:`kafka_log.read.columns`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.errors import ValueRefused, Where
 from kafka_log.logs.partitions import Segment
+from kafka_log.read.batch_sizes import held_bytes
+from kafka_log.read.columns import COLUMNS, HEADERS_TYPE, MS_MAX, TIMESTAMP, unread_row
+from kafka_log.read.losses import OnLost
 from kafka_log.segment.columnar import Scanner, Unread
 from kafka_log.segment.control import read_control
 from kafka_log.segment.model import Lost, codec_label
 from kafka_log.segment.row_masks import numbers
-from kafka_log.tables.batch_sizes import held_bytes
-from kafka_log.tables.columns import COLUMNS, HEADERS_TYPE, MS_MAX, TIMESTAMP, unread_row
-from kafka_log.tables.losses import OnLost
 
 if TYPE_CHECKING:
-    from kafka_log.tables.splits import Scan
+    from kafka_log.read.splits import Scan
 
 _CODECS = [codec_label(number) for number in range(8)]
 _CONTROL_TYPE = "controlType"

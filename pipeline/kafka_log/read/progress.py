@@ -10,6 +10,17 @@ from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_log.logs.index_files import find_position_by_index
 from kafka_log.logs.log_start import Log
 from kafka_log.logs.partitions import Segment
+from kafka_log.read.batch_places import (
+    NO_EPOCH,
+    SMALL,
+    Placed,
+    after_snapshot,
+    first_of_later_epoch,
+    last_before,
+    placed,
+)
+from kafka_log.read.changing_files import is_gone, steady
+from kafka_log.read.selection import Selection
 from kafka_log.segment import tails
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Tail
@@ -21,17 +32,6 @@ from kafka_log.segment.positioned_reads import (
 )
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
-from kafka_log.tables.batch_places import (
-    NO_EPOCH,
-    SMALL,
-    Placed,
-    after_snapshot,
-    first_of_later_epoch,
-    last_before,
-    placed,
-)
-from kafka_log.tables.selection import Selection
-from kafka_log.tables.steady import is_gone, steady
 
 FINGERPRINT = 61
 """Bytes of a batch by which it is known again: those of a header, with its checksum."""

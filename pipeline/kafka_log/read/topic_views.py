@@ -20,11 +20,11 @@ from codecgen.runtime.errors import Where
 from codecgen.runtime.located_bytes import Limits
 from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.read.columns import MS_MAX, Unit, check_columns
+from kafka_log.read.internal_topics import VIEWS
+from kafka_log.read.unknown_records import RecordRefused, refuse_unknown
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_masks import numbers_of
-from kafka_log.tables.columns import MS_MAX, Unit, check_columns
-from kafka_log.tables.own_topics import VIEWS
-from kafka_log.tables.unknown_records import RecordRefused, refuse_unknown
 
 MIN_PAYLOADS_TO_LOAD_KERNELS = 10_000
 """Min number of payloads for compiled kernels that are kept on disk. Loading them takes 0.1 s of CPU, and numba 0.3 s more. The

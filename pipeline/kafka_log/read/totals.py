@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_codecs import Compression, TimestampType
+from kafka_log.read.columns import MS_MAX
+from kafka_log.read.losses import OnRead
+from kafka_log.read.splits import Scan, Split, read_split
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_masks import numbers, numbers_of
 from kafka_log.segment.row_selection import RowSelection
-from kafka_log.tables.columns import MS_MAX
-from kafka_log.tables.losses import OnRead
-from kafka_log.tables.splits import Scan, Split, read_split
 
 if TYPE_CHECKING:
     from kafka_log.segment.columnar import Scanner
@@ -70,7 +70,7 @@ def totals_of(
     parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
 ) -> dict[tuple[str, int], Totals]:
     """The totals of splits by topics and partitions, with the least and largest values of ``columns`` (of :data:`EXTREMES`). The ``scan`` has the
-    columns that decide which rows there are. ``on_read`` is as of :func:`~kafka_log.tables.splits.read_splits`. Raises CodecError as reading all rows does; but what a producer wrote wrongly under a right checksum is
+    columns that decide which rows there are. ``on_read`` is as of :func:`~kafka_log.read.splits.read_splits`. Raises CodecError as reading all rows does; but what a producer wrote wrongly under a right checksum is
     seen only where a batch has to be read."""
     parts = tuple(parts)
     wanted = frozenset(columns)

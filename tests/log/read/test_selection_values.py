@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from kafka_log import read_table, scan_batches
 from kafka_log.cli import main
-from kafka_log.tables.selection import Selection
+from kafka_log.read.selection import Selection
 from tests.paths import SAMPLES
 from tests.shares import examples
 from tests.support.mixed_logs import NAMES, PRODUCERS, START, mixed_log, naive, seen

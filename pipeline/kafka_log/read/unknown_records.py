@@ -21,7 +21,7 @@ from kafka_codecs import (
 )
 from kafka_log.logs.names import CLUSTER_METADATA
 from kafka_log.logs.partitions import Segment
-from kafka_log.tables.own_topics import REMOTE_LOG_METADATA
+from kafka_log.read.internal_topics import REMOTE_LOG_METADATA
 
 _FRAMED: Mapping[str, Mapping[Any, Mapping[int, object]]] = {
     CLUSTER_METADATA: METADATA_BODY,

@@ -16,19 +16,15 @@ import pyarrow as pa
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.logs.partitions import Segment
-from kafka_log.segment.kernels import ENGINES, Engine, use_kernels
-from kafka_log.segment.model import Lost, OnDamage, Policy
-from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.segment.ranges import MAX_OFFSET
-from kafka_log.segment.row_selection import RowSelection
-from kafka_log.tables.columns import (
+from kafka_log.read.changing_files import is_gone
+from kafka_log.read.columns import (
     COLUMNS,
     DEFAULT_COLUMNS,
     METADATA_COLUMNS,
     Unit,
     schema,
 )
-from kafka_log.tables.losses import (
+from kafka_log.read.losses import (
     OnLost,
     OnRead,
     RestOfFile,
@@ -37,12 +33,16 @@ from kafka_log.tables.losses import (
     tell_lost,
     within_split,
 )
-from kafka_log.tables.selection import RowFilters, Selection, changed
-from kafka_log.tables.steady import is_gone
+from kafka_log.read.selection import RowFilters, Selection, changed
+from kafka_log.segment.kernels import ENGINES, Engine, use_kernels
+from kafka_log.segment.model import Lost, OnDamage, Policy
+from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.row_selection import RowSelection
 
 if TYPE_CHECKING:
+    from kafka_log.read.topic_views import TopicView
     from kafka_log.segment.columnar import Scanner
-    from kafka_log.tables.topic_views import TopicView
 
 __all__ = [
     "COLUMNS",
@@ -138,7 +138,7 @@ class Scan:
     @cached_property
     def topic_view(self) -> TopicView:
         """The view of one of Kafka's own topics that is read in the place of records."""
-        from kafka_log.tables.topic_views import topic_view  # codecs of all that it has
+        from kafka_log.read.topic_views import topic_view  # codecs of all that it has
 
         assert self.view is not None
         return topic_view(self.view, self.columns, show_secrets=self.show_secrets)
@@ -195,7 +195,7 @@ def read_splits(
     of a quarter of ``batch_rows`` rows or more, as far as there are so many. ``on_lost`` is called with a path and a Lost for each run of bytes that is
     passed over, and each batch that is dropped, where damage is no error; ``on_read`` for each file with what was read of it. ``located`` says where a split
     lies when its turn comes, as files may move meanwhile; None: it is left out."""
-    from kafka_log.tables.batch_sizes import held_bytes  # numpy is needed from here on
+    from kafka_log.read.batch_sizes import held_bytes  # numpy is needed from here on
 
     parts = tuple(parts)
     kernels = use_kernels(sum(part.size for part in parts), scan.engine)
@@ -269,7 +269,7 @@ def read_split(
             engine=scan.engine,
         )
     else:
-        from kafka_log.tables.spark_rows import SparkRows  # numpy is needed from here on
+        from kafka_log.read.spark_rows import SparkRows  # numpy is needed from here on
 
         rows = SparkRows(part.segment, scan)
         scanner = _scanner(part, scan, rows.needed)

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_log.tables import parquet
-from kafka_log.tables.parquet import (
+from kafka_log.read import parquet
+from kafka_log.read.parquet import (
     HELD_BYTES,
     ROW_GROUP,
     SAMPLE_ROWS,

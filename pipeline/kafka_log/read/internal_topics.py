@@ -12,7 +12,7 @@ from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs.columns import PAYLOAD_VIEWS
 from kafka_log.logs.names import CLUSTER_METADATA
-from kafka_log.tables.json_values import plain
+from kafka_log.read.json_values import plain
 
 Json = dict[str, Any]
 
@@ -39,7 +39,7 @@ VIEWS: Mapping[str, str] = {
     for view, parts in PAYLOAD_VIEWS.items()
     if parts.get("value") in _VALUES
 }
-"""The views of what the topics say (:mod:`kafka_log.tables.topic_views`), each with its topic."""
+"""The views of what the topics say (:mod:`kafka_log.read.topic_views`), each with its topic."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log.cli import main
-from kafka_log.tables.own_topics import OWN_TOPICS, own_topic
+from kafka_log.read.internal_topics import OWN_TOPICS, own_topic
 from tests.paths import SAMPLES
 
 NEW = SAMPLES / "kafka-4.x"

@@ -17,8 +17,8 @@ from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.remote_errors import RemoteError
 
 if TYPE_CHECKING:
+    from kafka_log.read.splits import Split
     from kafka_log.segment.columnar import Scanner
-    from kafka_log.tables.splits import Split
 
 OnLost = Callable[[Path, Lost], None]
 """Is called with a path and what of it is lost."""
