@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks import measure, peers, shapes
-from benchmarks.files import BatchScanner, Scanner, written
+from benchmarks.files import Scanner, header_scanner, written
 from benchmarks.java_reader import HEADERS, JavaReader
 from benchmarks.measure import Candidate, Report, ratio
 
@@ -31,11 +31,11 @@ HEADER_START = 61
 
 
 def headers(path: Path) -> Candidate:
-    return lambda: sum(batch.num_rows for batch in BatchScanner(path))
+    return lambda: sum(batch.num_rows for batch in header_scanner(path))
 
 
 def headers_of_map(path: Path) -> Candidate:
-    return lambda: sum(batch.num_rows for batch in BatchScanner(path, mmap=True))
+    return lambda: sum(batch.num_rows for batch in header_scanner(path, mmap=True))
 
 
 def full(path: Path) -> Candidate:

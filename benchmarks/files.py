@@ -7,9 +7,9 @@ import struct
 from pathlib import Path
 
 from benchmarks import peers
-from kafka_log.segment.columnar import BatchScanner, Scanner
+from kafka_log.segment.scanner import Scanner, header_scanner
 
-__all__ = ["BatchScanner", "Scanner", "repeated", "written"]
+__all__ = ["Scanner", "header_scanner", "repeated", "written"]
 
 
 def written(folder: Path, name: str, data: bytes) -> Path:

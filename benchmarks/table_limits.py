@@ -21,7 +21,8 @@ from benchmarks import peers
 from codecgen.runtime.compression import decompress
 from kafka_log import discover
 from kafka_log.read.parquet import Compression, GroupedWriter
-from kafka_log.read.splits import Scan, Split, read_splits
+from kafka_log.read.plan import Split
+from pyspark_kafka_log.task_reader import Scan, read_splits
 
 PROCESSES = 2
 PAGE = 1 << 20

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.read.losses import OnRead
-from kafka_log.read.splits import Scan, Split
-from kafka_log.read.totals import EXTREMES, TIMESTAMP, Totals, can_total, totals_of
+from kafka_log.read.plan import Split
 from kafka_log.segment.arrow_text import utf8
+from pyspark_kafka_log.task_reader import OnRead, Scan
+from pyspark_kafka_log.totals import EXTREMES, TIMESTAMP, Totals, can_total, totals_of
 
 GROUPS: Mapping[str, Any] = {"topic": pa.string(), "partition": pa.int32()}
 _TIME = pa.timestamp("us", "UTC")

@@ -10,7 +10,7 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import Segment
-from kafka_log.read.splits import Split
+from kafka_log.read.plan import Split
 from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.segment.row_selection import RowSelection
@@ -63,10 +63,10 @@ def selected_runs(
     """
     import numpy as np  # these take their time: not for queries that ask for no offsets
 
-    from kafka_log.segment.columnar import BatchScanner
     from kafka_log.segment.row_masks import HEADERS, RowMasks, numbers
+    from kafka_log.segment.scanner import header_scanner
 
-    scanner = BatchScanner(segment.path, HEADERS, tail=segment.tail, size=segment.size)
+    scanner = header_scanner(segment.path, HEADERS, tail=segment.tail, size=segment.size)
     masks = RowMasks(RowSelection(offsets=offsets))
     values = None if only is None else np.array(sorted(only), np.int64)
     runs: list[tuple[int, int]] = []

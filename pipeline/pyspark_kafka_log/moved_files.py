@@ -10,10 +10,11 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.names import parse_include
 from kafka_log.logs.partitions import DirectoryError, Segment
-from kafka_log.read.splits import Located, Split
+from kafka_log.read.plan import Split
 from kafka_log.segment.places import is_url
 from pyspark_kafka_log.logs import find_logs
 from pyspark_kafka_log.options import OptionError, Options
+from pyspark_kafka_log.task_reader import Located
 
 
 def there_still(splits: Iterable[Split], options: Options, *, fails: bool) -> tuple[Split, ...]:

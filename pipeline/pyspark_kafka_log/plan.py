@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 from kafka_log import Segment
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.isolation import Known, PartitionRows
+from kafka_log.read.plan import Split
 from kafka_log.read.selection import of_segment, within_offsets
-from kafka_log.read.splits import Split
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
 from pyspark_kafka_log.bounds import offsets_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_log.read.isolation import Known
-from kafka_log.read.splits import Split
+from kafka_log.read.plan import Split
 from pyspark_kafka_log.logs import Log
 
 Tasks = list[tuple[Split, ...]]

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.batches import BATCHES
 from kafka_log import Partition
-from kafka_log.read.columns import MS_MAX
-from kafka_log.read.losses import OnLost
 from kafka_log.read.output import Output
+from kafka_log.read.scanning import OnLost
 from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.times import MS_MAX
 
 BATCH_COLUMNS = (
     "topic",

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from kafka_log.read.columns import COLUMNS, HEADERS_TYPE
+from pyspark_kafka_log.columns import COLUMNS, HEADERS_TYPE, view_schema
 from pyspark_kafka_log.options import OptionError
 
 HEADERS = ArrayType(
@@ -60,7 +60,7 @@ def types_of(view: str | None, corrupt_record: str | None = None) -> Types:
 
     of = topic_view(view, None).view
     every = topic_view(view, (*(column.name for column in of.columns), *RECORD_COLUMNS))
-    return {field.name: field.dataType for field in from_arrow_schema(every.plain_schema("us"))}
+    return {field.name: field.dataType for field in from_arrow_schema(view_schema(every, "us"))}
 
 
 def spark_schema(columns: Iterable[str], types: Types = TYPES) -> StructType:

@@ -1,4 +1,4 @@
-"""The data source: what Spark asks of it. Planning is in ``plan``, reading in ``kafka_log.read.splits``."""
+"""The data source: what Spark asks of it. Planning is in ``plan``, reading in ``task_reader``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.read.splits import Scan, Split, read_splits
+from kafka_log.read.plan import Split
 from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed
 from pyspark_kafka_log.losses import Losses
@@ -26,6 +26,7 @@ from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import Types, projection, spark_schema, types_of
+from pyspark_kafka_log.task_reader import Scan, read_splits
 from pyspark_kafka_log.worker_memory import memory_told
 from pyspark_kafka_log.writing import KafkaLogStreamWriter, KafkaLogWriter, job_of
 

@@ -17,12 +17,12 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, TimestampNTZType
 
-from kafka_log.read.splits import METADATA_COLUMNS
 from kafka_log.write.commit import Micro, abort, commit, new_job, of_batch
 from kafka_log.write.log_format import WriteJob, now_ms
 from kafka_log.write.sink_rows import SinkError, check_columns
 from kafka_log.write.staging import Staged, to_json, write_task
 from pyspark_kafka_log.collecting import quick_collections
+from pyspark_kafka_log.columns import METADATA_COLUMNS
 from pyspark_kafka_log.worker_memory import memory_told
 from pyspark_kafka_log.write_options import parse_write
 

@@ -28,7 +28,7 @@ NEVER = {"batches_kernels": {"open_message_v0", "open_message_v1"}}
 def run(path: Path) -> None:
     """A file by both views, in chunks that end within batches too."""
     from kafka_codecs.arrow.batches import BATCHES
-    from kafka_log.segment.columnar import BatchScanner
+    from kafka_log.segment.scanner import header_scanner
     from tests.arrow.rows import scanned
 
     for policy in ("strict", "kafka"):
@@ -37,7 +37,7 @@ def run(path: Path) -> None:
     for columns in (("offset",), ("headers", "delete_horizon", "sequence")):
         scanned(path, "kafka", columns=columns)
     columns = [column.name for column in BATCHES.columns]
-    list(BatchScanner(path, columns, engine="arrow", on_damage="keep"))
+    list(header_scanner(path, columns, engine="arrow", on_damage="keep"))
 
 
 @dataclass(frozen=True)

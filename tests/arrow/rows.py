@@ -15,8 +15,8 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import End, SegmentReader
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.model import Batch, Record
+from kafka_log.segment.scanner import Scanner
 from tests.paths import SAMPLES, VECTORS
 
 ALL = tuple(column.name for column in RECORDS.columns)

@@ -11,8 +11,8 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import MESSAGE_V1, Compression
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_log import SegmentReader
-from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Batch, End
+from kafka_log.segment.scanner import header_scanner
 from tests.arrow.rows import CODECS, unpacked
 from tests.support.vector_files import FILES, POLICIES, name
 
@@ -94,7 +94,7 @@ def test_heads_are_those_of_the_reference(path: Path) -> None:
         if damaged or (reader.end and reader.end.lost):
             continue  # checksums are not verified here: what is after damage is read on
         for engine in ("arrow", "construct"):
-            scanner = BatchScanner(path, ALL, policy, engine=engine, on_damage="keep")
+            scanner = header_scanner(path, ALL, policy, engine=engine, on_damage="keep")
             assert [r for batch in scanner for r in unpacked(batch)] == expected
             assert ended(scanner.end) == ended(reader.end)
 
@@ -104,8 +104,8 @@ def test_what_has_no_frame_is_left_to_the_reference(tmp_path: Path) -> None:
     path = tmp_path / "tail.log"
     path.write_bytes(good + b"\xff" * 40)
     with pytest.raises(CodecError):
-        list(BatchScanner(path, engine="arrow"))
-    rows = [r for b in BatchScanner(path, engine="arrow", on_damage="keep") for r in unpacked(b)]
+        list(header_scanner(path, engine="arrow"))
+    rows = [r for b in header_scanner(path, engine="arrow", on_damage="keep") for r in unpacked(b)]
     assert sum(r["size"] for r in rows) == len(good)
 
 
@@ -119,11 +119,11 @@ def test_the_bound_of_a_wrapper_without_a_timestamp(
     outer = {"offset": 0, "magic": 1, "attributes": attributes, "timestamp": timestamp, "key": None}
     path.write_bytes(MESSAGE_V1.build(outer | {"messages": [inner]}))
     for engine in ("arrow", "construct"):
-        scanner = BatchScanner(path, ["timestamp_bound"], engine=engine)
+        scanner = header_scanner(path, ["timestamp_bound"], engine=engine)
         assert [r for b in scanner for r in unpacked(b)] == [{"timestamp_bound": bound}]
 
 
 def test_an_empty_file_has_no_batches(tmp_path: Path) -> None:
     path = tmp_path / "empty.log"
     path.write_bytes(b"")
-    assert list(BatchScanner(path, engine="arrow")) == []
+    assert list(header_scanner(path, engine="arrow")) == []

@@ -13,9 +13,9 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_log import SegmentReader, scan_batches
-from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Tail
 from kafka_log.segment.positioned_reads import SECTOR
+from kafka_log.segment.scanner import header_scanner
 from tests.arrow.rows import unpacked
 from tests.arrow.segments import mutated, sources
 from tests.paths import SAMPLES, VECTORS
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 def found(path: Path, policy: str, engine: str, **options: Any) -> Found:
     known: Any = "construct" if engine == "construct" else "arrow"
-    scanner = BatchScanner(path, COLUMNS, policy, engine=known, **options)
+    scanner = header_scanner(path, COLUMNS, policy, engine=known, **options)
     if engine == "numpy":
         scanner.kernels = load_numpy_reader(BATCHES)
     rows: list[dict[str, Any]] = []

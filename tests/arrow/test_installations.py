@@ -11,7 +11,7 @@ import pytest
 from tests.paths import ROOT
 
 READ = """
-from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.scanner import Scanner
 from tests.arrow.rows import ALL, reference, unpacked
 from tests.paths import VECTORS
 path = VECTORS / "matrix" / "v2-gzip-create.log"
@@ -46,8 +46,8 @@ for path in sorted((VECTORS / "matrix").rglob("*.log"))[::5]:
         for engine in ("auto", "arrow"):
             assert scanned(path, policy, engine=engine) == reference(path, policy)
 from kafka_log import scan_batches
-from kafka_log.segment.columnar import BatchScanner
-assert BatchScanner(path).kernels.__name__ == "kafka_codecs.arrow.batches_numpy"
+from kafka_log.segment.scanner import header_scanner
+assert header_scanner(path).kernels.__name__ == "kafka_codecs.arrow.batches_numpy"
 assert scan_batches(path).read_all() == scan_batches(path, engine="construct").read_all()
 """
 
@@ -58,22 +58,19 @@ def test_without_numba_numpy_reads() -> None:
 
 
 @pytest.mark.slow
-def test_without_numba_large_slices_are_read_by_numpy() -> None:
+def test_without_numba_numpy_reads_large_batches() -> None:
     program = """
 from codecgen.runtime.arrow.numpy_decoder import NumpyDecoder
-from kafka_log.read import splits as arrow
-from kafka_log.read.splits import Scan, Split, read_split
 from kafka_log.logs.discovery import discover
+from kafka_log import read_table
 from tests.paths import VECTORS
 calls = []
 plain = NumpyDecoder.decode
 NumpyDecoder.decode = lambda *all: calls.append(1) or plain(*all)
-arrow.use_kernels = lambda size, engine: engine != "construct"
-(partition,) = discover(VECTORS / "large" / "v2-gzip-1mib.log")
-part = Split(partition.segments[0])
-rows = [row for batch in read_split(part, Scan()) for row in batch.to_pylist()]
-assert calls and rows
-assert rows == [row for b in read_split(part, Scan(engine="construct")) for row in b.to_pylist()]
+path = VECTORS / "large" / "v2-gzip-1mib.log"
+rows = read_table(path, engine="arrow")
+assert calls and rows.num_rows
+assert rows == read_table(path, engine="construct")
 """
     run(WITHOUT + program)
 

@@ -23,9 +23,9 @@ print(json.dumps([before, is_compiled(kernel), is_compiled(kernel.py_func)]))
 SCAN = """
 import json
 import sys
-from kafka_log.segment.columnar import BatchScanner
+from kafka_log.segment.scanner import header_scanner
 from kafka_codecs.arrow import batches_kernels
-scanner = BatchScanner(sys.argv[1], ["base_offset", "producer_epoch"], engine="arrow")
+scanner = header_scanner(sys.argv[1], ["base_offset", "producer_epoch"], engine="arrow")
 rows = [row for batch in scanner for row in batch.to_pylist()]
 hits = [k.stats.cache_hits for k in batches_kernels.KERNELS[2]]
 print(json.dumps([rows, sum(n for found in hits for n in found.values())]))

@@ -32,7 +32,7 @@ from kafka_codecs import MESSAGE_V1, RECORD_BATCH, Compression
 from kafka_codecs.arrow import batches_numpy, records_numpy
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.segment.columnar import BatchScanner, Scanner
+from kafka_log.segment.scanner import Scanner, header_scanner
 from tests.arrow.rows import ALL, Read, reference, scanned, unpacked
 from tests.arrow.segments import segments
 from tests.paths import VECTORS
@@ -177,7 +177,7 @@ def test_heads_are_those_that_the_kernels_read(path: Path) -> None:
     for policy in POLICIES:
         found = []
         for readers in (None, batches_numpy):
-            scanner = BatchScanner(path, columns, policy, engine="arrow", on_damage="keep")
+            scanner = header_scanner(path, columns, policy, engine="arrow", on_damage="keep")
             scanner.kernels = readers or scanner.kernels
             error = None
             rows: list[dict[str, Any]] = []

@@ -13,7 +13,7 @@ from crc32c import crc32c
 from codecgen.runtime.errors import ChecksumError, CodecError, LimitError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log import SegmentReader, read_table, scan, scan_batches
-from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.scanner import Scanner
 from tests.arrow.rows import ALL, reference, unpacked
 from tests.arrow.segments import entries
 from tests.paths import VECTORS

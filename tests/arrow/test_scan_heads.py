@@ -21,9 +21,9 @@ from codecgen.runtime.arrow import header_reads
 from codecgen.runtime.arrow.primitives.compiling import JIT
 from kafka_codecs import MESSAGE_V1, RECORD_BATCH
 from kafka_log import SegmentReader, scan_batches
-from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.header_loading import FAR, FAR_BY_KERNEL, TRIAL, WINDOW, ReadHeaders
 from kafka_log.segment.positioned_reads import read_at
+from kafka_log.segment.scanner import Scanner, header_scanner
 from tests.arrow.rows import unpacked
 
 SIZES = (0, 10, 300, FAR_BY_KERNEL - 200, FAR_BY_KERNEL, FAR, 2 * FAR, 200_000)
@@ -64,7 +64,7 @@ def write(path: Path, sizes: list[int]) -> list[tuple[int, int]]:
 
 
 def read(path: Path, **options: Any) -> list[tuple[int, int]]:
-    scanner = BatchScanner(path, ["position", "size"], engine="arrow", **options)
+    scanner = header_scanner(path, ["position", "size"], engine="arrow", **options)
     rows = [row for batch in scanner for row in unpacked(batch)]
     return [(row["position"], row["size"]) for row in rows]
 
@@ -130,7 +130,7 @@ def test_a_batch_larger_than_the_window(compiled: bool, tmp_path: Path) -> None:
     expected = write(path, [10, 3_000_000, 10, 2_000_000, 2_500_000, 10])
     with reading(compiled) as patch:
         patch.setattr("kafka_log.segment.header_loading.WINDOW", 1 << 20)
-        scanner = BatchScanner(path, ["size"], engine="arrow", chunk_bytes=1000)
+        scanner = header_scanner(path, ["size"], engine="arrow", chunk_bytes=1000)
         assert sum(batch.num_rows for batch in scanner) == len(expected)
     assert scanner.fallbacks == 0
     assert WINDOW > 1 << 20
@@ -221,7 +221,7 @@ def test_an_error_names_the_file(compiled: bool, far: bool, tmp_path: Path) -> N
     assert raised.value.errno == errno.EBADF
 
 
-def shrinking(scanner: BatchScanner, path: Path, size: int) -> Iterator[dict[str, Any]]:
+def shrinking(scanner: Scanner, path: Path, size: int) -> Iterator[dict[str, Any]]:
     for number, batch in enumerate(scanner):
         if number == 0:
             with path.open("r+b") as file:
@@ -239,7 +239,7 @@ def test_a_file_that_becomes_shorter_ends(
     path = tmp_path / "x.log"
     sizes = [length] * max(400, 1_500_000 // (length + 70))
     expected = write(path, sizes)
-    scanner = BatchScanner(
+    scanner = header_scanner(
         path, ["position", "size"], engine="arrow", chunk_bytes=100_000, on_damage="keep"
     )
     with reading(compiled) as patch:

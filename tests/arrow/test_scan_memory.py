@@ -26,7 +26,7 @@ READ = """
 import json, sys, time
 from pathlib import Path
 from kafka_log import scan, scan_batches
-from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.scanner import Scanner
 
 warm, path, half = sys.argv[1], sys.argv[2], int(sys.argv[3])
 

@@ -24,8 +24,8 @@ from kafka_log.logs.index_files import (
     find_position_by_index,
     read_index_entries,
 )
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.scanner import Scanner
 from tests.arrow.logs import (
     START,
     get_offsets,

@@ -14,7 +14,7 @@ from codecgen.runtime.arrow.output_buffers import arrow_type
 from kafka_codecs.arrow import batches_numpy, records_numpy
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.segment.columnar import BatchScanner
+from kafka_log.segment.scanner import header_scanner
 from tests.arrow.rows import reference, scanned, unpacked
 from tests.paths import VECTORS
 from tests.support.vector_segments import expected
@@ -130,7 +130,7 @@ def header(given: Any) -> list[Any]:
 def test_batches(file: str) -> None:
     derived = {"offset_bound", "timestamp_bound", "first_timestamp"}  # see test_batches
     columns = [column.name for column in BATCHES.columns if column.name not in derived]
-    scanner = BatchScanner(VECTORS / file, columns, "kafka", engine="arrow")
+    scanner = header_scanner(VECTORS / file, columns, "kafka", engine="arrow")
     scanner.kernels = batches_numpy
     ours = [row for batch in scanner for row in unpacked(batch)]
     assert scanner.fallbacks == 0

@@ -38,13 +38,13 @@ from kafka_log import (
 from kafka_log.cli import main as kafka_log
 from kafka_log.inspect.dump.json_objects import objects
 from kafka_log.logs.transactions import AbortedTransaction, read_transactions
-from kafka_log.read.splits import record_batches
 from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
+from kafka_log.segment.scanner import Scanner, header_scanner
 from tests.arrow.rows import unpacked
 from tests.codecs.random_format import MAGIC
 from tests.paths import SAMPLES, VECTORS
+from tests.support.record_batches import record_batches
 
 TIME = 1_700_000_000_000
 ROWS = 150
@@ -107,7 +107,7 @@ def reads(path: Path, expected: list[dict[str, Any]]) -> None:
     assert headers[0].num_rows == len(batches)
     third = [b for b in batches if b.magic == MAGIC]
     assert {b.compression for b in third} == {"none", "gzip", "snappy", "lz4", "zstd"}
-    small = BatchScanner(path, engine="arrow", chunk_bytes=40)
+    small = header_scanner(path, engine="arrow", chunk_bytes=40)
     assert sum(batch.num_rows for batch in small) == len(batches)
     some = read_table(path, ["offset"], offsets=(ROWS + 3, 5 * ROWS - 1))
     assert some.column("offset").to_pylist() == list(range(ROWS + 3, 5 * ROWS - 1))

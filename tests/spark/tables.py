@@ -15,7 +15,7 @@ import pytest
 
 from kafka_log import LogDirectory
 from kafka_log.read.parquet import Compression
-from kafka_log.read.splits import Split
+from kafka_log.read.plan import Split
 from kafka_log.write.output_lock import OutputLockedError
 from pyspark_kafka_log.export import Exported, ExportError, target_of
 from pyspark_kafka_log.export.job import run

@@ -22,17 +22,11 @@ from .logs import TIME, batch, build, flipped, numbered, vector, write
 pa = pytest.importorskip("pyarrow")
 
 from kafka_log import Segment, discover  # noqa: E402
-from kafka_log.read.splits import (  # noqa: E402
-    COLUMNS,
-    DEFAULT_COLUMNS,
-    METADATA_COLUMNS,
-    Scan,
-    Split,
-    read_split,
-    record_batches,
-    schema,
-)
+from kafka_log.read.plan import Split  # noqa: E402
 from kafka_log.segment.row_selection import Aborted, RowSelection  # noqa: E402
+from pyspark_kafka_log.columns import COLUMNS, DEFAULT_COLUMNS, METADATA_COLUMNS, schema  # noqa: E402
+from pyspark_kafka_log.task_reader import Scan, read_split  # noqa: E402
+from tests.support.record_batches import record_batches  # noqa: E402
 
 FILES = sorted(path.relative_to(VECTORS).as_posix()[:-4] for path in VECTORS.glob("*/*.log"))
 TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}

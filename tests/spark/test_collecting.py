@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log.read.totals import OFFSET, totals_of
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.source import KafkaLogReader, Task
+from pyspark_kafka_log.totals import OFFSET, totals_of
 from tests.paths import SAMPLES
 from tests.support.garbage import damaged_partition, garbage
 

@@ -14,8 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.read.splits import Split
-from kafka_log.read.totals import OFFSET, totals_of
+from kafka_log.read.plan import Split
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log import plan as planning
@@ -24,6 +23,7 @@ from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.source import KafkaLogReader, Task
+from pyspark_kafka_log.totals import OFFSET, totals_of
 from tests.support.growing_logs import Growing
 from tests.support.paused_queries import Query, paused, until_paused
 from tests.support.spark_queries import load

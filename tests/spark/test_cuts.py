@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_codecs import OFFSET_INDEX_ENTRY
 from kafka_log import Segment, discover
-from kafka_log.read.splits import Split
+from kafka_log.read.plan import Split
 from kafka_log.segment.row_selection import RowSelection
 from pyspark_kafka_log.cuts import boundaries, split, within_runs
 from pyspark_kafka_log.filters import Filter, pushed

@@ -19,7 +19,7 @@ pytest.importorskip("moto")
 from pyspark.sql import SparkSession
 
 from kafka_log.cli import main
-from kafka_log.read.splits import Split
+from kafka_log.read.plan import Split
 from pyspark_kafka_log.export import ExportError, export, target_of
 from pyspark_kafka_log.export.places import Place, options_of_delta
 from pyspark_kafka_log.export.writing import Job, Told

@@ -18,11 +18,11 @@ from pyspark.sql.types import StructType
 
 from kafka_log import Segment
 from kafka_log.read.selection import Selection
-from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.cuts import selected_runs
 from pyspark_kafka_log.filters import Filter, Pushed, narrowed, pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.paths import SAMPLES
 from tests.support.spark_queries import column, load
 

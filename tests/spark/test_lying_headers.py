@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.filters import Filter, pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.arrow.rows import unpacked
 from tests.shares import examples
 from tests.support.header_files import VECTORS, batch_of, file_of

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log.read.selection import Selection
-from kafka_log.read.splits import COLUMNS
 from pyspark_kafka_log import options
+from pyspark_kafka_log.columns import COLUMNS
 from pyspark_kafka_log.options import (
     EARLIEST,
     IGNORED,

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_log.read.splits import Scan, read_splits
 from kafka_log.segment.row_selection import RowSelection
 from pyspark_kafka_log.aggregates import Aggregates
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.task_reader import Scan, read_splits
 
 from .logs import batch, build, numbered, write
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log.read.splits import Split
+from kafka_log.read.plan import Split
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import PLANS, plan
 from pyspark_kafka_log.plans import Planned, Plans

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kafka_log.read.splits import COLUMNS, schema
+from pyspark_kafka_log.columns import COLUMNS, schema
 from pyspark_kafka_log.options import KAFKA_COLUMNS, OptionError
 from pyspark_kafka_log.schema import TYPES, SchemaError, projection, spark_schema
 from tests.support.spark_schemas import HEADERS, KAFKA

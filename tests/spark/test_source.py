@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from kafka_log import SegmentReader, discover
-from kafka_log.read.splits import COLUMNS, DEFAULT_COLUMNS
+from pyspark_kafka_log.columns import COLUMNS, DEFAULT_COLUMNS
 from pyspark_kafka_log.connector.worker import told
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.source import DefaultSource, KafkaLogReader

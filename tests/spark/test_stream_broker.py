@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_log.read.splits import Scan, read_splits
+from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.brokers.answers import ISOLATIONS, Place, consumed, plain, summed
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.filler import Filler, Producer

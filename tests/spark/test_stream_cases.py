@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from kafka_log import SegmentReader, discover
 from kafka_log.read.progress import Position
-from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.options import OptionError
 from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
 from pyspark_kafka_log.stream.offsets import from_json, initial_offsets, to_json, with_initial
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
+from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.paths import SAMPLES
 from tests.spark.logs import TIME, batch, build, numbered, write
 from tests.support.stream_laws import rows, stream

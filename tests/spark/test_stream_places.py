@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from kafka_log import discover, read_table
 from kafka_log.logs import discovery
-from kafka_log.read.splits import LOOKS, Scan, Split, read_splits
+from kafka_log.read.plan import Split
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.moved_files import there_still
 from pyspark_kafka_log.options import OptionError, parse
@@ -25,6 +25,7 @@ from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
+from pyspark_kafka_log.task_reader import MAX_LOOKUPS, Scan, read_splits
 from tests.spark.logs import batch, build, numbered, write
 from tests.support.growing_logs import Growing
 from tests.support.spark_streams import offsets as written
@@ -172,7 +173,7 @@ def test_what_is_gone_is_looked_for_some_times(tmp_path: Path) -> None:
 
     with pytest.raises(UnreadableError, match="No such file"):
         list(read_splits(task, Scan(("offset",)), located=located))
-    assert len(looks) == LOOKS
+    assert len(looks) == MAX_LOOKUPS
     assert [
         o
         for b in read_splits(task, Scan(("offset",)), located=lambda p: p if p == task[1] else None)

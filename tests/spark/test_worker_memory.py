@@ -16,9 +16,9 @@ import pytest
 from codecgen.runtime.arrow.memory_limit import KERNELS_NEED, room
 from kafka_codecs import LOG_ENTRY
 from kafka_log import discover, read_table
-from kafka_log.read.batch_sizes import held_bytes
-from kafka_log.read.splits import DEFAULT_COLUMNS, METADATA_COLUMNS, record_batches
 from kafka_log.segment.cursor import CHUNK_BYTES
+from pyspark_kafka_log.columns import DEFAULT_COLUMNS, METADATA_COLUMNS
+from pyspark_kafka_log.rows import rows_bytes
 from pyspark_kafka_log.worker_memory import (
     LEAST_MIB,
     LIMIT_MIB,
@@ -30,6 +30,7 @@ from pyspark_kafka_log.worker_memory import (
 from tests.paths import ROOT
 from tests.paths import SAMPLES as ALL_SAMPLES
 from tests.spark.logs import batch
+from tests.support.record_batches import record_batches
 
 resource = pytest.importorskip("resource")
 
@@ -297,7 +298,7 @@ def test_sizes_of_rows_are_those_of_arrow() -> None:
     for rows in record_batches(segments, [*DEFAULT_COLUMNS, "headers", *METADATA_COLUMNS]):
         for start, count in ((0, rows.num_rows), (3, 7), (rows.num_rows, 0)):
             part = rows.slice(start, count)
-            assert abs(held_bytes(part) - part.nbytes) <= 8 * len(part.schema.names)
+            assert abs(rows_bytes(part) - part.nbytes) <= 8 * len(part.schema.names)
 
 
 def within(extra: int) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.query_logs import QueryLogs
+from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.spark.logs import numbered, write
 
 Row = tuple[str, int, str]

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafka_log.read.splits import Scan, Split, read_split
+from kafka_log.read.plan import Split
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.task_reader import Scan, read_split
 from tests.spark.logs import batch, build, numbered, write
 
 

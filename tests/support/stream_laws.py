@@ -7,9 +7,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import LogStream
+from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.support.growing_logs import Growing
 
 Row = tuple[str, int, str]

@@ -12,9 +12,9 @@ from kafka_log.logs.incomplete_tails import find_incomplete_tail
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import history_options
 from kafka_log.read.selection import Selection, within
-from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.scanner import header_scanner
 
 OnDamage = Callable[[str], None]
 """What is told of damage: a line with file and bytes."""
@@ -55,7 +55,7 @@ class PartitionHeaders:
 
     def __iter__(self) -> Iterator[tuple[Segment, pa.RecordBatch]]:
         for segment in self.partition.segments:
-            scanner = BatchScanner(
+            scanner = header_scanner(
                 segment.path,
                 self.columns,
                 Policy.SALVAGE,

@@ -106,9 +106,9 @@ def _read_with_kernels(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of :func:`read_header_rows` with the kernels."""
     if damage is not DamageHandling.VERIFY:  # VERIFY never starts in the middle of a segment
-        from kafka_log.segment.columnar import BatchScanner
+        from kafka_log.segment.scanner import header_scanner
 
-        scanner = BatchScanner(
+        scanner = header_scanner(
             segment.path,
             (*columns, where),
             Policy.KAFKA if damage is DamageHandling.RAISE else Policy.SALVAGE,

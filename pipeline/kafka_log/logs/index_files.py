@@ -24,11 +24,10 @@ from kafka_log.logs.header_rows import should_use_kernels
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.batch_headers import entries as batches
-from kafka_log.segment.batch_search import first_batch
-from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.scanner import first_batch, header_scanner
 
 OFFSET_ENTRY_DTYPE = structured(OFFSET_INDEX_ENTRY)
 TIME_ENTRY_DTYPE = structured(TIME_INDEX_ENTRY)
@@ -193,7 +192,7 @@ def _read_headers(
     segment: Segment, start: int, stop: int | None, engine: Engine
 ) -> Iterator[_Header]:
     """Yield batch headers from ``start`` up to ``stop``, until the first damage. ``first`` is the last offset if the header has no first one."""
-    scanner = BatchScanner(
+    scanner = header_scanner(
         segment.path,
         _COLUMNS,
         on_damage="keep",

@@ -108,7 +108,7 @@ def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
 def _read_salvaged_end(segment: Segment) -> int | None:
     """Return the offset after the last record that ``salvage`` reads of a segment, None if it reads none."""
     from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
-    from kafka_log.segment.columnar import Scanner  # numpy
+    from kafka_log.segment.scanner import Scanner  # numpy
 
     allowed = offsets_of(segment.path) or range(LAST_OFFSET)
     for start in dict.fromkeys((find_position_by_index(segment, LAST_OFFSET, None), 0)):
@@ -139,13 +139,13 @@ def read_segment_end(
     if not segment.size:
         return None
     from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
-    from kafka_log.segment.columnar import BatchScanner  # numpy
     from kafka_log.segment.reader import last_offset_at
+    from kafka_log.segment.scanner import header_scanner  # numpy
 
     start = find_position_by_index(segment, LAST_OFFSET, None)
     columns = ("last_offset", "leader_epoch", "offset_bound", "position")
     found: LogEnd | None = None
-    scanner = BatchScanner(
+    scanner = header_scanner(
         segment.path,
         columns,
         policy,

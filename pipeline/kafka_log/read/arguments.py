@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from difflib import get_close_matches
 from operator import index
 from typing import Any, TypeVar
 
@@ -92,3 +93,18 @@ def places(name: str, value: Any) -> list[str | os.PathLike[str]]:
         if all(isinstance(path, str | os.PathLike) for path in found):
             return found
     raise ValueError(f"{name} is {value!r}: a path is expected, or several")
+
+
+def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
+    """Raise ValueError if ``columns`` is no list, is empty, or has unknown or repeated names."""
+    if isinstance(columns, str):
+        raise ValueError(f"columns is a string: write [{columns!r}]")
+    if not columns:
+        raise ValueError("no column is asked for")
+    if len(set(columns)) != len(columns):
+        raise ValueError("a column is asked for twice")
+    for name in columns:
+        if name not in known:
+            close = get_close_matches(str(name), known, 1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise ValueError(f"no column is called {name!r}{hint}; known: {', '.join(known)}")

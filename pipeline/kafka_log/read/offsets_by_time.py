@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_log.read.selection import Selection
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.scanner import Scanner
 
 if TYPE_CHECKING:
     from kafka_log.logs.log_start import Log

@@ -1,9 +1,9 @@
-"""The columns of a stream of rows: what a scanner gives of each segment, and what is the same for all of a segment."""
+"""The rows of :func:`kafka_log.scan`: decoded columns of a segment, and columns with one value for a whole segment."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,10 @@ from codecgen.runtime.arrow.output_buffers import choose, schema_of
 from codecgen.runtime.arrow.view import Columns
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.read.columns import check_columns
+from kafka_log.read.arguments import check_columns
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
+from kafka_log.segment.scanner import Unread
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _PLACES: Mapping[str, tuple[Any, Callable[[Segment], str | int]]] = {
@@ -49,7 +50,11 @@ class _Made:
 
 
 class Output:
-    """The columns of a stream, from the batches of each segment."""
+    """Row format of :func:`kafka_log.scan`. ``columns`` are decoded, ``schema`` is that of the stream.
+
+    Raises:
+        ValueError: For unknown, repeated or no ``columns``.
+    """
 
     def __init__(
         self,
@@ -68,16 +73,22 @@ class Output:
         self.names = tuple(columns)
         self.made = {name: _made(name, segments) for name in self.names if name in _PLACES}
         # Batches of Arrow without columns have no rows: one column is there to be counted.
-        self.own = [n for n in self.names if n not in _PLACES] or [view.columns[0].name]
-        of_view = [n for n in self.own if n not in told]
+        self.columns = [n for n in self.names if n not in _PLACES] or [view.columns[0].name]
+        of_view = [n for n in self.columns if n not in told]
         fields = {f.name: f for f in schema_of(choose(view, of_view))} if of_view else {}
-        fields.update({n: told[n].field for n in self.own if n in told})
+        fields.update({n: told[n].field for n in self.columns if n in told})
         if binary_view:
             fields = {name: f.with_type(viewed(f.type)) for name, f in fields.items()}
         fields.update({name: pa.field(name, made.type, False) for name, made in self.made.items()})
         self.schema = pa.schema([fields[name] for name in self.names])
 
-    def batch(self, batch: pa.RecordBatch, segment: Segment) -> pa.RecordBatch:
+    def convert(self, item: pa.RecordBatch | Unread, segment: Segment) -> Iterator[pa.RecordBatch]:
+        """Yield decoded rows with the columns of the stream. Places without a readable record have no row."""
+        if isinstance(item, pa.RecordBatch):
+            yield self._table(item, segment)
+
+    def _table(self, batch: pa.RecordBatch, segment: Segment) -> pa.RecordBatch:
+        """Return decoded rows of a segment with the columns of the stream."""
         arrays = []
         for field in self.schema:
             made = self.made.get(field.name)

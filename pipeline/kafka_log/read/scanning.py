@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from pathlib import Path
+from typing import Any, Protocol, Unpack
 
 import pyarrow as pa
 
@@ -22,25 +23,22 @@ from kafka_log.logs.partitions import (
     pair_with_next_base_offset,
     select_partitions,
 )
-from kafka_log.logs.removed_segments import read_options
 from kafka_log.logs.replicas import select_replicas
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.arguments import flag
 from kafka_log.read.isolation import PartitionRows
-from kafka_log.read.losses import OnLost, tell_lost
 from kafka_log.read.output import Output
+from kafka_log.read.plan import ReadPlan, RowFormat, Split
+from kafka_log.read.reader import LostRange, PlanReader
 from kafka_log.read.selection import Filters, Selection, changed, within, within_offsets
-from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
-
-if TYPE_CHECKING:
-    from kafka_log.read.topic_views import TopicView
+from kafka_log.segment.scanner import Flagged
 
 Place = str | os.PathLike[str]
 Paths = Place | Iterable[Place | Partition]
-Open = Callable[[Partition, Segment, Sequence[str]], Scanner]
-"""What reads columns of a segment."""
+OnLost = Callable[[Path, Lost], None]
+"""Called with the path of a file or directory, and with what of it is lost."""
 
 
 class Watch(Protocol):
@@ -113,7 +111,7 @@ def scan(
     ``on_lost`` is called with a path and a :class:`~kafka_log.Lost` for each run of bytes that is passed over, and each directory, where damage
     is no error. With a ``watch``, which needs ``on_damage="keep"``, errors of a file or a directory are told to it and not raised, and
     the next one is read. ``binary_view`` gives keys, values and headers as views. ``chunk_bytes``, ``limits`` and ``engine`` are as in
-    :class:`~kafka_log.segment.columnar.Scanner`.
+    :class:`~kafka_log.segment.scanner.Scanner`.
 
     Raises :class:`DirectoryError` when there is no log, ValueError for what cannot be asked for, and from the stream
     :class:`CodecError` for damage, with file, byte and field.
@@ -135,41 +133,59 @@ def scan(
             pair for partition in found for pair in pair_with_next_base_offset(partition.segments)
         )
 
-    def open_segment(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
-        start = 0
-        here = within(rows.of(partition, segment.state), segment)
-        low = here.offsets[0]
-        if seeks and (low is not None or begin is not None):
-            from kafka_log.logs.index_files import (
-                find_start_position,
-            )  # layouts of indexes: not for other scans
-
-            start = find_start_position(segment, low, begin, engine)
-        return Scanner(
-            segment.path,
-            names,
-            wanted.policy,
-            selection=here,
-            on_damage=wanted.on_damage,
-            start=start,
-            next_base=following.get(segment),
-            **read_options(segment),
-            **reading,
-        )
-
-    # What cannot be asked for is refused here, not where the first row would be.
-    Scanner("", None, wanted.policy, on_damage=wanted.on_damage, **reading)
-    keep = not wanted.raises
-    if view is not None:
-        # Codecs of all that it has: not for other scans.
-        from kafka_log.read.topic_views import topic_view
+    if view is None:
+        output: RowFormat = Output(RECORDS, found, columns, binary_view)
+    else:
+        from kafka_log.read.topic_views import (
+            ViewRows,
+            topic_view,
+        )  # codecs of all that a view has: not for other scans
 
         of_topic = topic_view(view, columns, show_secrets=show_secrets)
-        segments = [(p, rows.segments(p)) for p in of_topic.partitions(found)]
-        return _scan_view(of_topic, segments, open_segment, engine, keep, on_lost)
-    segments = [(p, rows.segments(p)) for p in found]
-    output = Output(RECORDS, found, columns, binary_view)
-    return _stream(output, segments, open_segment, keep, on_lost, watch)
+        found = of_topic.partitions(found)
+        size = sum(segment.size for partition in found for segment in partition.segments)
+        output = ViewRows(
+            of_topic,
+            of_topic.schema,
+            is_strict=wanted.policy is Policy.STRICT,
+            keeps_damage=not wanted.raises,
+            limits=reading.get("limits") or Limits(),
+            engine=engine,
+            size=size,
+        )
+    segments = [(partition, rows.segments(partition)) for partition in found]
+
+    def splits() -> Iterator[Split]:
+        for partition, selected in segments:
+            report_partition(partition)
+            for segment in selected:
+                start = 0
+                of_segment = within(rows.of(partition, segment.state), segment)
+                low = of_segment.offsets[0]
+                if seeks and (low is not None or begin is not None):
+                    from kafka_log.logs.index_files import (
+                        find_start_position,
+                    )  # layouts of indexes: not for other scans
+
+                    start = find_start_position(segment, low, begin, engine)
+                yield Split(segment, start, None, of_segment, following.get(segment))
+
+    def report_partition(partition: Partition) -> None:
+        if watch is not None and partition.error is not None:
+            watch.unreadable(partition.error)
+        else:
+            _check_partition(partition, wanted, on_lost)
+
+    plan = ReadPlan(
+        splits(),
+        output,
+        wanted.policy,
+        wanted.on_damage,
+        "raise" if watch is None else "next_file",
+        expects_removal=True,
+        **reading,
+    )
+    return _stream(output.schema, plan, on_lost, watch)
 
 
 def read_table(
@@ -196,7 +212,7 @@ def scan_batches(
 
     ``columns`` are those of the view batches, and those of :func:`scan` that say where. A ``selection``, or its keywords, are as of
     :func:`scan`, but for what only records have: ``keys``, ``headers`` and ``isolation`` are refused, and markers are always there. Those
-    batches come that may hold a record in the ranges, as far as their headers say. ``on_lost`` is as there. See :class:`BatchScanner`, also for
+    batches come that may hold a record in the ranges, as far as their headers say. ``on_lost`` is as there. See :class:`header_scanner`, also for
     ``mmap``: it is faster, and must not be used on files that others truncate. Raises as :func:`scan` does.
     """
     on_lost = options.pop("on_lost", None)
@@ -204,23 +220,25 @@ def scan_batches(
     wanted = changed(selection, policy, options)
     wanted.but(offsets=None).batches()  # refuses what headers do not say
     found = _find(path, wanted)
-    of = {id(partition): wanted.resolve_offsets(partition.segments) for partition in found}
-
-    def open_segment(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
-        return BatchScanner(
-            segment.path,
-            names,
-            wanted.policy,
-            selection=within(of[id(partition)].batches(), segment),
-            on_damage=wanted.on_damage,
-            **read_options(segment),
-            **reading,
-        )
-
-    BatchScanner("", None, wanted.policy, on_damage=wanted.on_damage, **reading)
-    segments = [(p, within_offsets(p.segments, of[id(p)].offsets)) for p in found]
+    resolved = [(partition, wanted.resolve_offsets(partition.segments)) for partition in found]
     output = Output(BATCHES, found, columns, False)
-    return _stream(output, segments, open_segment, not wanted.raises, on_lost)
+
+    def splits() -> Iterator[Split]:
+        for partition, selection in resolved:
+            _check_partition(partition, wanted, on_lost)
+            for segment in within_offsets(partition.segments, selection.offsets):
+                yield Split(segment, rows=within(selection.batches(), segment))
+
+    plan = ReadPlan(
+        splits(),
+        output,
+        wanted.policy,
+        wanted.on_damage,
+        of_batches=True,
+        expects_removal=True,
+        **reading,
+    )
+    return _stream(output.schema, plan, on_lost)
 
 
 # ---------------------------------------------------------------- what is read
@@ -247,72 +265,33 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
     return merge_tiered_segments(select_replicas(found, wanted.replicas))
 
 
-def _scan_view(
-    view: TopicView,
-    segments: Sequence[tuple[Partition, Sequence[Segment]]],
-    open_segment: Open,
-    engine: Engine,
-    keep: bool,
-    on_lost: OnLost | None,
-) -> pa.RecordBatchReader:
-    size = sum(segment.size for partition, _ in segments for segment in partition.segments)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for partition, there in segments:
-            _check_partition(partition, keep, on_lost)
-            for segment in there:
-                records = open_segment(partition, segment, view.needed)
-                yield from view.batches(
-                    iter(records),
-                    segment,
-                    view.schema,
-                    strict=records.policy is Policy.STRICT,
-                    keep=records.keep,
-                    limits=records.limits,
-                    size=size,
-                    engine=engine,
-                )
-                tell_lost(records, on_lost)
-
-    return pa.RecordBatchReader.from_batches(view.schema, batches())
-
-
-def _check_partition(partition: Partition, keep: bool, on_lost: OnLost | None) -> None:
-    """A directory that cannot be read is an error, or lost."""
+def _check_partition(partition: Partition, wanted: Selection, on_lost: OnLost | None) -> None:
+    """Raise the error of a directory that cannot be read, or report the directory as lost if damage is no error."""
     if partition.error is None:
         return
-    if not keep:
+    if wanted.raises:
         raise partition.error
     if on_lost is not None:
         on_lost(partition.directory, Lost(0, 0, str(partition.error)))
 
 
 def _stream(
-    output: Output,
-    segments: Sequence[tuple[Partition, Sequence[Segment]]],
-    open_segment: Open,
-    keep: bool,
-    on_lost: OnLost | None = None,
-    watch: Watch | None = None,
+    schema: pa.Schema, plan: ReadPlan, on_lost: OnLost | None, watch: Watch | None = None
 ) -> pa.RecordBatchReader:
-    def batches() -> Iterator[pa.RecordBatch]:
-        for partition, there in segments:
-            if watch is not None and partition.error is not None:
-                watch.unreadable(partition.error)
-            else:
-                _check_partition(partition, keep, on_lost)
-            for segment in there:
-                records = open_segment(partition, segment, output.own)
-                if watch is not None:
-                    records.on_batch = watch.batch
-                try:
-                    for batch in records:
-                        yield output.batch(batch, segment)
-                except CodecError:
-                    if watch is None:
-                        raise
-                tell_lost(records, on_lost)
-                if watch is not None:
-                    watch.end(segment, records.end)
+    """Return the rows of a plan as a stream, which reports what it meets to ``on_lost`` and ``watch``."""
+    reader = PlanReader(plan)
 
-    return pa.RecordBatchReader.from_batches(output.schema, batches())
+    def batches() -> Iterator[pa.RecordBatch]:
+        for event in reader:
+            if isinstance(event, pa.RecordBatch):
+                yield event
+            elif isinstance(event, LostRange):
+                if on_lost is not None:
+                    on_lost(event.split.segment.path, event.lost)
+            elif watch is not None:
+                if isinstance(event, Flagged):
+                    watch.batch(event.batch)
+                else:
+                    watch.end(event.split.segment, event.end)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())

@@ -81,7 +81,7 @@ class Selection:
     for themselves: transaction markers and the like; ``deleted_records`` those before the log start offset of their partition, which DeleteRecords has cut off. ``include`` adds segments in these states, which are not live: names, one text with commas between, or ``all`` (see
     :data:`kafka_log.logs.names.State`). ``replicas`` says what becomes of a partition that lies in several directories: ``error``,
     ``newest`` (that is read whose log goes furthest), ``keep`` (all are). ``policy`` says what damage is, ``on_damage`` what becomes of it: None is ``keep`` under
-    ``salvage``, else ``raise`` (see :class:`kafka_log.segment.columnar.Scanner`).
+    ``salvage``, else ``raise`` (see :class:`kafka_log.segment.scanner.Scanner`).
 
     Raises ValueError for what cannot be.
     """

@@ -20,11 +20,14 @@ from codecgen.runtime.errors import Where
 from codecgen.runtime.located_bytes import Limits
 from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.read.columns import MS_MAX, Unit, check_columns
+from kafka_log.read.arguments import check_columns
 from kafka_log.read.internal_topics import VIEWS
 from kafka_log.read.unknown_records import RecordRefused, refuse_unknown
+from kafka_log.segment.kernels import Engine
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_masks import numbers_of
+from kafka_log.segment.scanner import Unread
+from kafka_log.segment.times import MS_MAX
 
 MIN_PAYLOADS_TO_LOAD_KERNELS = 10_000
 """Min number of payloads for compiled kernels that are kept on disk. Loading them takes 0.1 s of CPU, and numba 0.3 s more. The
@@ -100,45 +103,67 @@ class TopicView:
             raise ValueError(f"the view {self.name} is of {self.topic}; there are: {names}")
         return there
 
-    def plain_schema(self, unit: Unit) -> pa.Schema:
-        """The schema in the types that Spark knows: bytes for uuids, numbers with a sign, and all of it nullable."""
-        return pa.schema([pa.field(f.name, _plain(f.type, unit)) for f in self.schema])
 
-    def batches(
+class ViewRows:
+    """Row format of a view: the rows of records of a topic, in the types of ``schema``.
+
+    Records that do not parse are an error with the offset of the record, or left out if ``keeps_damage``; so are
+    records of the metadata with an unknown type or version. A timestamp that its column cannot hold becomes null. Compiled kernels
+    read if ``engine`` is ``arrow``, or if it is ``auto`` and they are faster for ``size`` bytes of segments
+    (:func:`use_payload_kernels`). The rows are the same.
+    """
+
+    def __init__(
         self,
-        records: Iterator[pa.RecordBatch],
-        segment: Segment,
+        view: TopicView,
         schema: pa.Schema,
         *,
-        strict: bool,
-        keep: bool,
+        is_strict: bool,
+        keeps_damage: bool,
         limits: Limits,
+        engine: Engine,
         size: int,
-        engine: str,
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows of the records of a segment, in the types of ``schema``. What does not parse is raised, with the offset of its
-        record, or (``keep``) left out; so are records of the metadata whose type or version nobody knows. A timestamp that has no place
-        in its column is null. Compiled kernels read if the ``engine`` is ``arrow``, or if it is ``auto`` and they are faster for ``size``
-        bytes of segments (:func:`use_payload_kernels`). The rows are the same."""
-        secrets = self.secrets
-        compiled = None if engine == "auto" else engine == "arrow"
-        for batch in records:
-            if not keep:
-                refuse_unknown(self.topic, batch, segment)
-            parts = {name: batch.column(name) for name in self.view.parts}
-            if compiled is None:
-                compiled = use_payload_kernels(self.view, parts, size)
-            # A view without a column of its own still says how many rows there are.
-            naming = (s.named_by for s in secrets.values() if s.named_by is not None)
-            wanted = tuple(dict.fromkeys((*self.own, *naming))) or (self.view.columns[0].name,)
-            for found in decode(
-                self.view, parts, wanted, strict=strict, limits=limits, compiled=compiled
-            ):
-                if found.rejected and not keep:
-                    raise _error(found.rejected[0], batch, segment)
-                if found.batch.num_rows:
-                    own = _without_secrets(found.batch, secrets)
-                    yield _rows(own, batch.take(found.rows), segment, schema)
+    ) -> None:
+        self.schema = schema
+        self.columns = view.needed
+        self._of = view
+        self._secrets = view.secrets
+        self._is_strict = is_strict
+        self._keeps_damage = keeps_damage
+        self._limits = limits
+        self._size = size
+        self._compiled = None if engine == "auto" else engine == "arrow"
+
+    def convert(self, item: pa.RecordBatch | Unread, segment: Segment) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of records of a segment. Places without a readable record have no row.
+
+        Raises:
+            RecordRefused: For a record that does not parse or is not known, unless damage is kept.
+        """
+        if not isinstance(item, pa.RecordBatch):
+            return
+        view, secrets = self._of, self._secrets
+        if not self._keeps_damage:
+            refuse_unknown(view.topic, item, segment)
+        parts = {name: item.column(name) for name in view.view.parts}
+        if self._compiled is None:
+            self._compiled = use_payload_kernels(view.view, parts, self._size)
+        # A view without a column of its own still says how many rows there are.
+        naming = (s.named_by for s in secrets.values() if s.named_by is not None)
+        wanted = tuple(dict.fromkeys((*view.own, *naming))) or (view.view.columns[0].name,)
+        for found in decode(
+            view.view,
+            parts,
+            wanted,
+            strict=self._is_strict,
+            limits=self._limits,
+            compiled=self._compiled,
+        ):
+            if found.rejected and not self._keeps_damage:
+                raise _error(found.rejected[0], item, segment)
+            if found.batch.num_rows:
+                own = _without_secrets(found.batch, secrets)
+                yield _rows(own, item.take(found.rows), segment, self.schema)
 
 
 def use_payload_kernels(view: PayloadView, parts: Mapping[str, pa.Array], size: int) -> bool:
@@ -207,25 +232,6 @@ def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values.cast(kind)
 
 
-def _plain(kind: pa.DataType, unit: Unit) -> pa.DataType:
-    """A type as Spark knows it."""
-    if pa.types.is_list(kind):
-        return pa.list_(pa.field("element", _plain(kind.value_type, unit)))
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _plain(f.type, unit)) for f in kind])
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp(unit, "UTC")
-    return _PLAIN.get(kind, kind)
-
-
-_PLAIN = {
-    pa.binary(16): pa.binary(),
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-}
-
-
 def topic_view(
     name: str, columns: Sequence[str] | None, *, show_secrets: bool = False
 ) -> TopicView:
@@ -250,4 +256,4 @@ def _error(rejected: Rejected, batch: pa.RecordBatch, segment: Segment) -> Recor
     return RecordRefused(reason, where, offset)
 
 
-__all__ = ["RECORD_COLUMNS", "TopicView", "topic_view"]
+__all__ = ["RECORD_COLUMNS", "TopicView", "ViewRows", "topic_view"]

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
-from typing import Any
+from typing import Any, Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +23,13 @@ from codecgen.runtime.arrow.decoder import (
 )
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.segment.blocks import COLUMNS, COUNTED, Block
-from kafka_log.segment.columnar import Scanner
-from kafka_log.segment.cursor import CHUNK_BYTES
-from kafka_log.segment.kernels import Engine, load_view
+from kafka_log.segment.cursor import CHUNK_BYTES, Cursor, WholeBytes
+from kafka_log.segment.kernels import Engine, load_decoder, load_view
 from kafka_log.segment.model import Batch, End, Policy, Tail
 from kafka_log.segment.places import place_of
+from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.row_masks import numbers
+from kafka_log.segment.scanner import FileOptions
 from kafka_log.segment.skipping import part_of
 
 
@@ -117,7 +117,7 @@ def _one(parts: Sequence[Rows]) -> pa.RecordBatch:
     return pa.Table.from_batches(some).combine_chunks().to_batches()[0]
 
 
-class BlockScanner(Scanner):
+class BlockScanner:
     """One pass over a file. ``items`` gives :class:`Block` objects, and batches by the reference codecs."""
 
     def __init__(
@@ -129,35 +129,54 @@ class BlockScanner(Scanner):
         records: bool = True,
         check_rules: bool = False,
         sizes: bool = False,
-        **options: Any,
+        engine: Engine = "auto",
+        chunk_bytes: int = CHUNK_BYTES,
+        **options: Unpack[FileOptions],
     ) -> None:
-        super().__init__(path, columns, policy, **options)
-        self.reader.records = records
-        self.reader.check_rules = check_rules
+        self.reader = SegmentReader(
+            path, policy=policy, records=records, check_rules=check_rules, **options
+        )
+        self.columns = columns
         self.sizes = sizes and records
+        self.chunk_bytes = chunk_bytes
+        self.kernels = load_decoder("records", engine, self.reader.limits)
+        self.cursor = Cursor(self.reader)
+
+    @property
+    def end(self) -> End | None:
+        """How the file ended; None before that."""
+        return self.reader.end
+
+    @property
+    def bytes_read(self) -> int:
+        """Number of bytes of the file that were read, counted again where they were read again."""
+        return self.cursor.bytes_read
 
     def items(self) -> Generator[Block | Batch, None, None]:
-        with closing(super().items()) as items:
-            for item in items:
-                assert isinstance(item, Block | Batch)
-                yield item
+        """Yield blocks, and batches that the reference codecs read, in the order of the file.
 
-    def _decoder(self) -> Decoder:
-        kind: type[BlockDecoder] = BlockDecoder if self.reader.records else HeadDecoder
+        Raises:
+            CodecError: For damage under ``strict``. Else the caller judges the batches and ``end``.
+        """
+        items = self.cursor.items(
+            self.decoder(), lambda file, _: WholeBytes(file, self.chunk_bytes)
+        )
+        return cast("Generator[Block | Batch, None, None]", items)
+
+    def decoder(self) -> BlockDecoder | None:
+        """Return the decoder of chunks, None if the reference codecs read the whole file."""
+        if self.kernels is None:
+            return None
+        kind = BlockDecoder if self.reader.records else HeadDecoder
+        is_strict = self.reader.policy is Policy.STRICT
         return kind(
-            [column.name for column in self.columns],
-            limits=self.limits,
-            full_check=self.policy is Policy.STRICT,
-            rules=self.policy is Policy.STRICT or self.reader.check_rules,
+            self.columns,
+            limits=self.reader.limits,
+            full_check=is_strict,
+            rules=is_strict or self.reader.check_rules,
             kernels=self.kernels,
             sizes=self.sizes,
         )
-
-    def decoder(self) -> BlockDecoder | None:
-        """What decodes chunks of this scanner's columns; None where the reference codecs read."""
-        made = None if self.kernels is None else self._decoder()
-        assert made is None or isinstance(made, BlockDecoder)
-        return made
 
 
 class BlockReader:

@@ -7,7 +7,7 @@ values and errors are theirs under every policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from io import FileIO
 from typing import Protocol
 
@@ -23,7 +23,7 @@ CHUNK_BYTES = fitting(8 << 20)
 
 
 class Loader(Protocol):
-    """Fills a chunk with what kernels read of the entries of a file, from ``position`` on, none of it after ``stop``."""
+    """Fills a chunk with the bytes of a file that a decoder needs, from ``position`` up to ``stop`` at most."""
 
     @property
     def chunk(self) -> Chunk: ...
@@ -32,7 +32,7 @@ class Loader(Protocol):
 
 
 class WholeBytes:
-    """All bytes, as many as the chunk holds."""
+    """Fills a chunk with all bytes of a file, as many as the chunk holds."""
 
     def __init__(self, file: FileIO, chunk_bytes: int) -> None:
         self.file = file
@@ -44,29 +44,56 @@ class WholeBytes:
 
 
 class Source(Protocol):
-    """What decodes the entries of a chunk whose first byte is ``position`` in the file."""
+    """Decoder of the entries of a chunk whose first byte lies at ``position`` in the file."""
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]: ...
 
 
 class Cursor:
-    """One pass over a file by kernels; ``reader`` reads what they do not take. ``fallbacks`` counts the batches of these,
-    ``bytes_read`` the bytes for the kernels."""
+    """One pass over a file: by a decoder of chunks, and by ``reader`` where the decoder rejects an entry.
+
+    ``fallbacks`` counts the batches that the reader read in place of the decoder, ``bytes_read`` the bytes that were
+    read of the file, again where they were. ``run`` is the reader's pass while it lasts, else None.
+    """
 
     def __init__(self, reader: SegmentReader) -> None:
         self.reader = reader
         self.fallbacks = 0
         self.bytes_read = 0
+        self.run: Run | None = None
 
     def items(
-        self, run: Run, plain: Iterator[Batch], decoder: Source, loader: Loader
+        self, decoder: Source | None, make_loader: Callable[[FileIO, int], Loader]
+    ) -> Generator[Rows | Batch, None, None]:
+        """Yield runs of batches that ``decoder`` read, and batches that the reader read, in the order of the file.
+
+        Without a decoder the reader reads all. Only a strict reader raises CodecError for damage.
+        ``make_loader`` is called with the open file and its size.
+        """
+        with self.reader.opened() as run:
+            if run is None:
+                return
+            self.run = run
+            try:
+                batches = run.batches()
+                if decoder is not None:
+                    yield from self._decode(run, batches, decoder, make_loader(run.file, run.size))
+                    return
+                for batch in batches:
+                    self.bytes_read += batch.size
+                    yield batch
+            finally:
+                self.run = None
+
+    def _decode(
+        self, run: Run, batches: Iterator[Batch], decoder: Source, loader: Loader
     ) -> Iterator[Rows | Batch]:
-        """What the kernels read, a run of batches at a time, and what the reference codecs read, in the file's order."""
+        """Yield what ``decoder`` reads chunk by chunk, and the next of ``batches`` at each entry that it rejects."""
         chunk = loader.chunk
         stop = run.size if self.reader.stop is None else min(self.reader.stop, run.size)
 
-        def slow() -> Batch | None:
-            batch = next(plain, None)
+        def fall_back() -> Batch | None:
+            batch = next(batches, None)
             self.fallbacks += batch is not None
             return batch
 
@@ -84,26 +111,30 @@ class Cursor:
                     self._count_in(run, item)
                     yield item
                     continue
-                batch = slow()
+                batch = fall_back()
                 if batch is None:
                     return
                 yield batch
                 if run.position != item.end:
                     break  # what follows in the chunk is not what comes next
-            if run.position == position and not _room(run, chunk, stop):
-                batch = slow()
+            if run.position == position and not _grow_for_batch(run, chunk, stop):
+                batch = fall_back()
                 if batch is None:
                     return
                 yield batch
 
     def _count_in(self, run: Run, rows: Rows) -> None:
-        """Note what the kernels have read, as if the reader had."""
+        """Add the batches that the decoder read to the counts of the reader's pass, and move the pass to their end."""
         records = 0 if isinstance(self.reader, HeaderReader) else rows.batch.num_rows
         run.count_in_read(rows.entries, records, rows.last, rows.end)
 
 
-def _room(run: Run, chunk: Chunk, stop: int) -> bool:
-    """Make room for a batch that is larger than the chunk, if all of it is there."""
+def _grow_for_batch(run: Run, chunk: Chunk, stop: int) -> bool:
+    """Enlarge the chunk to the batch at its start if the batch is larger and ends at or before ``stop``.
+
+    Returns:
+        Whether the chunk was enlarged. False also if the batch header cannot be read.
+    """
     if not chunk.size:
         return False
     from kafka_log.segment import framing  # the codecs: not for a first record

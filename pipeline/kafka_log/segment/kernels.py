@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal, get_args
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+if TYPE_CHECKING:
+    from codecgen.runtime.located_bytes import Limits
 
 Engine = Literal["auto", "construct", "arrow"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -19,6 +23,9 @@ records, which compressed are one, or less."""
 KERNEL_MIN_BYTES_OF_HEADERS = 64 << 20
 """The same where only headers are read, and checksums verified: with batches of a few KiB. Small ones would pay earlier, large
 ones later, but then little is lost."""
+
+_NEEDED_DEPTH = 8
+"""Levels of nesting that the kernels read without asking the limits."""
 
 _PACKAGE = "kafka_codecs.arrow"
 _KERNELS, _NUMPY = f"{_PACKAGE}.records_kernels", f"{_PACKAGE}.records_numpy"
@@ -68,3 +75,28 @@ def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYT
     if _NUMPY in sys.modules or getattr(sys.modules.get(_KERNELS), "JIT", False):
         return True
     return size >= min_bytes and all(find_spec(name) is not None for name in _NEEDED)
+
+
+def load_decoder(name: str, engine: Engine, limits: Limits) -> ModuleType | None:
+    """Return the module that decodes runs of batches: compiled kernels, or the NumPy readers without a compiler.
+
+    Returns:
+        None if the reference codecs read all: the engine is construct, or auto and the module cannot be imported, or ``limits``
+        allow less nesting than the kernels need.
+
+    Raises:
+        ImportError: If the engine is arrow and the module cannot be imported.
+    """
+    if engine == "construct" or limits.depth < _NEEDED_DEPTH:
+        return None
+    from codecgen.runtime.arrow.decoder import load_kernels, load_numpy_reader
+
+    try:
+        view = load_view(name)
+        kernels = load_kernels(view)
+        slow = engine == "auto" and not getattr(kernels, "JIT", True)  # kernels, but no compiler
+        return load_numpy_reader(view) if slow else kernels
+    except ImportError:
+        if engine == "arrow":
+            raise
+        return None

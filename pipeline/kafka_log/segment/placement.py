@@ -34,7 +34,7 @@ def in_order(first: Any, last: Any, out: Any) -> Any:
     return found
 
 
-def certain(first: Any, last: Any, out: Any) -> Any:
+def unambiguous(first: Any, last: Any, out: Any) -> Any:
     """The same without those of which it is not certain that others are to be left out: of two that contradict each other, and nothing
     else, neither is."""
     from_the_end = in_order(-last[::-1], -first[::-1], out[::-1])[::-1]

@@ -8,6 +8,9 @@ from datetime import UTC, datetime, timedelta
 from operator import index
 from typing import Any
 
+MS_MAX = ((1 << 63) - 1) // 1000
+"""Largest timestamp in milliseconds, before or after 1970, that a signed 64-bit number of microseconds can hold."""
+
 Time = int | str | datetime
 """Milliseconds since 1970, a text of :data:`TIMES`, or a datetime; what has no zone is in UTC."""
 

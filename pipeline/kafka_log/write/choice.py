@@ -10,13 +10,13 @@ import numpy as np
 
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import read_transactions
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.header_columns import UNBOUNDED
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.segment.row_masks import AbortedSpans
 from kafka_log.segment.row_selection import Aborted, RowSelection
+from kafka_log.segment.scanner import Scanner
 from kafka_log.write.contents import Contents
 
 _NEVER = int(np.iinfo(np.int64).max)

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from kafka_codecs import Compression, TimestampType
 from kafka_codecs.columns.records import RECORDS
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_masks import numbers
+from kafka_log.segment.scanner import Scanner
 from kafka_log.write.encoding import encode
 
 GROUP_BYTES = 16384

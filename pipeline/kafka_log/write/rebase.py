@@ -13,8 +13,8 @@ from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import Columns, entries
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.positioned_reads import read_exactly
+from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import columns_from, field_of, has
 from kafka_log.write.encoding import encode
 from kafka_log.write.indexes import write_indexes

@@ -21,12 +21,12 @@ from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import Columns, Entry
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.framing import frame_of
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
+from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import absent, columns_from, field_of, version_of
 from kafka_log.write.contents import Contents
 from kafka_log.write.encoding import encode

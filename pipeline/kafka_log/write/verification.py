@@ -15,12 +15,12 @@ from codecgen.runtime.arrow.decoder import choose, schema_of
 from codecgen.runtime.errors import ParseError, Where
 from codecgen.runtime.rows import Place, RowView
 from kafka_codecs.columns.records import RECORDS
-from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.framing import layout_of
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.kernels import Engine, use_kernels
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.row_masks import numbers
+from kafka_log.segment.scanner import Scanner, header_scanner
 
 CHUNK = 8 << 20
 _POSITION = "position"
@@ -73,11 +73,11 @@ def read_records(
 
 def read_headers(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
-) -> BatchScanner:
+) -> Scanner:
     """Return the headers of the batches of a part of a file, with their positions."""
     wanted = list(dict.fromkeys((*columns, _POSITION, "base_offset", "last_offset")))
     engine = _engine(path, start, stop)
-    return BatchScanner(path, wanted, start=start, stop=stop, engine=engine)
+    return header_scanner(path, wanted, start=start, stop=stop, engine=engine)
 
 
 def _engine(path: Path, start: int, stop: int | None) -> Engine:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.read.splits import Split
+from kafka_log.read.plan import Split
 from kafka_log.segment.places import is_url
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.source import KafkaLogReader, Task

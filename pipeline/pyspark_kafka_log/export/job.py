@@ -12,9 +12,9 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.changing_files import is_gone
 from kafka_log.read.parquet import Compression
+from kafka_log.read.plan import Split
 from kafka_log.read.progress import Ends as LogEnds
 from kafka_log.read.progress import Position
-from kafka_log.read.splits import Scan, Split
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
@@ -25,6 +25,7 @@ from pyspark_kafka_log.logs import Log, chosen
 from pyspark_kafka_log.options import EARLIEST, Options, default_columns
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.query_logs import QueryLogs
+from pyspark_kafka_log.task_reader import Scan
 
 BATCH_ROWS = 65_536
 

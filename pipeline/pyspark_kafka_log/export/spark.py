@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kafka_log.read.splits import Split
+from kafka_log.read.plan import Split
 from pyspark_kafka_log.collecting import quick_collections
 from pyspark_kafka_log.export.state import ExportError, TaskError
 from pyspark_kafka_log.export.writing import Job, Told, write_task

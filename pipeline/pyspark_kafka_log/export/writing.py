@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.read.parquet import ROW_GROUP, Compression, GroupedWriter
-from kafka_log.read.splits import Scan, Split, read_splits
+from kafka_log.read.plan import Split
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import OnDamage
@@ -23,6 +23,7 @@ from pyspark_kafka_log.export.places import Place
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.moved_files import located
 from pyspark_kafka_log.options import Options
+from pyspark_kafka_log.task_reader import Scan, read_splits
 
 PARTITION_COLUMNS = ("topic", "partition", "date")
 """By which files may be parted. ``date`` is that of the timestamp, in UTC."""

@@ -11,9 +11,9 @@ from datetime import tzinfo
 from kafka_log import Policy
 from kafka_log.read.internal_topics import VIEWS
 from kafka_log.read.selection import Isolation, Selection
-from kafka_log.read.splits import METADATA_COLUMNS
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import OnDamage
+from pyspark_kafka_log.columns import METADATA_COLUMNS
 from pyspark_kafka_log.options import reports, table
 from pyspark_kafka_log.options.session import Session, nanoseconds, time_zone
 from pyspark_kafka_log.options.table import Given, Moment, Option

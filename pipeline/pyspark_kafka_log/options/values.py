@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from kafka_log import Policy
 from kafka_log.logs.names import State, parse_include
-from kafka_log.read.columns import COLUMNS
 from kafka_log.segment.globs import PatternError, compiled
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password
+from pyspark_kafka_log.columns import COLUMNS
 
 S = TypeVar("S", bound=str)
 

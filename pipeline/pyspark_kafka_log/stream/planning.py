@@ -9,9 +9,9 @@ from itertools import pairwise
 from kafka_log.read.batch_places import around, place
 from kafka_log.read.changing_files import steady
 from kafka_log.read.isolation import PartitionRows
+from kafka_log.read.plan import Split
 from kafka_log.read.progress import Key
 from kafka_log.read.selection import of_segment
-from kafka_log.read.splits import Split
 from pyspark_kafka_log.cuts import split
 from pyspark_kafka_log.logs import Log
 from pyspark_kafka_log.options import Options

@@ -13,8 +13,8 @@ from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.logs.tiers import drop_tiered_segments
 from kafka_log.read.changing_files import is_gone, steady
 from kafka_log.read.offsets_by_time import offset_at
+from kafka_log.read.plan import Split
 from kafka_log.read.progress import Ends, Key, Position
-from kafka_log.read.splits import Split
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.logs import Log, chosen, find_logs, matching, names
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError

@@ -20,8 +20,9 @@ from kafka_log import LogDirectory, read_table
 from kafka_log.cli import main
 from kafka_log.logs.discovery import discover
 from kafka_log.read.internal_topics import VIEWS, own_topic
-from kafka_log.read.splits import Scan, Split, read_split
+from kafka_log.read.plan import Split
 from kafka_log.segment.kernels import Engine
+from pyspark_kafka_log.task_reader import Scan, read_split
 from tests.paths import SAMPLES
 from tests.support.made_topics import entry, log, metadata
 from tests.support.secrets import PASSWORDS

@@ -27,9 +27,9 @@ from kafka_log import (
 from kafka_log.cli import main
 from kafka_log.logs.names import LOG_START
 from kafka_log.logs.tiers import merge_tiered_segments
-from kafka_log.read.splits import Scan, read_splits
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.task_reader import Scan, read_splits
 
 
 def offsets(table: pa.Table) -> list[int]:

@@ -19,11 +19,12 @@ from kafka_log import discover, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.replicas import read_end_offset
 from kafka_log.read.batch_places import place
+from kafka_log.read.plan import Split
 from kafka_log.read.selection import Selection
-from kafka_log.read.splits import Scan, Split, read_split
 from kafka_log.segment import skipping
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.scanner import Scanner
+from pyspark_kafka_log.task_reader import Scan, read_split
 from tests.arrow.rows import unpacked
 from tests.shares import examples
 from tests.support.header_files import VECTORS, batch_of, file_of

@@ -20,10 +20,11 @@ from kafka_codecs import LOG_ENTRY
 from kafka_log import SegmentReader, discover, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.read.isolation import PartitionRows
+from kafka_log.read.plan import Split
 from kafka_log.read.selection import Selection
-from kafka_log.read.splits import Scan, Split, read_split
 from kafka_log.segment import skipping
 from kafka_log.segment.kernels import Engine
+from pyspark_kafka_log.task_reader import Scan, read_split
 from tests.paths import SAMPLES
 from tests.shares import examples
 from tests.support.lying_headers import with_header

@@ -15,13 +15,14 @@ import pyarrow as pa
 import pytest
 
 import kafka_log
-from kafka_log.read.splits import Scan, Split, read_splits
+from kafka_log.read.plan import Split
 from kafka_log.segment import resynchronisation
-from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.entry_search import LOOKS
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
+from kafka_log.segment.scanner import Scanner, header_scanner
+from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.paths import SAMPLES
 
 SAMPLE = SAMPLES / "kafka-2.8" / "segments.small-0"
@@ -139,7 +140,7 @@ def test_a_file_with_the_name_of_another(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("engine", ["arrow", "construct"])
-@pytest.mark.parametrize("scans", [Scanner, BatchScanner])
+@pytest.mark.parametrize("scans", [Scanner, header_scanner])
 def test_what_is_lost_comes_after_the_last_offset_that_can_be(
     tmp_path: Path, engine: Engine, scans: type[Scanner]
 ) -> None:

@@ -16,11 +16,11 @@ from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader, discover, read_table, scan, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.transactions import read_transactions
-from kafka_log.read.splits import record_batches
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.resynchronisation import WORK_PER_BYTE
 from tests.shares import examples
 from tests.support.batches import batch, message
+from tests.support.record_batches import record_batches
 
 PARTS = [batch(0), message(5), batch(10, "gzip"), message(16), batch(20, "lz4", size=400)]
 OFFSETS = [[0, 1, 2], [5], [10, 11, 12], [16], [20, 21, 22]]

@@ -22,13 +22,14 @@ from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader, discover, read_table, scan, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.transactions import read_transactions
-from kafka_log.read.splits import Split, record_batches
+from kafka_log.read.plan import Split
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.positioned_reads import SECTOR, UnreadableError, read_what_there_is
 from kafka_log.segment.reader import damage
 from tests.paths import ROOT
 from tests.shares import examples
 from tests.support.batches import batch
+from tests.support.record_batches import record_batches
 from tests.support.unreadable_files import (
     ENDS,
     ENGINES,

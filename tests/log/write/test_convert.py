@@ -18,7 +18,7 @@ from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import LogDirectory, SegmentReader, discover, scan
 from kafka_log.cli import main
-from kafka_log.segment.columnar import BatchScanner
+from kafka_log.segment.scanner import header_scanner
 from kafka_log.write import conversion
 from kafka_log.write.beside import OutError
 from tests.arrow.logs import write_log
@@ -55,7 +55,7 @@ def headers(path: Path) -> list[dict[str, Any]]:
         row
         for partition in discover(path)
         for segment in partition.segments
-        for batch in BatchScanner(segment.path, OF_HEADER)
+        for batch in header_scanner(segment.path, OF_HEADER)
         for row in batch.to_pylist()
         if row["magic"] == 2
     ]
@@ -91,7 +91,7 @@ def test_samples_keep_their_records(sample: str, codec: str | None, tmp_path: Pa
 
 
 def _all(path: Path) -> list[dict[str, Any]]:
-    return [row for batch in BatchScanner(path, ["magic", "codec"]) for row in batch.to_pylist()]
+    return [row for batch in header_scanner(path, ["magic", "codec"]) for row in batch.to_pylist()]
 
 
 @pytest.mark.slow

@@ -14,10 +14,10 @@ from kafka_log.inspect.check.finding import Finding
 from kafka_log.logs.broker_files import read_topic_id
 from kafka_log.logs.names import parse_live_partition_name
 from kafka_log.logs.partitions import Partition
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.kernels import Engine, use_kernels
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.scanner import Scanner
 from kafka_log.text.printing import short_uuid
 from kafka_log.write.partitioner import by_key
 

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.diff.side import Damage, Side, pieces
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.cursor import CHUNK_BYTES
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.scanner import Scanner
 
 MIN_CHUNK = 1 << 16
 

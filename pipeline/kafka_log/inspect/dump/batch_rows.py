@@ -14,7 +14,7 @@ from kafka_codecs.columns.batches import BATCHES
 from kafka_log.inspect.dump.batch_text import timestamp_type
 from kafka_log.inspect.dump.rows import TOLD, is_told
 from kafka_log.logs.partitions import Partition
-from kafka_log.read.columns import check_columns
+from kafka_log.read.arguments import check_columns
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch, codec_label

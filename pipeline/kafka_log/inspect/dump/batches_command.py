@@ -195,7 +195,7 @@ def _range_end(segment: Segment, wanted: HeaderMasks | None, policy: str) -> Cal
     high = None if wanted is None else wanted.selection.offsets[1]
     if high is None or policy != Policy.KAFKA:
         return lambda position: False
-    from kafka_log.segment.batch_search import RangeEnd
+    from kafka_log.segment.scanner import RangeEnd
 
     return RangeEnd(segment.path, high, size=segment.size).is_at
 

@@ -21,12 +21,12 @@ from kafka_log.logs.metadata_snapshots import (
 )
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.logs.replicas import LAST_OFFSET, read_log_end
-from kafka_log.read.topic_views import topic_view
+from kafka_log.read.topic_views import ViewRows, topic_view
 from kafka_log.read.unknown_records import RecordRefused
-from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.scanner import Scanner, header_scanner
 from kafka_log.text.json_values import plain_rows
 
 _BEGIN, _END, _ABORT = 23, 24, 25
@@ -245,7 +245,7 @@ def _part(
         return None if begin < 0 else Part(segment, begin, stop)
 
     try:
-        for batch in BatchScanner(segment.path, columns, policy) if expected <= as_of else ():
+        for batch in header_scanner(segment.path, columns, policy) if expected <= as_of else ():
             for first, last, position in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):  # fmt: skip
                 if last < expected:
                     continue
@@ -266,7 +266,7 @@ def _batch_at(segment: Segment, position: int) -> tuple[int, int]:
     columns = ("base_offset", "last_offset", "position", "size")
     after = segment.base_offset
     try:
-        for batch in BatchScanner(segment.path, columns):
+        for batch in header_scanner(segment.path, columns):
             for first, last, at, size in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):  # fmt: skip
                 if at <= position < at + size:
                     return (last if first is None else first), last
@@ -324,20 +324,20 @@ def rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> R
     # Secrets are hidden in answers: before, two of them have to be told apart.
     view = topic_view(name, [*columns, "record_offset"], show_secrets=True)
     size = sum(part.stop - part.start for part in parts)
+    converter = ViewRows(
+        view,
+        view.schema,
+        is_strict=False,
+        keeps_damage=salvage,
+        limits=Limits(),
+        engine="auto",
+        size=size,
+    )
     for part in parts:
-        records = _scanner(part, view.needed, offsets, salvage)
-        for batch in view.batches(
-            iter(records),
-            part.segment,
-            view.schema,
-            strict=False,
-            keep=salvage,
-            limits=records.limits,
-            size=size,
-            engine="auto",
-        ):
-            for row in plain_rows(pa.Table.from_batches([batch])):
-                yield row.pop("record_offset"), row
+        for records in _scanner(part, view.needed, offsets, salvage):
+            for batch in converter.convert(records, part.segment):
+                for row in plain_rows(pa.Table.from_batches([batch])):
+                    yield row.pop("record_offset"), row
 
 
 def merged(streams: Mapping[str, Rows]) -> Iterator[tuple[int, str, dict[str, Any]]]:

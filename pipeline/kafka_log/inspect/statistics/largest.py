@@ -18,9 +18,9 @@ from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import read_options
 from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.header_columns import HOUR
 from kafka_log.segment.model import Policy
+from kafka_log.segment.scanner import Scanner
 
 _PLACE = [
     pa.field("topic", pa.string(), False, {"doc": "Its name."}),

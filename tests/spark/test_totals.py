@@ -11,10 +11,11 @@ import pytest
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import discover
-from kafka_log.read import totals
-from kafka_log.read.splits import Scan, Split, read_split, read_splits
-from kafka_log.read.totals import Totals, totals_of
+from kafka_log.read.plan import Split
 from kafka_log.segment.row_selection import Aborted, RowSelection
+from pyspark_kafka_log import totals
+from pyspark_kafka_log.task_reader import Scan, read_split, read_splits
+from pyspark_kafka_log.totals import Totals, totals_of
 from tests.paths import SAMPLES, VECTORS
 from tests.support.histories import history
 from tests.support.mixed_logs import mixed_log

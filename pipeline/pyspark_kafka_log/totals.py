@@ -16,17 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_codecs import Compression, TimestampType
-from kafka_log.read.columns import MS_MAX
-from kafka_log.read.losses import OnRead
-from kafka_log.read.splits import Scan, Split, read_split
-from kafka_log.segment.kernels import use_kernels
+from kafka_log.read.plan import Split
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_masks import numbers, numbers_of
 from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.times import MS_MAX
+from pyspark_kafka_log.task_reader import OnRead, Scan, choose_engine, read_split
 
 if TYPE_CHECKING:
-    from kafka_log.segment.columnar import Scanner
+    from kafka_log.segment.block_reader import BlockScanner
 
 OFFSET, TIMESTAMP = "offset", "timestamp"
 EXTREMES = (OFFSET, TIMESTAMP)
@@ -70,17 +69,16 @@ def totals_of(
     parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
 ) -> dict[tuple[str, int], Totals]:
     """The totals of splits by topics and partitions, with the least and largest values of ``columns`` (of :data:`EXTREMES`). The ``scan`` has the
-    columns that decide which rows there are. ``on_read`` is as of :func:`~kafka_log.read.splits.read_splits`. Raises CodecError as reading all rows does; but what a producer wrote wrongly under a right checksum is
+    columns that decide which rows there are. ``on_read`` is as of :func:`~pyspark_kafka_log.task_reader.read_splits`. Raises CodecError as reading all rows does; but what a producer wrote wrongly under a right checksum is
     seen only where a batch has to be read."""
     parts = tuple(parts)
     wanted = frozenset(columns)
     names = tuple(dict.fromkeys((*sorted(wanted), *(n for n in scan.columns if n in EXTREMES))))
-    kernels = use_kernels(sum(part.size for part in parts), scan.engine)
-    settled = replace(scan, columns=names or (OFFSET,), engine="arrow" if kernels else "construct")
+    settled = replace(scan, columns=names or (OFFSET,), engine=choose_engine(parts, scan))
     found: dict[tuple[str, int], Totals] = {}
     for part in parts:
         key = part.segment.topic, part.segment.partition
-        by = _by_headers if kernels else _by_rows
+        by = _by_headers if settled.engine == "arrow" else _by_rows
         read = by(part, settled, wanted, on_read)
         for one in read:
             found[key] = found.get(key, Totals()) + one
@@ -117,7 +115,6 @@ def _by_headers(
         COUNTED,
         scan.policy,
         records=False,
-        on_damage="raise",
         limits=scan.limits,
         engine=scan.engine,
         start=part.start,
@@ -127,7 +124,7 @@ def _by_headers(
     )
     end = part.start
     high = part.rows.offsets[1]
-    with _told(scanner, on_read), closing(scanner.items()) as items:
+    with _reported(scanner, on_read), closing(scanner.items()) as items:
         for item in items:
             if isinstance(item, Block):
                 yield from _of_block(item, part, scan, wanted, on_read)
@@ -145,8 +142,8 @@ def _by_headers(
 
 
 @contextmanager
-def _told(scanner: Scanner, on_read: OnRead | None) -> Iterator[None]:
-    """Tell in the end what a scanner has read."""
+def _reported(scanner: BlockScanner, on_read: OnRead | None) -> Iterator[None]:
+    """Call ``on_read`` with what a scanner has read when the block ends, also by an error."""
     try:
         yield
     finally:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -17,13 +16,11 @@ from kafka_log.segment.model import codec_label
 from kafka_log.segment.row_values import MORE_OF_RECORD, OF_RECORD, OF_RECORDS
 
 if TYPE_CHECKING:
-    from kafka_log.segment.columnar import Unread
+    from kafka_log.read.topic_views import TopicView
+    from kafka_log.segment.scanner import Unread
 
 Unit = Literal["ms", "us"]
 """The unit of timestamps: ``ms`` is the format's own, ``us`` what Spark wants."""
-
-MS_MAX = ((1 << 63) - 1) // 1000
-"""The largest timestamp in milliseconds, either way, that microseconds can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +133,25 @@ def _of_place(column: Column, place: Unread, segment: Segment) -> Any:
     return codec_label(value) if column.source == "codec" else value
 
 
-def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse names that there are not, and what is no list of names. Raises ValueError."""
-    if isinstance(columns, str):
-        raise ValueError(f"columns is a string: write [{columns!r}]")
-    if not columns:
-        raise ValueError("no column is asked for")
-    if len(set(columns)) != len(columns):
-        raise ValueError("a column is asked for twice")
-    for name in columns:
-        if name not in known:
-            close = get_close_matches(str(name), known, 1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise ValueError(f"no column is called {name!r}{hint}; known: {', '.join(known)}")
+_SIGNED = {
+    pa.binary(16): pa.binary(),
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+}
+
+
+def view_schema(view: TopicView, unit: Unit) -> pa.Schema:
+    """Return the Arrow schema of a view in types that Spark has, all nullable: bytes for uuids, and signed numbers."""
+    return pa.schema([pa.field(f.name, _spark_type(f.type, unit)) for f in view.schema])
+
+
+def _spark_type(kind: pa.DataType, unit: Unit) -> pa.DataType:
+    """Return the type that Spark has in place of an Arrow type of a view."""
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _spark_type(kind.value_type, unit)))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _spark_type(f.type, unit)) for f in kind])
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(unit, "UTC")
+    return _SIGNED.get(kind, kind)

@@ -1,0 +1,181 @@
+"""Offsets that are invalid. No checksum covers the base offset of a batch: the names of segments and the neighboring batches check it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_log.segment.kernels import Engine
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
+from kafka_log.segment.placement import outside, unambiguous
+from kafka_log.segment.reader import SegmentReader, batch_damage
+from kafka_log.segment.row_masks import numbers, numbers_of
+
+NEIGHBOR_BYTES = 1 << 20
+"""Bytes after those that are read whose headers are read too: the next batch there checks the offsets of the last one."""
+
+_HEADERS = ("position", "base_offset", "last_offset")
+_NONE = np.empty(0, np.int64)
+_MOST = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    """Undamaged batches of a file.
+
+    ``good`` are the positions of all; ``valid``, ``first`` and ``last`` position, first and last offset of those with valid
+    offsets; ``invalid`` describes the offsets of the others, by position.
+    """
+
+    good: Any
+    valid: Any
+    first: Any
+    last: Any
+    invalid: dict[int, str] = field(default_factory=dict)
+
+    def neighboring_offsets(self, position: int) -> tuple[int, int]:
+        """Return the last valid offset before ``position`` (-1 if there is none) and the first one after it (2**63 - 1)."""
+        i = int(np.searchsorted(self.valid, position))
+        before = int(self.last[i - 1]) if i else -1
+        return before, int(self.first[i]) if i < len(self.first) else _MOST
+
+    def find_invalid(self, offsets: Any, positions: Any) -> Any:
+        """Return the mask of rows with invalid offsets, by the offsets of rows and the positions of their batches.
+
+        A batch is invalid as a whole. Of a damaged batch each row is compared with the neighboring batches.
+        """
+        invalid = np.isin(positions, np.array([*self.invalid], np.int64))
+        at = np.searchsorted(self.good, positions)
+        for i in np.flatnonzero(np.append(self.good, -1)[at] != positions).tolist():
+            before, after = self.neighboring_offsets(int(positions[i]))
+            invalid[i] = not before < offsets[i] < after
+        return invalid
+
+
+class OffsetValidator:
+    """Marks rows of a file whose offset is invalid, in the column ``damage``. ``reader`` says what is read of the file.
+
+    The headers of the file are read when its first rows come. Only if their offsets do not ascend, its checksums are verified, to
+    tell which batches are valid. Of files in a store only the names are used: each header would be a request.
+    """
+
+    COLUMNS = ("offset", "position")
+    """Columns that the rows must have, and ``damage``."""
+
+    def __init__(self, reader: SegmentReader, engine: Engine) -> None:
+        self._reader = reader
+        self._engine = engine
+        self._allowed = offsets_of(reader.path, reader.next_base)
+        self._searched = False
+        self._batches: _Batches | None = None
+        """None if every offset is valid, as far as the batches tell."""
+
+    def annotate(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return ``rows`` with invalid offsets described in the column ``damage``."""
+        if not self._searched:
+            self._searched, self._batches = True, self._find()
+        offsets, positions = (numbers(rows, name) for name in self.COLUMNS)
+        invalid = np.zeros(len(offsets), np.bool_)
+        allowed = self._allowed
+        if allowed is not None and not (
+            allowed.start <= offsets.min() <= offsets.max() < allowed.stop
+        ):
+            invalid |= (offsets < allowed.start) | (offsets >= allowed.stop)
+        if self._batches is not None:
+            invalid |= self._batches.find_invalid(offsets, positions)
+        if not invalid.any():
+            return rows
+        damage = rows.column("damage").to_pylist()
+        for row in np.flatnonzero(invalid).tolist():
+            reason = f"offset {offsets[row]} {self._reason(int(offsets[row]), int(positions[row]))}"
+            damage[row] = reason if damage[row] is None else f"{damage[row]}; {reason}"
+        at = rows.schema.get_field_index("damage")
+        return rows.set_column(at, rows.schema.field(at), pa.array(damage, pa.string()))
+
+    def _reason(self, offset: int, position: int) -> str:
+        """Return why an offset of the batch at ``position`` is invalid."""
+        allowed, batches = self._allowed, self._batches
+        if batches is not None and (allowed is None or offset in allowed):
+            return batches.invalid.get(position) or _between(*batches.neighboring_offsets(position))
+        assert allowed is not None
+        said = f"cannot be in a segment that begins at {allowed.start}"
+        if allowed.stop <= offset < allowed.start + MAX_RELATIVE + 1:
+            return f"{said}: the next one begins at {allowed.stop}"
+        return f"{said}: it has room for {MAX_RELATIVE + 1} offsets"
+
+    def _find(self) -> _Batches | None:
+        """Return the undamaged batches of the file. None if their offsets ascend, or the file is in a store."""
+        if getattr(self._reader.path, "is_remote", False) or self._ascends():
+            return None
+        position, first, last = self._headers()
+        base = None if self._allowed is None else self._allowed.start
+        valid = unambiguous(first, last, outside(first, last, base, self._reader.next_base))
+        found = _Batches(position, position[valid], first[valid], last[valid])
+        for i in np.flatnonzero(~valid).tolist():
+            before, after = found.neighboring_offsets(int(position[i]))
+            if before < first[i] <= last[i] < after:  # one of two that contradict each other
+                before = int(last[i - 1]) if i else -1
+                after = int(first[i + 1]) if i + 1 < len(first) else _MOST
+            found.invalid[int(position[i])] = _between(before, after)
+        return found
+
+    def _options(self) -> dict[str, Any]:
+        """Return the options of scanners of the bytes that are read, and of NEIGHBOR_BYTES after them."""
+        reader = self._reader
+        stop = None if reader.stop is None else reader.stop + NEIGHBOR_BYTES
+        options = {"start": reader.start, "stop": stop, "tail": reader.tail, "size": reader.size}
+        return options | {"limits": reader.limits, "engine": self._engine}
+
+    def _ascends(self) -> bool:
+        """Return whether the file consists of whole batches whose offsets ascend, as far as their headers say."""
+        from kafka_log.segment.scanner import header_scanner
+
+        scanner = header_scanner(self._reader.path, _HEADERS, on_damage="keep", **self._options())
+        before = -1
+        for headers in scanner:
+            last = numbers(headers, "last_offset")
+            bases = headers.column("base_offset")
+            first = np.where(bases.is_null(), last, numbers_of(bases.fill_null(0)))
+            if first[0] <= before or bool((last < first).any() | (first[1:] <= last[:-1]).any()):
+                return False
+            before = int(last[-1])
+        return scanner.end is not None and scanner.end.stop in ("eof", "zeros")
+
+    def _headers(self) -> tuple[Any, Any, Any]:
+        """Return arrays with the position, the first and the last offset of each undamaged batch."""
+        from kafka_log.segment.block_reader import BlockScanner
+        from kafka_log.segment.blocks import COUNTED
+
+        reader = self._reader
+        options = {"rescue": reader.rescue, "next_base": reader.next_base, **self._options()}
+        scanner = BlockScanner(reader.path, COUNTED, reader.policy, records=False, **options)
+        parts = [(_NONE,) * 3, *_undamaged(scanner.items())]
+        position, first, last = map(np.concatenate, zip(*parts, strict=True))
+        return position, first, last
+
+
+def _undamaged(items: Iterator[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield arrays with the positions, first and last offsets of undamaged batches."""
+    from kafka_log.segment.blocks import Block
+
+    for item in items:
+        if isinstance(item, Block):
+            position, last = (numbers(item.batch_headers, n) for n in ("position", "last_offset"))
+            yield position, item.base_offsets(), last
+        elif not batch_damage(item):
+            first = item.last_offset if item.base_offset is None else item.base_offset
+            yield tuple(np.array([[item.position], [first], [item.last_offset]], np.int64))
+
+
+def _between(before: int, after: int) -> str:
+    """Return that an offset does not lie between those before and after it."""
+    sides = []
+    if before >= 0:
+        sides.append(f"the one before ends with {before}")
+    if after < _MOST:
+        sides.append(f"the one after begins with {after}")
+    return f"does not fit the batches beside it: {', '.join(sides) or 'there are none'}"

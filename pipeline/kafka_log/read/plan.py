@@ -1,0 +1,102 @@
+"""What is read of logs, and how: the plan of a :class:`~kafka_log.read.reader.PlanReader`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.logs.partitions import Segment
+from kafka_log.segment.kernels import Engine
+from kafka_log.segment.model import Lost, OnDamage, Policy
+from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.row_selection import RowSelection
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.segment.scanner import Unread
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Bytes of a segment that one pass reads, from the first byte of a batch (``start``) to ``stop`` (None: the end),
+    and the ``rows`` of them that are selected."""
+
+    segment: Segment
+    start: int = 0
+    stop: int | None = None
+    rows: RowSelection = field(default_factory=lambda: RowSelection(control_records=False))
+    next_offset: int | None = None
+    """The first offset of the next segment; None if it is unknown."""
+
+    @property
+    def size(self) -> int:
+        """Number of bytes to read, at most."""
+        return (self.segment.size if self.stop is None else self.stop) - self.start
+
+    @property
+    def reaches(self) -> int | None:
+        """The offset before which the file must not end. If it ends earlier and is shorter than when it was listed, rows are missing.
+
+        None if ``stop`` is None: then no one has decided which bytes must be there.
+        """
+        ends = self.rows.offsets[1], self.segment.offsets[1], self.next_offset
+        known = (end for end in ends if end is not None)
+        return None if self.stop is None else min(known, default=MAX_OFFSET + 1)
+
+
+class RowFormat(Protocol):
+    """Converts decoded rows of segments into the rows that a caller wants."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns to decode: of the view that is read, and damage columns."""
+
+    def convert(
+        self, item: pa.RecordBatch | Unread, segment: Segment
+    ) -> Iterable[pa.RecordBatch | Lost]:
+        """Convert the next rows of a segment, or a place where no record could be read.
+
+        Yields:
+            Record batches, and a Lost for each record that is left out because the format cannot hold it.
+
+        Raises:
+            CodecError: If damage is raised and the format cannot hold a record, after the rows before it.
+        """
+
+
+OnError = Literal["raise", "next_file", "lose_rest"]
+"""What to do when an error ends the pass over a file: raise it, go on with the next file, or report the rest of a corrupt
+file as lost. Under ``lose_rest`` errors of other kinds, such as a missing file, are raised."""
+
+
+@dataclass(frozen=True)
+class ReadPlan:
+    """The splits to read in this order, the format of their rows, and how they are read.
+
+    ``policy``, ``on_damage``, ``limits``, ``engine`` and ``chunk_bytes`` are as in :class:`~kafka_log.segment.scanner.Scanner`,
+    ``mmap`` as in :func:`~kafka_log.segment.scanner.header_scanner`.
+    """
+
+    splits: Iterable[Split]
+    rows: RowFormat
+    policy: Policy = Policy.KAFKA
+    on_damage: OnDamage | None = None
+    on_error: OnError = "raise"
+    limits: Limits | None = None
+    engine: Engine = "auto"
+    chunk_bytes: int | None = None
+    """None: the default of a scanner."""
+    max_batch_bytes: int | None = None
+    """Maximum bytes of a record batch made of records that the reference codecs read. None: the default of a scanner."""
+    of_batches: bool = False
+    """Whether a row is a batch header, not a record."""
+    mmap: bool = False
+    expects_removal: bool = False
+    """Whether a segment that retention removed after it was listed counts as empty. Else its bytes are an error, or lost."""

@@ -1,0 +1,515 @@
+"""One pass over a file of batches: its records, or its batch headers, as Arrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from io import FileIO
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from codecgen.runtime.arrow.decoder import (
+    Decoder,
+    Rows,
+    choose,
+    schema_of,
+)
+from codecgen.runtime.arrow.view import Columns
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.located_bytes import Limits
+from kafka_codecs.columns.batches import BATCHES
+from kafka_codecs.columns.records import RECORDS
+from kafka_log.segment.cursor import CHUNK_BYTES, Cursor, Loader, Source, WholeBytes
+from kafka_log.segment.kernels import Engine, load_decoder, load_view
+from kafka_log.segment.model import Batch, End, OnDamage, Policy, Record, Tail, record_size
+from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
+from kafka_log.segment.row_damage import COLUMNS
+from kafka_log.segment.row_masks import HEADERS, HeaderMasks, RowMasks, numbers
+from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.skipping import SkippingDecoder, SkippingReader
+
+# Modules that a first record does not need are imported in functions: the codecs take 50 ms, Arrow's functions 30.
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafka_log.segment.row_values import Values
+
+ROWS = 1 << 16
+BYTES = 64 << 20
+"""Maximum rows and bytes of a record batch made of records that the reference codecs read. One record may have more bytes."""
+
+
+class FileOptions(TypedDict, total=False):
+    """The bytes of a file to read, and what they may be. See :class:`SegmentReader`."""
+
+    limits: Limits | None
+    start: int
+    stop: int | None
+    tail: Tail | str
+    rescue: bool
+    size: int | None
+    reaches: int | None
+    next_base: int | None
+    is_removed: Callable[[], bool] | None
+
+
+class ReadOptions(FileOptions, total=False):
+    """How a file is read. See :class:`Scanner`."""
+
+    on_damage: OnDamage | None
+    chunk_bytes: int
+    engine: Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A place at ``position`` where no record could be read, and why: in a ``batch``, or outside of any batch (None)."""
+
+    position: int
+    batch: Batch | None
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """A batch with damage or other findings. It comes after the rows before the batch, and before its own rows.
+
+    ``around`` are the last offset before the batch and the first one after it; None where the header may be damaged too and
+    no neighbor tells.
+    """
+
+    batch: Batch
+    around: tuple[int | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RowKind:
+    """What a row of a scanner stands for: its columns, the reader of batches that the kernels reject, and the row filter."""
+
+    view: Columns
+    reader: type[SegmentReader]
+    masks: type[RowMasks]
+
+    @property
+    def has_records(self) -> bool:
+        """Return whether a row is a record, not a batch."""
+        return self.view is RECORDS
+
+    def values(self) -> Values:
+        """Return the functions that take the value of each column from a batch of the reference codecs and its record."""
+        from kafka_log.segment.row_values import OF_BATCHES, OF_RECORDS
+
+        return OF_RECORDS if self.has_records else OF_BATCHES
+
+
+RECORD_ROWS = RowKind(RECORDS, SkippingReader, RowMasks)
+BATCH_ROWS = RowKind(BATCHES, HeaderReader, HeaderMasks)
+
+
+class Scanner:
+    """One pass over a file. Iterate to get record batches; then ``end`` says how the file ended.
+
+    ``selection`` says which records come; by default all, control records too. Under ``kafka`` reading ends before the first
+    batch that begins at or after the end of the offset range, if no header after it says or leaves open that its batch holds offsets
+    of the range; then ``end`` is None. Headers of a file in a store are not asked. ``strict`` and ``salvage`` read on. Batches that no
+    record can come from, as their headers say, are verified and not decompressed, but under ``strict``. A header that contradicts
+    itself says nothing.
+
+    ``kind`` is RECORD_ROWS, or BATCH_ROWS for a pass over batch headers (see :func:`header_scanner`).
+
+    ``fallbacks`` counts the batches that the reference codecs read. Memory holds one chunk (``chunk_bytes``, or one batch of
+    the file if that is larger), one decompressed section of at most 8 MiB (or one batch, within the limit of the schema),
+    and the rows of these. Under ``kafka`` damage is raised unless ``on_damage`` is ``keep``, as it is by default under ``salvage``:
+    then its records that can be read are there, as in :class:`SegmentReader`. With ``drop`` damaged batches have no rows.
+    The columns ``crc_ok`` and ``damage`` (see :data:`kafka_log.segment.row_damage.COLUMNS`) describe the damage of a row.
+    """
+
+    max_rows: ClassVar[int] = ROWS
+    max_bytes: int = BYTES
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        columns: Sequence[str] | None = None,
+        policy: Policy | str = Policy.KAFKA,
+        *,
+        kind: RowKind = RECORD_ROWS,
+        selection: RowSelection | None = None,
+        on_damage: OnDamage | None = None,
+        chunk_bytes: int = CHUNK_BYTES,
+        engine: Engine = "auto",
+        mmap: bool = False,
+        **options: Unpack[FileOptions],
+    ) -> None:
+        if chunk_bytes < CHUNK_BYTES:
+            from kafka_log.segment.framing import HEADER_START
+
+            if chunk_bytes < HEADER_START:
+                raise ValueError(
+                    f"chunk_bytes is {chunk_bytes}: it must be at least {HEADER_START}"
+                )
+        self.chunk_bytes = chunk_bytes
+        _check_choice("engine", engine, get_args(Engine))
+        _check_choice("on_damage", on_damage, (None, *get_args(OnDamage)))
+        self.kind = kind
+        self.mmap = mmap
+        self.reader = kind.reader(path, policy=policy, records=kind.has_records, **options)
+        self.policy = self.reader.policy
+        self.limits = self.reader.limits
+        resolved = on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")
+        self.keep, self.drop = resolved != "raise", resolved == "drop"
+        own, self.damage_columns = self._split_columns(columns)
+        chosen = choose(kind.view, own)
+        self.schema = self._with_damage_fields(schema_of(chosen), columns)
+        self.selection = selection or RowSelection()
+        self.skips = self.selection.skips and self.policy is not Policy.STRICT
+        self.masks = kind.masks(self.selection)
+        if isinstance(self.reader, SkippingReader):
+            self.reader.selection = self.selection
+        needed = (
+            *self.masks.columns(),
+            *(("position",) if self.skips and kind.has_records else ()),
+        )
+        names = {column.name for column in chosen}
+        hidden = [name for name in dict.fromkeys(needed) if name not in names]
+        self.columns = chosen + choose(kind.view, hidden)
+        self.decoded = schema_of(self.columns)
+        self.kernels = load_decoder(kind.view.name, engine, self.limits)
+        self.engine: Engine = "construct" if self.kernels is None else engine
+        self.cursor = Cursor(self.reader)
+        self._skipping: SkippingDecoder | None = None
+        self._range_end: RangeEnd | None = None
+
+    @property
+    def end(self) -> End | None:
+        """How the file ended; None before that, and if reading ended after the offset range."""
+        return self.reader.end
+
+    @property
+    def fallbacks(self) -> int:
+        """Number of batches that the reference codecs read in place of the kernels."""
+        return self.cursor.fallbacks
+
+    @property
+    def bytes_read(self) -> int:
+        """Number of bytes of the file that were read, counted again where they were read again."""
+        return self.cursor.bytes_read
+
+    @property
+    def batches_skipped(self) -> int:
+        """Number of batches that were not decompressed because no selected record can be in them, by their headers."""
+        by_reader = self.reader.skipped if isinstance(self.reader, SkippingReader) else 0
+        return by_reader + (0 if self._skipping is None else self._skipping.skipped)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the rows as a stream."""
+        return pa.RecordBatchReader.from_batches(self.schema, iter(self))
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        with closing(self.items()) as items:
+            for item in items:
+                if isinstance(item, pa.RecordBatch):
+                    yield item
+
+    def items(self) -> Generator[pa.RecordBatch | Unread | Flagged, None, None]:
+        """Yield selected rows, batches with damage or findings, and places without a readable record, in file order.
+
+        Raises:
+            CodecError: For the first damage, after the rows before it, unless damage is kept or dropped.
+        """
+        pending: list[tuple[Batch, Record | None]] = []
+        size = 0
+        is_over = False
+        error: CodecError | None = None
+        with closing(self.cursor.items(self._source(), self._make_loader)) as entries:
+            while not is_over:
+                outputs: list[Iterable[pa.RecordBatch | Unread | Flagged]] = []
+                try:
+                    entry = next(entries, None)
+                    is_over = entry is None or (isinstance(entry, Batch) and self._is_past(entry))
+                except CodecError as raised:
+                    entry, error, is_over = None, raised, True
+                is_full = is_over and (bool(pending) or self.kernels is None)
+                unread: Iterable[Unread] = ()
+                if isinstance(entry, Rows):
+                    outputs.append((self._with_good_damage(entry.batch),))
+                elif entry is not None and not is_over:
+                    wrong = damage(entry)
+                    is_flagged = bool(wrong or entry.findings)
+                    if is_flagged:
+                        if pending:
+                            outputs.append(self._tables(pending))
+                            pending, size = [], 0
+                        outputs.append((Flagged(entry, self._offsets_around(entry)),))
+                    if wrong and not self.keep:
+                        error, is_over = wrong[0], True
+                    else:
+                        if not (wrong and self.drop):
+                            pending += self._rows(entry)
+                            size += sum(map(record_size, entry.records))
+                        unread = self._unread(entry, wrong)
+                        is_full = (
+                            is_flagged
+                            or self.kernels is not None
+                            or len(pending) >= self.max_rows
+                            or size >= self.max_bytes
+                        )
+                if is_full:
+                    outputs += [self._tables(pending), unread]
+                    pending, size = [], 0
+                for output in chain.from_iterable(outputs):
+                    if not isinstance(output, pa.RecordBatch):
+                        yield output
+                        continue
+                    rows = self.masks.of(output)
+                    if rows.num_rows:
+                        yield rows.select(self.schema.names)
+                    if self._is_after(output) and self._is_range_over():
+                        self.reader.end = None  # also when all was read already
+                        return
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # its traceback holds this frame
+        yield from self._unread_ends()
+
+    def _split_columns(
+        self, columns: Sequence[str] | None
+    ) -> tuple[Sequence[str] | None, tuple[str, ...]]:
+        """Split ``columns`` into those of the view, at least one, and damage columns."""
+        if columns is None or not self.kind.has_records:
+            return columns, ()
+        of_damage = tuple(name for name in columns if name in COLUMNS)
+        of_view = [name for name in columns if name not in of_damage]
+        return of_view or [self.kind.view.columns[0].name], of_damage
+
+    def _with_damage_fields(self, schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+        """Return the schema with the damage columns, in the order of ``columns``."""
+        if columns is None or not self.damage_columns:
+            return schema
+        fields = {
+            **{f.name: f for f in schema},
+            **{name: COLUMNS[name].field for name in self.damage_columns},
+        }
+        return pa.schema([fields[name] for name in columns])
+
+    def _with_good_damage(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows that the kernels read with damage columns, which say that nothing is wrong."""
+        for name in self.damage_columns:
+            value = pa.scalar(COLUMNS[name].good, COLUMNS[name].field.type)
+            batch = batch.append_column(COLUMNS[name].field, pa.repeat(value, batch.num_rows))
+        return batch
+
+    def _source(self) -> Source | None:
+        """Return the decoder of chunks, or None if the reference codecs read the whole file."""
+        if self.kernels is None:
+            return None
+        decoder = Decoder(
+            load_view(self.kind.view.name),
+            self.columns,
+            limits=self.limits,
+            full_check=self.policy is Policy.STRICT,
+            rules=self.policy is Policy.STRICT,
+            kernels=self.kernels,
+        )
+        if not (self.skips and self.kind.has_records):
+            return decoder
+        self._skipping = SkippingDecoder(decoder, self.masks)
+        return self._skipping
+
+    def _make_loader(self, file: FileIO, size: int) -> Loader:
+        """Return the loader of chunks: of whole bytes for records, of headers alone for batches."""
+        if self.kind.has_records:
+            return WholeBytes(file, self.chunk_bytes)
+        from kafka_log.segment.header_loading import MappedHeaders, ReadHeaders
+
+        if self.mmap and isinstance(file, FileIO):
+            return MappedHeaders(file, size)
+        return ReadHeaders(file, self.chunk_bytes, getattr(self.kernels, "JIT", False))
+
+    def _unread(self, batch: Batch, wrong: Sequence[CodecError]) -> Iterator[Unread]:
+        """Yield an Unread if damage is kept, no record of a damaged batch could be read, and its records may be selected."""
+        if not wrong or self.drop or not self.kind.has_records or batch.records:
+            return
+        if self.selection.control_records or not batch.is_control:
+            yield Unread(batch.position, batch, "; ".join(map(str, wrong)))
+
+    def _unread_ends(self) -> Iterator[Unread]:
+        """Yield the lost ranges of the file, and its rest if that is not read. Raises the CodecError that ended the pass."""
+        end = self.reader.end
+        if end is None:
+            return
+        if end.error is not None and not self.keep:
+            raise end.error
+        for lost in end.lost:
+            yield Unread(
+                lost.start, None, f"bytes {lost.start}..{lost.end} are lost: {lost.reason}"
+            )
+        if end.error is not None:
+            yield Unread(end.iterated_bytes, None, f"the rest is not read: {end.error}")
+
+    def _offsets_around(self, batch: Batch) -> tuple[int | None, int | None]:
+        """Return the last offset before a flagged batch and the first one after it, None where that is unknown.
+
+        The header of a batch with a wrong checksum may be damaged too: only ``salvage`` looks for its neighbors.
+        """
+        if batch.is_valid:
+            first = batch.base_offset
+            return None if first is None else first - 1, batch.last_offset + 1
+        run = self.cursor.run
+        return run.around if self.policy is Policy.SALVAGE and run is not None else (None, None)
+
+    def _is_after(self, table: pa.RecordBatch) -> bool:
+        """Return whether a batch of ``table``, or before it, lies after the offset range, as its header says."""
+        if self.kind.has_records:
+            return self._skipping is not None and self._skipping.is_after
+        return self.selection.skips and self.masks.is_after(table)
+
+    def _is_past(self, batch: Batch) -> bool:
+        """Return whether a batch and all that follow it lie after the offset range, so that their damage does not matter."""
+        return self.selection.is_after(batch) and self._is_range_over()
+
+    def _is_range_over(self) -> bool:
+        """Return whether no header after the current position leaves open that its batch holds offsets of the range."""
+        high = self.selection.offsets[1]
+        if self.policy is not Policy.KAFKA or high is None:
+            return False
+        run = self.cursor.run
+        if run is None:
+            return True
+        if self._range_end is None:
+            self._range_end = RangeEnd(
+                self.reader.path,
+                high,
+                stop=self.reader.stop,
+                size=self.reader.size,
+                engine="construct" if self.kernels is None else "auto",
+            )
+        return self._range_end.is_at(run.position)
+
+    def _rows(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
+        """Return a pair for each row of a batch: one for each record, or one with None if a row is a batch."""
+        if not self.kind.has_records:
+            return [(batch, None)]
+        return [(batch, record) for record in batch.records]
+
+    def _tables(self, rows: Sequence[tuple[Batch, Record | None]]) -> Iterator[pa.RecordBatch]:
+        """Yield rows of the reference codecs as Arrow, cut so that 32-bit offsets hold."""
+        first = held = 0
+        for i, (_, record) in enumerate(rows):
+            size = 0 if record is None else record_size(record)
+            if i > first and (i - first >= self.max_rows or held + size > self.max_bytes):
+                yield self._table(rows[first:i])
+                first, held = i, 0
+            held += size
+        yield self._table(rows[first:])
+
+    def _table(self, rows: Sequence[tuple[Batch, Record | None]]) -> pa.RecordBatch:
+        """Return rows of the reference codecs as one record batch, with damage columns."""
+        arrays = []
+        values = self.kind.values()
+        for f in self.decoded:
+            value = values[f.name]
+            arrays.append(pa.array([value(batch, record) for batch, record in rows], f.type))
+        fields = list(self.decoded)
+        for name in self.damage_columns:
+            fields.append(COLUMNS[name].field)
+            of = COLUMNS[name].of
+            arrays.append(pa.array([of(batch, record) for batch, record in rows], fields[-1].type))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def header_scanner(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    policy: Policy | str = Policy.KAFKA,
+    *,
+    selection: RowSelection | None = None,
+    mmap: bool = False,
+    **options: Unpack[ReadOptions],
+) -> Scanner:
+    """Return a scanner of the batch headers of a file: nothing is decompressed, and no checksum is verified.
+
+    Where batches are large only their headers are read, each by a call of ``pread``. With ``mmap`` the file is mapped into
+    memory, which is several times as fast. But if another process truncates the file meanwhile, as a broker does, this process
+    ends, as with every memory map; without ``mmap`` truncation is an error as any other.
+    """
+    return Scanner(
+        path, columns, policy, kind=BATCH_ROWS, selection=selection, mmap=mmap, **options
+    )
+
+
+class FirstBatch(NamedTuple):
+    """A position, and whether a batch begins there that may hold selected records. If not, the headers end there: at the end of the
+    file, or at damage."""
+
+    position: int
+    is_batch: bool
+
+
+class RangeEnd:
+    """Finds where reading may end because no header from there on leaves open that its batch holds offsets below ``high``."""
+
+    def __init__(self, path: Path, high: int, **options: Any) -> None:
+        self._path = path
+        self._below = RowSelection(offsets=(None, high))
+        self._options = options
+        self._next = 0
+
+    def is_at(self, position: int) -> bool:
+        """Return whether reading may end at a position, where a batch or nothing begins. Headers of files in a store are not read: True."""
+        if getattr(self._path, "is_remote", False):
+            return True
+        if position <= self._next:
+            return False
+        found = first_batch(self._path, self._below, start=position, **self._options)
+        if found.is_batch:
+            self._next = found.position
+        return not found.is_batch
+
+
+def first_batch(
+    path: Path,
+    selection: RowSelection,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    size: int | None = None,
+    engine: Engine = "auto",
+) -> FirstBatch:
+    """Return the first batch from byte ``start`` on, where one begins, that may hold selected records, by the headers.
+
+    No checksum is verified. The search ends at the end of the file or at the first damage.
+    """
+    masks = RowMasks(selection)
+    scanner = header_scanner(
+        path,
+        HEADERS,
+        on_damage="keep",
+        start=start,
+        stop=stop,
+        size=size,
+        engine=engine,
+    )
+    end = start
+    for headers in scanner:
+        positions = numbers(headers, "position")
+        found = np.flatnonzero(masks.may_have(headers))
+        if len(found):
+            return FirstBatch(int(positions[found[0]]), True)
+        end = int(positions[-1] + numbers(headers, "size")[-1])
+    return FirstBatch(end, False)
+
+
+def _check_choice(name: str, value: str | None, known: Sequence[str | None]) -> None:
+    """Raise ValueError if ``value`` is not one of ``known``."""
+    if value not in known:
+        listed = ", ".join(str(choice) for choice in known)
+        raise ValueError(f"{name} is {value!r}; known: {listed}")

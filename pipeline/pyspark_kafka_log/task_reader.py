@@ -1,0 +1,274 @@
+"""The rows of a task: its splits, read by :class:`~kafka_log.read.reader.PlanReader`, in the columns and types of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.read.changing_files import is_gone
+from kafka_log.read.plan import ReadPlan, RowFormat, Split
+from kafka_log.segment.kernels import ENGINES, Engine, use_kernels
+from kafka_log.segment.model import Lost, OnDamage, Policy
+from kafka_log.segment.positioned_reads import UnreadableError
+from pyspark_kafka_log.columns import DEFAULT_COLUMNS, Unit, schema, view_schema
+
+if TYPE_CHECKING:
+    from kafka_log.read.topic_views import TopicView
+
+MAX_LOOKUPS = 3
+"""How often a file that is gone is looked for."""
+
+ENOUGH = 4
+"""Record batches of at least ``batch_rows / ENOUGH`` rows are not joined with others: the copy would cost more than it saves."""
+
+MAX_BYTES = 1 << 30
+"""Maximum of ``batch_bytes``. A column holds less than twice as many bytes, so that 32-bit offsets always hold."""
+
+OnLost = Callable[[Path, Lost], None]
+"""Called with the path of a file, and with what of it is lost."""
+
+OnRead = Callable[[int, int], None]
+"""Called when a split is done, or given up: with the number of bytes read, and of batches skipped."""
+
+Located = Callable[[Split], Split | None]
+"""Returns a split with the current path of its file, or None if the split is to be left out."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """How tasks read splits: the columns and types of their rows, and what they do about damage.
+
+    Raises:
+        ValueError: For values that are out of range, and for combinations that mean nothing.
+    """
+
+    columns: tuple[str, ...] = DEFAULT_COLUMNS
+    policy: Policy = Policy.KAFKA
+    on_damage: OnDamage = "raise"
+    batch_rows: int = 16_384
+    batch_bytes: int = 64 << 20
+    limits: Limits = field(default_factory=Limits)
+    engine: Engine = "auto"
+    timestamp_unit: Unit = "us"
+    view: str | None = None
+    show_secrets: bool = False
+    ends_corrupt_files: bool = False
+    """Whether damage that would be raised ends its file: the rows before the damage stay, and the rest is lost."""
+
+    def __post_init__(self) -> None:
+        if self.batch_rows < 1:
+            raise ValueError(f"batch_rows is {self.batch_rows}: it must be at least 1")
+        if not 1 <= self.batch_bytes <= MAX_BYTES:
+            raise ValueError(f"batch_bytes is {self.batch_bytes}: it must be in 1..{MAX_BYTES}")
+        if self.engine not in ENGINES:
+            raise ValueError(f"no engine is called {self.engine!r}; known: {', '.join(ENGINES)}")
+        if self.policy is Policy.STRICT and self.on_damage != "raise":
+            raise ValueError(
+                "the policy strict stops at the first problem: on_damage must be raise"
+            )
+        if self.policy is Policy.SALVAGE and self.on_damage == "raise":
+            raise ValueError("the policy salvage goes on after damage: on_damage must not be raise")
+        _ = self.schema  # an unknown column is an error here, not where the first row is
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        if self.view is not None:
+            return view_schema(self.topic_view, self.timestamp_unit)
+        return schema(self.columns, timestamp_unit=self.timestamp_unit)
+
+    @cached_property
+    def topic_view(self) -> TopicView:
+        """The view of an internal topic that is read in place of records."""
+        from kafka_log.read.topic_views import topic_view  # codecs of all that it has
+
+        assert self.view is not None
+        return topic_view(self.view, self.columns, show_secrets=self.show_secrets)
+
+
+class TaskReader:
+    """Reads splits for a task, and reports what it passes over.
+
+    ``splits`` are all splits of the task: their bytes decide whether kernels read. ``on_lost`` is called for each lost range, and for each batch that is dropped, with the offsets of the split that
+    are lost; ``on_read`` for each split with what was read of it.
+    """
+
+    def __init__(
+        self,
+        scan: Scan,
+        splits: Sequence[Split],
+        on_lost: OnLost | None = None,
+        on_read: OnRead | None = None,
+    ) -> None:
+        self.scan = scan
+        self._plan = ReadPlan(
+            (),
+            self._row_format(sum(split.size for split in splits)),
+            scan.policy,
+            scan.on_damage,
+            "lose_rest" if scan.ends_corrupt_files else "raise",
+            limits=scan.limits,
+            engine=choose_engine(splits, scan),
+            max_batch_bytes=scan.batch_bytes,
+        )
+        self._on_lost = on_lost
+        self._on_read = on_read
+
+    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split. Raises CodecError for damage that is an error."""
+        from kafka_log.read.reader import (
+            LostRange,
+            PlanReader,
+            dropped_range,
+        )  # numpy is needed from here on
+        from kafka_log.segment.scanner import Flagged
+
+        reader = PlanReader(self._plan)
+        try:
+            for event in reader.read(split):
+                if isinstance(event, pa.RecordBatch):
+                    yield event
+                elif isinstance(event, LostRange):
+                    self._report(split, event.lost)
+                elif isinstance(event, Flagged) and self.scan.on_damage == "drop":
+                    self._report(split, dropped_range(event))
+        finally:
+            if self._on_read is not None:
+                self._on_read(reader.bytes_read, reader.batches_skipped)
+
+    def read_located(self, split: Split, located: Located) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split wherever its file is when it is opened. The file may move between the lookup and the opening.
+
+        Raises:
+            UnreadableError: If the file was gone after each of MAX_LOOKUPS lookups, or is gone after its first rows.
+        """
+        for left in reversed(range(MAX_LOOKUPS)):
+            begun = False
+            try:
+                if (found := located(split)) is not None:
+                    for batch in self.read(found):
+                        begun = True
+                        yield batch
+                return
+            except UnreadableError as error:
+                if begun or not left or not is_gone(error):
+                    raise
+
+    def _report(self, split: Split, lost: Lost | None) -> None:
+        """Call ``on_lost`` with the part of a lost range that lies in the offsets of a split."""
+        if self._on_lost is not None and lost is not None:
+            self._on_lost(split.segment.path, within_split(lost, split))
+
+    def _row_format(self, size: int) -> RowFormat:
+        """Return the format of the rows of ``size`` bytes of segments: records in Spark's columns, or rows of the view."""
+        scan = self.scan
+        if scan.view is None:
+            from pyspark_kafka_log.rows import SparkRows  # numpy is needed from here on
+
+            return SparkRows(scan)
+        from kafka_log.read.topic_views import ViewRows
+
+        return ViewRows(
+            scan.topic_view,
+            scan.schema,
+            is_strict=scan.policy is Policy.STRICT,
+            keeps_damage=scan.on_damage != "raise",
+            limits=scan.limits,
+            engine=scan.engine,
+            size=size,
+        )
+
+
+def choose_engine(splits: Iterable[Split], scan: Scan) -> Engine:
+    """Return the engine that reads all of the splits: the one of ``scan``, or under ``auto`` the faster one for their bytes."""
+    size = sum(split.size for split in splits)
+    return "arrow" if use_kernels(size, scan.engine) else "construct"
+
+
+def read_splits(
+    splits: Iterable[Split],
+    scan: Scan,
+    on_lost: OnLost | None = None,
+    on_read: OnRead | None = None,
+    located: Located | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of splits, with the rows of small files joined to record batches of at least ``batch_rows / ENOUGH`` rows.
+
+    Args:
+        splits: Read in this order. Their bytes together decide whether kernels read.
+        scan: How they are read.
+        on_lost: Called for each lost range and each dropped batch, if damage is no error.
+        on_read: Called for each split with what was read of it.
+        located: Returns where the file of a split is when its turn comes. None: where the split says.
+
+    Raises:
+        CodecError: For damage that is an error, and for files that cannot be read.
+    """
+    from pyspark_kafka_log.rows import rows_bytes  # numpy is needed from here on
+
+    splits = tuple(splits)
+    reader = TaskReader(scan, splits, on_lost, on_read)
+    small: list[pa.RecordBatch] = []
+    rows = size = 0
+    for split in splits:
+        batches = reader.read(split) if located is None else reader.read_located(split, located)
+        for batch in batches:
+            more = rows_bytes(batch)
+            if small and (
+                rows + batch.num_rows > scan.batch_rows or size + more > scan.batch_bytes
+            ):
+                yield _join(small)
+                small, rows, size = [], 0, 0
+            small.append(batch)
+            rows += batch.num_rows
+            size += more
+            if rows >= scan.batch_rows // ENOUGH:
+                yield _join(small)
+                small, rows, size = [], 0, 0
+    if small:
+        yield _join(small)
+
+
+def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return the rows of at least one record batch as one. A single one is not copied."""
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def read_split(
+    split: Split, scan: Scan, on_lost: OnLost | None = None, on_read: OnRead | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one split as they are read. The arguments are those of :func:`read_splits`."""
+    return TaskReader(scan, (split,), on_lost, on_read).read(split)
+
+
+def within_split(lost: Lost, split: Split) -> Lost:
+    """Return a lost range with the offsets around it limited to the selected offsets of its split.
+
+    Where no batch of the split lies before or after the range, the names of the segment and of the next one say the offset. ``read`` becomes 0
+    if the offsets were limited: no one knows which of the records that could be read are selected.
+    """
+    after, before = lost.around or (lost.after_offset, lost.before_offset)
+    segment = split.segment
+    if after is None and lost.start == split.start == 0 and segment.has_canonical_name:
+        after = segment.base_offset - 1
+    if before is None and lost.end >= segment.size:
+        before = split.next_offset
+    # No checksum covers the offset of a batch: one that the names of segments contradict is none.
+    if after is not None and segment.has_canonical_name and after < segment.base_offset - 1:
+        after = None
+    following = split.next_offset
+    if before is not None and following is not None and before > following:
+        before = None
+    whole, (low, high) = (after, before), split.rows.offsets
+    if low is not None and after is not None:
+        after = max(after, low - 1)
+    if high is not None and before is not None:
+        before = max(min(before, high), (after or 0) + 1)
+    read = lost.read if (after, before) == whole else 0  # no one knows which of them are selected
+    return replace(lost, after_offset=after, before_offset=before, around=None, read=read)
