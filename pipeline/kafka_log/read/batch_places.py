@@ -12,7 +12,8 @@ from kafka_log.logs.index_files import find_position_by_index
 from kafka_log.logs.partitions import Segment
 from kafka_log.read.changing_files import steady
 from kafka_log.read.selection import Selection
-from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.batch_headers import entries
+from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader, batch_damage, last_offset_at
 from kafka_log.segment.row_values import bounds_of
@@ -43,9 +44,9 @@ def placed(segment: Segment, start: int, wanted: Selection) -> Iterator[Placed]:
     that are not good are passed over: any number in them may be wrong.
     """
     if wanted.raises:
-        columns = Columns(_COLUMNS, os.fspath(segment.path))
+        columns = HeaderColumns(_COLUMNS, os.fspath(segment.path))
         for entry in entries(segment.path, segment.tail, start):
-            first, last, bound, epoch = columns.of(entry)
+            first, last, bound, epoch = columns.read(entry)
             if bound is None:
                 last = last_offset_at(segment.path, entry.position, last)
             yield Placed(entry.position, entry.position + entry.frame.size, first, last, epoch)

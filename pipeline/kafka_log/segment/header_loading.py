@@ -17,7 +17,7 @@ from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log.segment import framing
-from kafka_log.segment.batch_headers import HEADER_BYTES
+from kafka_log.segment.framing import HEADER_BYTES
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 
 WINDOW = fitting(32 << 20)

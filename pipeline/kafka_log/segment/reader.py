@@ -14,7 +14,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
 from kafka_log.segment.offsets_of_files import offsets_of
-from kafka_log.segment.passes import Run
+from kafka_log.segment.passes import SegmentPass
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import (
     UnreadableError,
@@ -117,7 +117,7 @@ class SegmentReader:
 
         return construct_engine
 
-    def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
+    def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
         """The entry of ``size`` bytes at a place, with what it holds or without. Raises CodecError."""
         data = run.read(position, size)
         return self.engine(
@@ -130,7 +130,7 @@ class SegmentReader:
                 yield from run.batches()
 
     @contextmanager
-    def opened(self) -> Iterator[Run | None]:
+    def opened(self) -> Iterator[SegmentPass | None]:
         """A pass over the file, None when it cannot be opened: then ``end`` is set."""
         try:
             file = open_segment(self.path, is_listed=self.size is not None, size=self.listed_size)
@@ -139,7 +139,7 @@ class SegmentReader:
             yield None
             return
         with file:
-            yield Run(self, file, size_of(file))
+            yield SegmentPass(self, file, size_of(file))
 
     def missing(self, size: int) -> range:
         """The bytes that are to be read and that the file no longer has, which has ``size``."""
@@ -185,8 +185,8 @@ class HeaderReader(SegmentReader):
 
     reads_plain = False
 
-    def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
-        from kafka_log.segment.batch_headers import HEADER_BYTES
+    def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
+        from kafka_log.segment.framing import HEADER_BYTES
         from kafka_log.segment.reference import header_of
 
         data = run.read(position, min(size, HEADER_BYTES))
@@ -210,7 +210,8 @@ def _next_base(path: Path) -> int | None:
 
 def _comes_as_far_as(offset: int, path: Path) -> bool:
     """Whether the last batch of a file ends right before this offset, or later."""
-    from kafka_log.segment.batch_headers import Columns, entries
+    from kafka_log.segment.batch_headers import entries
+    from kafka_log.segment.framing import HeaderColumns
 
     last = None
     with suppress(CodecError):  # zeros that nobody wrote yet
@@ -218,7 +219,7 @@ def _comes_as_far_as(offset: int, path: Path) -> bool:
             last = entry
     if last is None:
         return False
-    return bool(Columns(("last_offset",), os.fspath(path)).of(last)[0] >= offset - 1)
+    return bool(HeaderColumns(("last_offset",), os.fspath(path)).read(last)[0] >= offset - 1)
 
 
 def _size_of(path: Path) -> int:

@@ -21,7 +21,7 @@ from codecgen.runtime.arrow.decoder import (
 )
 from kafka_log.segment.kernels import load_view
 from kafka_log.segment.model import Batch, Policy
-from kafka_log.segment.passes import Run
+from kafka_log.segment.passes import SegmentPass
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.row_masks import HEADERS, RowMasks, numbers
 from kafka_log.segment.row_selection import RowSelection
@@ -40,9 +40,9 @@ class SkippingReader(SegmentReader):
     skipped = 0
     """Batches that were given without records."""
 
-    def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
+    def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
         if records and self.selection.skips and self.policy is not Policy.STRICT:
-            from kafka_log.segment.batch_headers import HEADER_BYTES
+            from kafka_log.segment.framing import HEADER_BYTES
             from kafka_log.segment.reference import header_of
 
             data = run.read(position, min(size, HEADER_BYTES))

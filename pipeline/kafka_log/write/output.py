@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from io import FileIO
 
 from kafka_log.segment import framing
-from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
+from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import read_exactly
@@ -50,17 +50,17 @@ class Out:
             self.put(read_exactly(file, start, size), first, last)
             start += size
 
-    def pieces(self, pieces: Iterator[memoryview], columns: Columns) -> None:
+    def pieces(self, pieces: Iterator[memoryview], columns: HeaderColumns) -> None:
         """Whole batches."""
         for piece in pieces:
             entries = list(_entries(piece))
-            first, last = columns.of(entries[0])[0], columns.of(entries[-1])[1]
+            first, last = columns.read(entries[0])[0], columns.read(entries[-1])[1]
             if self.room(len(piece), last):
                 self.put(piece, first, last, len(entries))
                 continue
             for entry in entries:
                 data = piece[entry.position : entry.position + entry.frame.size]
-                self.put(data, *columns.of(entry._replace(position=0)))
+                self.put(data, *columns.read(entry._replace(position=0)))
 
 
 def _entries(piece: memoryview) -> Iterator[Entry]:
