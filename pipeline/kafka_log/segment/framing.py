@@ -20,8 +20,8 @@ _KNOWN = sorted(LOG_ENTRY.cases)
 
 
 def layout_of(magic: int) -> Layout:
-    """Return the layout that Apache Kafka's file reader takes for a magic byte, which it does not check: the newest version
-    up to it, and the second version for a byte below all versions."""
+    """Return the layout that Apache Kafka's file reader assumes for a magic byte, which it does not check: the newest version
+    up to the byte, and the second version for a byte below all versions."""
     return LOG_ENTRY.cases[_KNOWN[bisect(_KNOWN, magic) - 1 if magic >= _KNOWN[0] else 1]]
 
 

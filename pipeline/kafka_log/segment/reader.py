@@ -118,7 +118,7 @@ class SegmentReader:
         return construct_engine
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """The entry of ``size`` bytes at a place, with what it holds or without. Raises CodecError."""
+        """Return the entry of ``size`` bytes at ``position``, with its records or without. Raises CodecError."""
         data = run.read(position, size)
         return self.engine(
             data, position, run.name, self.policy, self.limits, records, self.check_rules
@@ -131,7 +131,7 @@ class SegmentReader:
 
     @contextmanager
     def opened(self) -> Iterator[SegmentPass | None]:
-        """A pass over the file, None when it cannot be opened: then ``end`` is set."""
+        """Open the file for one pass. The pass is None if the file cannot be opened: then ``end`` is set."""
         try:
             file = open_segment(self.path, is_listed=self.size is not None, size=self.listed_size)
         except UnreadableError as error:
@@ -142,7 +142,7 @@ class SegmentReader:
             yield SegmentPass(self, file, size_of(file))
 
     def missing(self, size: int) -> range:
-        """The bytes that are to be read and that the file no longer has, which has ``size``."""
+        """Return the positions of bytes that are to be read and that the file, which has ``size`` bytes now, no longer has."""
         if self.size is None or (self.reaches is None and self.tail is not Tail.ROLLED):
             return range(size, size)
         stop = self.size if self.stop is None else min(self.stop, self.size)
@@ -195,7 +195,7 @@ class HeaderReader(SegmentReader):
 
 
 def _next_base(path: Path) -> int | None:
-    """The first offset of the next live segment in the directory of one, by their names; None if there is none, or nobody can say."""
+    """Return the first offset of the next live segment in the directory of a segment, by their names. None if there is none, or it is unknown."""
     own = offsets_of(path)
     try:
         bases = [
@@ -209,7 +209,7 @@ def _next_base(path: Path) -> int | None:
 
 
 def _comes_as_far_as(offset: int, path: Path) -> bool:
-    """Whether the last batch of a file ends right before this offset, or later."""
+    """Return whether the last batch of a file ends right before ``offset``, or later."""
     from kafka_log.segment.batch_headers import entries
     from kafka_log.segment.framing import HeaderColumns
 
@@ -241,7 +241,7 @@ def last_offset_at(path: Path, position: int, stated: int) -> int:
 
 
 def damage(batch: Batch) -> list[CodecError]:
-    """Why a consumer refuses a batch: checksums that are wrong, and what cannot be read."""
+    """Return the errors for which a consumer refuses a batch: wrong checksums, and parts that cannot be read. Empty if there is none."""
     inner = (
         [r.crc_error for r in batch.records if r.crc_error is not None] if batch.is_valid else []
     )
@@ -249,6 +249,6 @@ def damage(batch: Batch) -> list[CodecError]:
 
 
 def batch_damage(batch: Batch) -> list[CodecError]:
-    """The same without the checksums of single messages inside of it."""
+    """Return the errors of :func:`damage` without wrong checksums of single messages in a wrapper."""
     own = [] if batch.is_valid else list(filter(is_own_checksum, batch.findings))
     return own + [problem.error for problem in batch.problems]

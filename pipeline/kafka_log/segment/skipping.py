@@ -109,7 +109,7 @@ class SkippingDecoder:
 
 
 def _with_few(wanted: Any, starts: Any, ends: Any) -> Any:
-    """The mask, with those that are not wanted where they are too few to be worth it: no row of theirs will be."""
+    """Return the mask ``wanted`` with short sequences of unwanted batches set too: skipping them does not pay."""
     cuts = np.flatnonzero(np.diff(wanted)) + 1
     first = np.concatenate(([0], cuts))
     after = np.concatenate((cuts, [len(wanted)]))
@@ -118,12 +118,12 @@ def _with_few(wanted: Any, starts: Any, ends: Any) -> Any:
 
 
 def _of_batches(rows: pa.RecordBatch, positions: Any) -> pa.RecordBatch:
-    """The rows of the batches at some places."""
+    """Return the rows of the batches at ``positions``."""
     return rows.filter(pa.array(np.isin(numbers(rows, "position"), positions)))
 
 
 def part_of(chunk: Chunk, start: int, stop: int) -> Chunk:
-    """A part of a chunk, with what follows it as slack."""
+    """Return the bytes ``start`` to ``stop`` of a chunk as a chunk, with the bytes after them as slack."""
     part = Chunk(0)
     part.array = chunk.array[start : stop + SLACK]
     part.size = part.capacity = stop - start
