@@ -11,6 +11,7 @@ from kafka_log.segment.places import place_of
 from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
+    from kafka_log.log_directory import LogDirectory
     from kafka_log.read.scanning import read_table, scan, scan_batches
     from kafka_log.read.selection import Selection
     from kafka_log.write.encoding import encode, write_segment

@@ -9,7 +9,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment import framing, tails
-from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
+from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import End, Lost, Tail
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_exactly, size_of
 from kafka_log.segment.reader import SegmentReader
@@ -66,7 +66,7 @@ def _is_plausible_header(segment: Segment, position: int) -> bool:
     if frame.magic not in LOG_ENTRY.cases:
         return False
     try:
-        first, last = Columns(_FIRST_AND_LAST, name).of(Entry(position, frame, data))
+        first, last = HeaderColumns(_FIRST_AND_LAST, name).read(Entry(position, frame, data))
     except CodecError:
         return True
     offset = int(last if first is None else first)

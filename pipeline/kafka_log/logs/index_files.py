@@ -22,8 +22,8 @@ from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.logs.header_rows import should_use_kernels
 from kafka_log.logs.partitions import Segment
-from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.batch_headers import entries as batches
+from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.row_selection import RowSelection
@@ -114,7 +114,7 @@ class IndexedBatches:
         index = read_index_entries(segment.path.with_suffix(".index"), OFFSET_ENTRY_DTYPE)
         self._positions = index["position"].astype(np.int64)
         self._offsets = index["relative_offset"].astype(np.int64) + segment.base_offset
-        self._columns = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
+        self._columns = HeaderColumns(("base_offset", "last_offset"), os.fspath(segment.path))
 
     def find_batch(self, position: int) -> int | None:
         """Return the first position at or after ``position`` at which the index has a batch, None without one.
@@ -130,7 +130,7 @@ class IndexedBatches:
         before, wanted = int(self._positions[i - 1]), int(self._positions[i])
         for entry in batches(self._segment.path, start=before):
             if entry.position >= wanted:
-                first, last = self._columns.of(entry)
+                first, last = self._columns.read(entry)
                 low = last if first is None else first
                 fits = self._segment.base_offset <= low <= last <= int(self._offsets[i])
                 return wanted if fits and entry.position == wanted else None

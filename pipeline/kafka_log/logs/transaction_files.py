@@ -33,7 +33,8 @@ from kafka_log.logs.transactions import (
     observe_transactions,
     summarize_transactions,
 )
-from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.batch_headers import entries
+from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.places import is_url
 from kafka_log.segment.remote_files import BLOCK
 
@@ -313,10 +314,10 @@ def _read_index(path: Path, base: int, end: int | None) -> list[AbortedTransacti
 
 def _find_header(segment: Segment, offset: int, engine: Engine) -> TransactionalBatch | None:
     """Return the header of the first batch that reaches an offset, None without one. Raise CodecError if a batch before it is damaged."""
-    columns = Columns(TransactionalBatch._fields, os.fspath(segment.path))
+    columns = HeaderColumns(TransactionalBatch._fields, os.fspath(segment.path))
     start = find_position_by_index(segment, offset, None, engine)
     for entry in entries(segment.path, start=start):
-        header = TransactionalBatch(*columns.of(entry))
+        header = TransactionalBatch(*columns.read(entry))
         if header.last_offset >= offset:
             return header
     return None
@@ -324,11 +325,11 @@ def _find_header(segment: Segment, offset: int, engine: Engine) -> Transactional
 
 def _find_position(segment: Segment, offset: int, engine: Engine) -> int | None:
     """Return the position at which the batches from an offset on begin. None if the log ends before it, or a batch contains offsets on both sides."""
-    columns = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
+    columns = HeaderColumns(("base_offset", "last_offset"), os.fspath(segment.path))
     start = find_position_by_index(segment, offset - 1, None, engine)
     following = None
     for entry in entries(segment.path, start=start):
-        first, last = columns.of(entry)
+        first, last = columns.read(entry)
         if last >= offset:
             return entry.position if first is not None and first >= offset else None
         following = last + 1, entry.position + entry.frame.size

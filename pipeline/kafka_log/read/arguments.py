@@ -14,7 +14,7 @@ OFFSET_BITS = (1 << 63) - 1
 
 
 def several(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
-    """A check of one value of a kind, or of several."""
+    """Return a check of one value of a kind or of an iterable of them: it returns a tuple without repeats, or None for None."""
 
     def checked(name: str, value: Any) -> tuple[T, ...] | None:
         if value is None:
@@ -31,7 +31,7 @@ def several(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> An
 
 
 def text_of(what: str) -> Callable[[str, Any], str]:
-    """A check of a text."""
+    """Return a check that raises ValueError for what is no str. ``what`` describes the expected values."""
 
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str):
@@ -42,7 +42,7 @@ def text_of(what: str) -> Callable[[str, Any], str]:
 
 
 def number(least: int, most: int, what: str) -> Callable[[str, Any], int]:
-    """A check of a number, which may be that of another library."""
+    """Return a check that a number lies in ``least`` to ``most``, both included. Integers of other libraries become int."""
 
     def check(name: str, value: Any) -> int:
         try:
@@ -64,7 +64,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def one_of(known: Collection[str]) -> Callable[[str, Any], Any]:
-    """A check of a word, or None."""
+    """Return a check that a value is one of ``known``, or None."""
 
     def check(name: str, value: Any) -> Any:
         if value is not None and not (isinstance(value, str) and value in known):
@@ -77,7 +77,7 @@ def one_of(known: Collection[str]) -> Callable[[str, Any], Any]:
 def optional_number(
     name: str, value: Any, least: int = -1 - OFFSET_BITS, most: int = OFFSET_BITS
 ) -> int | None:
-    """A number, or None."""
+    """Return ``value`` as an int in ``least`` to ``most``, or None for None. Raises ValueError, which names the argument."""
     return (
         None
         if value is None
@@ -86,7 +86,7 @@ def optional_number(
 
 
 def places(name: str, value: Any) -> list[str | os.PathLike[str]]:
-    """A path, or several."""
+    """Return a path, or an iterable of paths, as a list. Raises ValueError for anything else."""
     given = [value] if isinstance(value, str | os.PathLike) else value
     if isinstance(given, Iterable) and not isinstance(given, bytes):
         found = list(given)

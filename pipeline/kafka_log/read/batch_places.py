@@ -12,7 +12,8 @@ from kafka_log.logs.index_files import find_position_by_index
 from kafka_log.logs.partitions import Segment
 from kafka_log.read.changing_files import steady
 from kafka_log.read.selection import Selection
-from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.batch_headers import entries
+from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader, batch_damage, last_offset_at
 from kafka_log.segment.row_values import bounds_of
@@ -37,15 +38,15 @@ class Placed(NamedTuple):
 
 
 def placed(segment: Segment, start: int, wanted: Selection) -> Iterator[Placed]:
-    """The whole batches of a segment from a byte on, where one begins.
+    """Yield the whole batches of a segment from byte ``start`` on, where one begins.
 
-    Where damage is an error it is raised (CodecError), and checksums are left to whoever reads the records. Where it is none, batches
-    that are not good are passed over: any number in them may be wrong.
+    If damage is an error, it is raised as CodecError; checksums are not verified. Else damaged batches are left out: any
+    number in them may be wrong.
     """
     if wanted.raises:
-        columns = Columns(_COLUMNS, os.fspath(segment.path))
+        columns = HeaderColumns(_COLUMNS, os.fspath(segment.path))
         for entry in entries(segment.path, segment.tail, start):
-            first, last, bound, epoch = columns.of(entry)
+            first, last, bound, epoch = columns.read(entry)
             if bound is None:
                 last = last_offset_at(segment.path, entry.position, last)
             yield Placed(entry.position, entry.position + entry.frame.size, first, last, epoch)
@@ -70,18 +71,20 @@ def placed(segment: Segment, start: int, wanted: Selection) -> Iterator[Placed]:
 
 
 def start_before(segment: Segment, offset: int) -> int:
-    """A byte where a batch begins, before which there is nothing from the offset on; there is a batch before the offset there, if the
-    segment has one."""
+    """Return the position of a batch before which no offset from ``offset`` on lies.
+
+    A batch with a smaller offset lies at the position, if the segment has one.
+    """
     if segment.size <= SMALL or offset <= segment.base_offset:
         return 0
     return find_position_by_index(segment, offset - 1, None)
 
 
 def place(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
-    """Where reading of a segment from an offset on begins, and where reading of what lies before the offset ends.
+    """Return the positions at which to begin reading from ``offset`` on, and to end reading what lies before ``offset``.
 
-    What lies between two batches belongs to the later one. The two places are the same, but for an offset in the middle of a batch. They
-    are the same tomorrow, when more was written. Damage on the way, where it is an error, is left to whoever reads there.
+    Bytes between two batches belong to the later one. Both positions are equal unless the offset lies in the middle of a batch. They stay the
+    same when more is written. Damage before the offset is left to the reader of those bytes.
     """
     found = [start_before(segment, offset)]
     try:
@@ -91,7 +94,10 @@ def place(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
 
 
 def _place(segment: Segment, offset: int, wanted: Selection, seen: list[int]) -> tuple[int, int]:
-    """The same. ``seen`` begins with where to begin, and gets the end of the last batch before the offset. Raises CodecError."""
+    """Return the positions of :func:`place`.
+
+    ``seen`` holds the start position, and gets the end of the last batch before the offset. Raises CodecError for damage.
+    """
     at, before = seen[0], None
     both: tuple[int, int] | None = None
     for batch in placed(segment, at, wanted):
@@ -114,7 +120,7 @@ def _place(segment: Segment, offset: int, wanted: Selection, seen: list[int]) ->
 
 
 def last_before(segments: Sequence[Segment], offset: int, wanted: Selection) -> Placed | None:
-    """The last batch that begins before an offset. Raises CodecError for damage on the way, where that is an error."""
+    """Return the last batch that begins before ``offset``, None if there is none. Raises CodecError for damage before it, if damage is an error."""
     for segment in reversed(segments):
         if segment.has_offset_in_name and segment.base_offset >= offset:
             continue
@@ -131,8 +137,10 @@ def last_before(segments: Sequence[Segment], offset: int, wanted: Selection) -> 
 def first_of_later_epoch(
     segments: Sequence[Segment], leader_epoch: int, wanted: Selection
 ) -> int | None:
-    """The first offset that was written under a later leader epoch, None where there is none. Raises CodecError as
-    :func:`last_before`."""
+    """Return the first offset written under a leader epoch later than ``leader_epoch``, None if there is none.
+
+    Raises CodecError as :func:`last_before`.
+    """
     start = 0
     for i, segment in enumerate(segments):
         first = next(placed(segment, 0, wanted), None)
@@ -148,8 +156,11 @@ def first_of_later_epoch(
 def around(
     segments: Sequence[Segment], start: int, end: int, *, transactions: bool
 ) -> tuple[Segment, ...]:
-    """The segments that a reader of the offsets from ``start`` up to ``end`` needs; the one before them too, if something may lie at
-    its end. With ``transactions`` from where a producer snapshot says which were open, up to where one says that none of these is."""
+    """Return the segments that a reader of the offsets ``start`` to ``end`` (excluded) needs.
+
+    The segment before them is included if something may lie at its end. With ``transactions`` they begin where a producer
+    snapshot says which transactions were open, and reach to where a snapshot says that none of these is.
+    """
     low = 0
     for i, segment in enumerate(segments):
         if segment.has_offset_in_name and _begins(segment) < start:
@@ -167,19 +178,19 @@ def around(
 
 
 def _begins(segment: Segment) -> int:
-    """The first offset that is read of a segment. What lies before it in a remote copy is read of another one."""
+    """Return the first offset to read of a segment. A remote copy may hold earlier ones, which are read from another copy."""
     first = segment.offsets[0]
     return segment.base_offset if first is None else first
 
 
 def _settled(segment: Segment, end: int) -> bool:
-    """Whether no transaction of an offset before ``end`` is open where a segment begins."""
+    """Return whether no transaction with an offset before ``end`` is open at the start of a segment."""
     since = _open_since(segment)
     return since is not None and all(first >= end for first in since)
 
 
 def _open_since(segment: Segment) -> list[int] | None:
-    """The first offsets of the transactions that are open where a segment begins; None where nothing says it."""
+    """Return the first offsets of the transactions that are open at the start of a segment, None if no producer snapshot says."""
     if not segment.has_canonical_name:
         return None
     if segment.base_offset == 0:
@@ -191,7 +202,7 @@ def _open_since(segment: Segment) -> list[int] | None:
 
 
 def after_snapshot(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """The last segments, from one on where a producer snapshot says which transactions were open."""
+    """Return the last segments, from the newest one on that has a producer snapshot. All segments if none has."""
     low = max(len(segments) - 1, 0)
     while low and _open_since(segments[low]) is None:
         low -= 1

@@ -18,8 +18,13 @@ PAUSE_S = 0.02
 
 
 def steady(path: Path, read: Callable[[], T]) -> T:
-    """What ``read`` gives of a file. Raises the CodecError that it raises, if it raises it again when the file did not change for a while:
-    a batch that is just being written over the zeros of a file that was made longer in advance looks like damage."""
+    """Return ``read()``, repeated while the file changes.
+
+    A batch that is being written over the zeros of a preallocated file looks like damage.
+
+    Raises:
+        CodecError: If ``read`` raises it again after the file did not change for a while, or at once if the file is gone.
+    """
     again = False
     for _ in range(TRIES):
         before = _state(path)
@@ -36,7 +41,7 @@ def steady(path: Path, read: Callable[[], T]) -> T:
 
 
 def is_gone(error: Exception) -> bool:
-    """Whether it says that a file is not there."""
+    """Return whether an error says that a file does not exist."""
     gone = error.__cause__ if isinstance(error, UnreadableError) else error
     return isinstance(gone, FileNotFoundError)
 

@@ -91,7 +91,7 @@ class _Bytes:
     show_secrets: bool
 
     def parse(self, codec: Layout | Choice, data: bytes, part: str) -> tuple[Layout, Any]:
-        """The fields, and the layout that they are of. Raises CodecError."""
+        """Return the layout of a key or value, and its fields. Raises CodecError."""
         session = Session(strict=self.strict, file=self.file)
         source = Source(data, session, inner=True, origin=self.position)
         try:
@@ -123,13 +123,13 @@ class _Bytes:
 
 
 def own_topic(name: str) -> OwnTopic | None:
-    """How the records of a topic are read, None for topics that are not Kafka's own."""
+    """Return how the records of an internal topic are decoded, None for any other topic."""
     make = _TOPICS.get(name)
     return None if make is None else make()
 
 
 def one_line(part: Json) -> str:
-    """A key or a value as JSON in one line."""
+    """Return a decoded key or value as JSON in one line."""
     return json.dumps(part, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -137,7 +137,7 @@ def one_line(part: Json) -> str:
 
 
 def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) -> OwnTopic:
-    """A topic whose keys say which record it is, and whose values say in which version."""
+    """Return the decoder of a topic whose keys say the type of a record, and whose values say its version."""
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
         if key_bytes is None:
@@ -169,8 +169,10 @@ def _name_status(data: Json, fields: Any) -> None:
 
 
 def _open_members(data: Json, fields: Any) -> None:
-    """What the members of a classic group subscribe to and are assigned, where they are consumers. What cannot be read
-    stays bytes, as in Kafka's tools."""
+    """Replace subscriptions and assignments of the members of a classic consumer group in ``data`` by their fields.
+
+    Bytes that do not parse stay bytes, as in Kafka's tools.
+    """
     if data.get("protocolType") != "consumer":
         return
     from kafka_codecs import CONSUMER_PROTOCOL_ASSIGNMENT, CONSUMER_PROTOCOL_SUBSCRIPTION
@@ -186,7 +188,10 @@ def _open_members(data: Json, fields: Any) -> None:
 
 
 def _in_newest(codec: Choice, content: bytes) -> Json | None:
-    """What consumers agreed on. Versions that are not known are read as the newest one that is, as consumers do."""
+    """Return the fields of a subscription or an assignment, None if it does not parse.
+
+    An unknown version is read as the newest known one, as consumers do.
+    """
     if len(content) < 2:
         return None
     version = int.from_bytes(content[:2], "big", signed=True)
@@ -205,7 +210,7 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
 
 
 def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> OwnTopic:
-    """A topic whose values are records behind a frame that says which they are, and whose keys are null."""
+    """Return the decoder of a topic with null keys, whose values begin with a frame that says the type and version of the record."""
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
         if value_bytes is None:

@@ -59,7 +59,7 @@ class PartitionRows:
         self._rows = self._in_log = RowSelection()
 
     def of(self, partition: Log, state: State = "live") -> RowSelection:
-        """What is wanted of its segments that are in a state. Raises CodecError for damage, where that is an error."""
+        """Return the selection of rows in the segments of a partition that are in ``state``. Raises CodecError for damage that is an error."""
         if partition is not self._partition:
             self._count(partition)
             rows = self._find(partition) if self._committed else self._selection.rows()
@@ -70,8 +70,10 @@ class PartitionRows:
         return self._in_log if state in LOG_STATES else self._rows
 
     def segments(self, partition: Log) -> list[Segment]:
-        """Its segments that may have rows which are wanted, by their names. Transactions are looked for only if offsets count from
-        the last stable offset."""
+        """Return the segments of a partition that may hold selected rows, by their names.
+
+        Transactions are read only if offsets count from the last stable offset.
+        """
         self._count(partition)
         offsets = self._selection.offsets
         start = self.start(partition)
@@ -80,7 +82,7 @@ class PartitionRows:
         return within_offsets(partition.segments, offsets)
 
     def start(self, partition: Log) -> int | None:
-        """The log start offset of a partition, where records lie before it that are not wanted."""
+        """Return the log start offset of a partition if records before it are not selected, else None."""
         return None if self._starts is None else self._starts.get(partition)
 
     def _count(self, partition: Log) -> None:
@@ -156,7 +158,7 @@ def _held(segments: Sequence[Segment]) -> Sequence[Segment]:
 
 
 def _from(start: int, offsets: Range) -> Range:
-    """A range of offsets, as far as it does not lie before a start."""
+    """Return a range of offsets without those before ``start``."""
     low, high = offsets
     low = start if low is None else max(low, start)
     return (low if high is None else min(low, high)), high

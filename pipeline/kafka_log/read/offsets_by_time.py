@@ -21,11 +21,13 @@ def offset_at(
     engine: Engine = "auto",
     first: int | None = None,
 ) -> int | None:
-    """The lowest offset of a record whose timestamp is this one or a later one, in milliseconds since 1970; markers are records too. None
-    where there is none. Records before the offset ``first`` do not count.
+    """Return the lowest offset, from ``first`` on, of a record whose timestamp is at least ``timestamp``. None if there is none.
 
-    ``selection`` says what damage is and what becomes of it. Headers are read from where the time index says, and the records of one
-    batch. Raises CodecError for damage that is met on the way, where that is an error.
+    Control records count. ``timestamp`` is in milliseconds since 1970. Headers are read from where the time index says, and the records of
+    one batch. ``selection`` says what is done about damage.
+
+    Raises:
+        CodecError: For damage before the record, if damage is an error.
     """
     from kafka_log.logs.index_files import (
         find_start_position,  # layouts of indexes: not for other scans

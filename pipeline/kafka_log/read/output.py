@@ -110,7 +110,7 @@ def _made(name: str, segments: Sequence[Segment]) -> _Made:
 
 
 def viewed(kind: Any) -> Any:
-    """A type with views in the place of binary and strings, also inside of lists and structs."""
+    """Return an Arrow type with view types in place of binary and string, also inside lists and structs."""
     if pa.types.is_list(kind):
         return pa.list_(kind.value_field.with_type(viewed(kind.value_type)))
     if pa.types.is_struct(kind):

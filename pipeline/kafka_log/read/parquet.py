@@ -135,11 +135,11 @@ def parquet_writer(
     compression: Compression = "zstd",
     sample: pa.Table | None = None,
 ) -> pq.ParquetWriter:
-    """A writer into a path, or a file, for rows of this schema. ``metadata`` gets the file's when it is closed.
+    """Return a writer of rows of a schema into a path or an open file. ``metadata`` receives the file's when it is closed.
 
-    Offsets and times rise: their differences take less room, and a quarter less time, than a dictionary that is given up. Least and greatest
-    keys and values help no query, as rows are in the order of offsets, so they are left out. By the ``sample``, the first rows, keys and
-    values that hardly repeat get no dictionary.
+    Offsets and timestamps ascend: their differences take less space, and a quarter less time, than a dictionary that is given up. Minimum and
+    maximum keys and values help no query, as rows are ordered by offset, so they are left out. Keys and values that hardly repeat in the
+    ``sample``, the first rows, get no dictionary.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -164,10 +164,10 @@ def parquet_writer(
 
 
 def _encoding(column: pa.ChunkedArray, compression: Compression) -> str | None:
-    """How bytes are stored by the first of them; None: as a dictionary, which costs time for nothing where most values differ.
+    """Return the Parquet encoding of a binary column by its first values, None for a dictionary.
 
-    Short values of one length are often such as UUIDs, of which compressors find nothing to match but the lengths between them: they look
-    there for long, and without lengths take half the time. Of longer ones the copy that this takes costs more.
+    A dictionary costs time for nothing if most values differ. Short values of one length are often UUIDs, in which compressors find nothing
+    to match but the lengths between them; without lengths they take half the time. For longer values the copy costs more.
     """
     import pyarrow.compute as pc
 
@@ -184,7 +184,7 @@ def _encoding(column: pa.ChunkedArray, compression: Compression) -> str | None:
 
 
 def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
-    """The columns that Parquet stores for one, by their paths."""
+    """Yield path and type of each column that Parquet stores for a column of Arrow."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):

@@ -77,10 +77,13 @@ class Ends:
         self._known: dict[Key, _Known] = {}
 
     def of(self, key: Key, log: Log) -> Position | None:
-        """Where a log ends now: after its last whole batch. None when its directory is gone by now.
+        """Return the end of a log: after its last whole batch. None if its directory is gone.
 
-        What a broker leaves at the end of the segment that it writes to waits. Raises CodecError for damage after the last entry of the
-        index, where that is an error; that, or FileNotFoundError, for files that are gone since they were listed.
+        An incomplete tail of the active segment is not part of it.
+
+        Raises:
+            CodecError: For damage after the last entry of the index, if damage is an error, or if a file is gone since it was listed.
+            FileNotFoundError: If a file is gone since it was listed.
         """
         try:
             return steady(log.segments[-1].path, lambda: self._refreshed(key, log)).end
@@ -90,8 +93,10 @@ class Ends:
             raise
 
     def readable(self, key: Key, log: Log, end: Position) -> Position:
-        """How far a log that ends at ``end``, as :meth:`of` says, can be read: with ``read_committed`` to where its oldest open
-        transaction begins."""
+        """Return the position up to which a log that ends at ``end`` can be read.
+
+        That is ``end``, or with ``read_committed`` the start of its oldest open transaction.
+        """
         if self._wanted.isolation != "read_committed":
             return end
         known = self._known[key]
@@ -105,7 +110,7 @@ class Ends:
         return end if known.stable >= end.offset else self.at(key, log, known.stable)
 
     def at(self, key: Key, log: Log, offset: int) -> Position:
-        """An offset with its leader epoch."""
+        """Return an offset of a log as a position, with its leader epoch."""
         known = self._known.get(key)
         for position in () if known is None else (*known.kept, known.end):
             if position.offset == offset:
@@ -121,8 +126,10 @@ class Ends:
         return made
 
     def diverged(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
-        """Where a log that was read up to a position, and ends at ``end``, became another one before it: a leader without all of its
-        records truncated it. None when it did not, as far as batches say."""
+        """Return the offset, at most that of ``position``, from which on a log was truncated and written again. None if it was not, as far as batches say.
+
+        A leader that did not have all records truncates a log. ``end`` is the end of the log now.
+        """
         now = self.at(key, log, position.offset).leader_epoch
         known = position.leader_epoch
         if end.offset >= position.offset and not NO_EPOCH < known < now:
@@ -183,7 +190,7 @@ class Ends:
         return made
 
     def _last_batch(self, segment: Segment, start: int | None) -> Placed | None:
-        """The last whole batch of a segment, from a batch on, or else from where the index ends."""
+        """Return the last whole batch of a segment, searched from ``start`` on, or else from where the index ends."""
         if start is None:
             start = find_position_by_index(segment, MAX_OFFSET, None) if segment.size > SMALL else 0
         found = self._walk(segment, start)
@@ -213,7 +220,7 @@ class Ends:
 
 
 def _is_there_still(log: Log, known: _Known) -> bool:
-    """Whether the batch that was the last one lies where it lay: then all before it is what it was."""
+    """Return whether the batch at a known position is still there. Then everything before it is unchanged."""
     last = known.last
     for segment in reversed(log.segments):
         if os.fspath(segment.path) == known.path:
@@ -232,7 +239,7 @@ def _fingerprint(segment: Segment, batch: Placed) -> bytes:
 
 
 def _is_whole(segment: Segment, batch: Placed) -> bool:
-    """Whether the last batch of a file was written to its end: a file that was made longer in advance has zeros where it will be."""
+    """Return whether the last batch of a file was written to its end: a preallocated file has zeros where it will be."""
     if segment.tail is not Tail.ACTIVE:
         return True
     with open_segment(segment.path) as file:

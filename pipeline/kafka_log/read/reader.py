@@ -191,7 +191,8 @@ def _last_offset(path: Path, start: int, end: int) -> int | None:
 
     None if no batch lies there, or the last one does not end at ``end``.
     """
-    from kafka_log.segment.batch_headers import Columns, entries  # the codecs
+    from kafka_log.segment.batch_headers import entries
+    from kafka_log.segment.framing import HeaderColumns
 
     last = None
     with suppress(CodecError):  # damage begins at the end, or the file is gone by now
@@ -201,4 +202,4 @@ def _last_offset(path: Path, start: int, end: int) -> int | None:
             last = entry
     if last is None or last.position + last.frame.size != end:
         return None
-    return int(Columns(("base_offset", "last_offset"), os.fspath(path)).of(last)[1])
+    return int(HeaderColumns(("base_offset", "last_offset"), os.fspath(path)).read(last)[1])

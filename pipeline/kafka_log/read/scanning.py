@@ -45,13 +45,13 @@ class Watch(Protocol):
     """Is told of what a scan meets, in its place between the rows."""
 
     def unreadable(self, error: CodecError) -> None:
-        """A partition's directory cannot be read."""
+        """Report that the directory of a partition cannot be read."""
 
     def batch(self, batch: Batch) -> None:
-        """There is something to say of a batch; its rows follow."""
+        """Report a batch with damage or findings. Its rows follow."""
 
     def end(self, segment: Segment, end: End | None) -> None:
-        """A segment was read. None: not to its end."""
+        """Report that a segment was read. ``end`` is None if reading stopped before its end."""
 
 
 class ScanOptions(Filters, total=False):
@@ -245,7 +245,7 @@ def scan_batches(
 
 
 def _taken(options: Any, *names: str) -> Any:
-    """Those of the options, which are taken away."""
+    """Remove the options with these names, and return them."""
     return {name: options.pop(name) for name in names if name in options}
 
 

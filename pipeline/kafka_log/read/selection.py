@@ -110,7 +110,7 @@ class Selection:
             object.__setattr__(self, name, check(name, given.get(name)))
 
     def but(self, **filters: Unpack[FiltersAndPolicy]) -> Selection:
-        """The same, with other values for some filters."""
+        """Return a selection with other values for some filters."""
         return Selection(**{f.name: getattr(self, f.name) for f in fields(self)} | dict(filters))
 
     @property
@@ -140,9 +140,15 @@ class Selection:
         return self.but(offsets=offsets_before(self.offsets, end))
 
     def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
-        """What it wants of one file. ``end`` is an offset from which on nothing is read, ``aborted`` are the transactions to leave
-        out: what ``isolation`` makes of a partition (:mod:`kafka_log.read.isolation`). Raises ValueError for offsets that count from the end
-        of a partition: :meth:`of` makes plain ones of them."""
+        """Return the row filter for one file.
+
+        Args:
+            end: Offset from which on nothing is read. None: no limit.
+            aborted: Transactions whose records are left out, by ``isolation`` (:mod:`kafka_log.read.isolation`).
+
+        Raises:
+            ValueError: If offsets count from the end of a partition. :meth:`resolve_offsets` makes them absolute.
+        """
         low, high = checked_plain_offsets("offsets", self.offsets)
         if end is not None:
             high = end if high is None else min(end, high)
@@ -158,14 +164,18 @@ class Selection:
         )
 
     def batches(self) -> RowSelection:
-        """What it wants of the batches of a file by their headers alone, markers and deleted ones too. Raises ValueError for what these do not say."""
+        """Return the filter for the batches of a file by their headers, control batches and deleted ones included.
+
+        Raises:
+            ValueError: If the selection has a filter that batch headers cannot answer, such as ``keys``.
+        """
         for name in OF_RECORDS:
             if getattr(self, name):
                 raise ValueError(f"{name} is of records: batch headers do not say it")
         return self.but(control_records=True).rows()
 
     def plain(self) -> dict[str, Any]:
-        """The filters that say something, as keywords."""
+        """Return the filters that differ from their defaults, as keywords."""
         every = Selection()
         return {
             f.name: value
@@ -175,7 +185,11 @@ class Selection:
 
 
 def changed(selection: Selection | None, policy: Policy | str | None, filters: Any) -> Selection:
-    """A selection with other values for some filters; None is all there is. Raises ValueError for what is no selection."""
+    """Return a selection with other values for some filters. None selects everything.
+
+    Raises:
+        ValueError: If ``selection`` is no Selection, or a filter has an impossible value.
+    """
     if not isinstance(selection, Selection | None):
         raise ValueError(f"selection is {selection!r}: a Selection is expected")
     given = filters if policy is None else {**filters, "policy": policy}
@@ -183,7 +197,7 @@ def changed(selection: Selection | None, policy: Policy | str | None, filters: A
 
 
 def within(rows: RowSelection, segment: Segment) -> RowSelection:
-    """What is wanted of a segment: no offsets that are read of another one."""
+    """Return a row filter limited to the offsets that are read of a segment. A remote copy may hold others too."""
     if segment.offsets == EVERYTHING:
         return rows
     (low, high), (first, end) = rows.offsets, segment.offsets
@@ -197,8 +211,10 @@ def within(rows: RowSelection, segment: Segment) -> RowSelection:
 
 
 def of_segment(rows: RowSelection, segment: Segment, following: Segment | None) -> RowSelection:
-    """What is wanted of a segment before another one, with no more transactions than those that may have records in it. A remote copy may
-    go on behind where the next one begins: then it has the offsets of both."""
+    """Return a row filter for a segment before another one, with the aborted transactions that may have records in it.
+
+    A remote copy may reach beyond the start of the next segment: then it keeps the transactions of both.
+    """
     after = segment.offsets[1]
     if after is None:
         after = 1 << 63 if following is None else following.base_offset

@@ -96,7 +96,7 @@ class TopicView:
         return pa.schema(fields)
 
     def partitions(self, found: Sequence[Partition]) -> list[Partition]:
-        """The partitions of the topic. Raises ValueError when there is none."""
+        """Return the partitions of the topic among those found. Raises ValueError if there is none."""
         there = [partition for partition in found if partition.topic == self.topic]
         if not there:
             names = ", ".join(sorted({partition.topic for partition in found})[:20])
@@ -235,7 +235,11 @@ def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
 def topic_view(
     name: str, columns: Sequence[str] | None, *, show_secrets: bool = False
 ) -> TopicView:
-    """A view by its name, with the columns that are asked for; without any all that need not be asked for. Secrets are hidden unless ``show_secrets``."""
+    """Return a view by its name, with ``columns``, or without them with its default columns. Secrets are hidden unless ``show_secrets``.
+
+    Raises:
+        ValueError: For an unknown view or column.
+    """
     if name not in VIEWS:
         close = get_close_matches(name, VIEWS, 1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""

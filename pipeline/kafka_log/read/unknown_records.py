@@ -70,7 +70,7 @@ def _is_known(topic: str, head: bytes | None) -> bool:
 
 
 def unknown(topic: str, value: bytes | None) -> str | None:
-    """Why a record cannot be known, None where its type and version are. What is no frame is left to its codec."""
+    """Return why the type or version of a record is unknown, or that it has no value. None if both are known, or the frame cannot be read."""
     if value is None:
         return "it has no value"
     frame = _FRAMES[topic]

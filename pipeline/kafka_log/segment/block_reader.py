@@ -87,8 +87,10 @@ class HeadDecoder(BlockDecoder):
     def _joined(
         self, held: Sequence[Rows], chunk: Chunk, position: int
     ) -> Iterator[Rows | Rejected]:
-        """What follows each other as one block, also where codecs and formats take turns: the headers, as a reader of headers gives
-        them. It reads messages of the older formats with their records."""
+        """Yield consecutive rows as one block, or a Rejected if the headers do not match them.
+
+        Batches with other codecs and formats are joined too. Legacy messages come with their records.
+        """
         if not held:
             return
         start, end, entries = held[0].start, held[-1].end, sum(rows.entries for rows in held)
@@ -110,7 +112,7 @@ class HeadDecoder(BlockDecoder):
 
 
 def _one(parts: Sequence[Rows]) -> pa.RecordBatch:
-    """All rows in one batch."""
+    """Return all rows in one record batch."""
     some = [rows.batch for rows in parts if rows.batch.num_rows]
     if len(some) < 2:
         return some[0] if some else parts[0].batch
@@ -217,12 +219,14 @@ class BlockReader:
     def parts(
         self, columns: Sequence[str] = COUNTED, *, sizes: bool = False
     ) -> Iterator[Batch | Block]:
-        """The same for those that count only: blocks have ``columns`` of records, these among them, and with ``sizes`` those of
-        sections."""
+        """Yield batches and blocks for callers that count only.
+
+        Blocks have ``columns`` of records, which include :data:`COUNTED`, and with ``sizes`` the sizes of sections.
+        """
         return self._items(columns, sizes)
 
     def scanner(self, columns: Sequence[str], *, sizes: bool = False) -> BlockScanner:
-        """One pass over the file, not begun."""
+        """Return a new pass over the file."""
         return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
 
     def _items(self, columns: Sequence[str], sizes: bool = False) -> Iterator[Batch | Block]:

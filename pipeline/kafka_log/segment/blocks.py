@@ -38,19 +38,19 @@ class Block(Rows):
     batch_headers: pa.RecordBatch = field(kw_only=True)
 
     def starts(self) -> Any:
-        """The row at which the records of each entry begin, and after the last one how many there are."""
+        """Return an array with the row at which the records of each entry begin, and the number of rows at its end."""
         rows = numbers(self.batch, "position")
         return np.append(np.searchsorted(rows, numbers(self.batch_headers, "position")), len(rows))
 
     def counts(self) -> Any:
-        """How many records each entry has: by its header, or where that does not say it as they were read."""
+        """Return an array with the number of records of each entry: by its header, or else as they were read."""
         stated = self.batch_headers.column("record_count")
         if not stated.null_count:
             return numbers_of(stated)
         return np.where(stated.is_null(), np.diff(self.starts()), numbers_of(stated.fill_null(0)))
 
     def base_offsets(self) -> Any:
-        """The first offset of each entry. That of a compressed message is that of the first record in it."""
+        """Return an array with the first offset of each entry. That of a compressed message is the offset of its first record."""
         column = self.batch_headers.column("base_offset")
         if not column.null_count:
             return numbers(self.batch_headers, "base_offset")
@@ -59,7 +59,7 @@ class Block(Rows):
         return np.where(column.is_null(), first, column.fill_null(0))
 
     def batches(self, file: str) -> Iterator[Batch]:
-        """The entries as the reference codecs give them."""
+        """Yield the entries as the reference codecs return them."""
         starts = self.starts().tolist()
         columns = [_values(self.batch_headers.column(name)) for name in OF_BATCH]
         more = [list(_values(self.batch_headers.column(name))) for name in MORE_OF_BATCH]
@@ -92,7 +92,7 @@ class Block(Rows):
 
 
 def _values(column: Any) -> Iterable[Any]:
-    """A column as plain objects. Timestamps are numbers: some are more than a datetime can hold."""
+    """Return the values of a column as Python objects. Timestamps are numbers, as a datetime cannot hold all of them."""
     if pa.types.is_list(column.type):
         return _lists(column)
     if pa.types.is_timestamp(column.type):

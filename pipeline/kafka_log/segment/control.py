@@ -18,7 +18,7 @@ UNKNOWN = "UNKNOWN"
 def read_control(
     key: bytes | None, value: bytes | None, *, strict: bool, file: str, position: int
 ) -> Control:
-    """What a control record says. Never raises in a lenient read: the error is in the result."""
+    """Return the fields of a control record. A lenient read never raises: the result has the error."""
     try:
         fields = _parse(CONTROL_RECORD_KEY, key, "key", strict, file, position)
     except CodecError as error:
@@ -61,7 +61,7 @@ def _parse(
 
 
 def plain(layout: Layout, fields: Any) -> dict[str, Any]:
-    """The fields as plain JSON values with the names of the format's own documents; hidden ones are left out."""
+    """Return fields as JSON values with the names in Kafka's documents, without hidden fields."""
     out: dict[str, Any] = {}
     for f in layout.fields:
         if not f.hidden and f.name in fields:

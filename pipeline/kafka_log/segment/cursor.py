@@ -15,7 +15,7 @@ from codecgen.runtime.arrow.decoder import Chunk, Rejected, Rows
 from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.errors import CodecError
 from kafka_log.segment.model import Batch
-from kafka_log.segment.passes import Run
+from kafka_log.segment.passes import SegmentPass
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 from kafka_log.segment.reader import HeaderReader, SegmentReader
 
@@ -60,7 +60,7 @@ class Cursor:
         self.reader = reader
         self.fallbacks = 0
         self.bytes_read = 0
-        self.run: Run | None = None
+        self.run: SegmentPass | None = None
 
     def items(
         self, decoder: Source | None, make_loader: Callable[[FileIO, int], Loader]
@@ -86,7 +86,7 @@ class Cursor:
                 self.run = None
 
     def _decode(
-        self, run: Run, batches: Iterator[Batch], decoder: Source, loader: Loader
+        self, run: SegmentPass, batches: Iterator[Batch], decoder: Source, loader: Loader
     ) -> Iterator[Rows | Batch]:
         """Yield what ``decoder`` reads chunk by chunk, and the next of ``batches`` at each entry that it rejects."""
         chunk = loader.chunk
@@ -123,13 +123,13 @@ class Cursor:
                     return
                 yield batch
 
-    def _count_in(self, run: Run, rows: Rows) -> None:
+    def _count_in(self, run: SegmentPass, rows: Rows) -> None:
         """Add the batches that the decoder read to the counts of the reader's pass, and move the pass to their end."""
         records = 0 if isinstance(self.reader, HeaderReader) else rows.batch.num_rows
         run.count_in_read(rows.entries, records, rows.last, rows.end)
 
 
-def _grow_for_batch(run: Run, chunk: Chunk, stop: int) -> bool:
+def _grow_for_batch(run: SegmentPass, chunk: Chunk, stop: int) -> bool:
     """Enlarge the chunk to the batch at its start if the batch is larger and ends at or before ``stop``.
 
     Returns:

@@ -1,79 +1,173 @@
-"""Where a pass over a file goes on after damage."""
+"""The search for the next valid entry after damage, and the offsets that were read before it."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from kafka_log.segment.offsets_before import OffsetsBefore
+# The codecs are imported where damage is met: most passes do not need them.
+if TYPE_CHECKING:
+    from kafka_log.segment.model import Record
 
-LOOKS = 8
-"""Entries after damage that are asked for an offset that can be; in a file that has the name of another none has one."""
+MAX_LOOKUPS = 8
+"""Number of entries after damage whose offset is compared with the allowed ones. In a file with the name of another none fits."""
+
+
+class KnownOffsets:
+    """The offsets of the undamaged batches that a pass has read so far. No checksum covers the base offset of a batch.
+
+    Most passes never ask for them. So of batches that kernels read only the positions are noted; their headers are read again if there is
+    damage. ``read`` returns bytes of the file, zeros in place of unreadable ones. ``allowed`` are the possible offsets, None if all are.
+    """
+
+    def __init__(self, read: Callable[[int, int], bytes], file: str, allowed: range | None) -> None:
+        self._read = read
+        self._file = file
+        self._allowed = allowed
+        self._last: int | None = None
+        self._unread: int | None = None
+        """Position of the first batch whose header was not read yet."""
+        self._positions: deque[int] = deque(maxlen=2)
+        """Positions of the last batch, and before it of one from which headers lead to it."""
+
+    def allows(self, offset: int) -> bool:
+        """Return whether the file may hold ``offset``."""
+        return self._allowed is None or offset in self._allowed
+
+    def is_between(self, after: int | None, records: list[Record], before: int | None) -> bool:
+        """Return whether all offsets of records are allowed and lie between ``after`` and ``before``, both excluded. None is no limit."""
+        first, last = records[0].offset, records[-1].offset
+        fits = (after is None or after < first) and (before is None or last < before)
+        return fits and self.allows(first) and self.allows(last)
+
+    def note(self, position: int, last_offset: int) -> None:
+        """Note the position and the last offset of an undamaged batch."""
+        self._positions.append(position)
+        if self.allows(last_offset):
+            self._last, self._unread = last_offset, None
+
+    def note_run(self, first: int, last: int) -> None:
+        """Note consecutive undamaged batches by the positions of the first and the last one."""
+        if self._unread is None:
+            self._unread = first
+        self._positions.extend(sorted({first, last}))
+
+    def last(self) -> int | None:
+        """Return the last allowed offset of the batches so far, None if there is none."""
+        if self._unread is not None:
+            first, self._unread = self._unread, None
+            # The last batch alone says it, but for damage.
+            if not self._read_headers(self._positions[-1]):
+                self._read_headers(first)
+        return self._last
+
+    def _read_headers(self, first: int) -> bool:
+        """Set the last offset from the headers of the batches from ``first`` on. Return whether the last batch has an allowed one."""
+        from kafka_log.segment.resynchronization import headers_between
+
+        is_allowed = False
+        for _, _, last in headers_between(self._read, first, self._positions[-1], self._file):
+            is_allowed = self.allows(last)
+            if is_allowed:
+                self._last = last
+        return is_allowed
+
+    def offset_before_gap(self) -> int | None:
+        """Return the last offset before the last batch if a gap lies between them, else None. The offset of the last batch may be too high."""
+        from kafka_log.segment.resynchronization import headers_between
+
+        if len(self._positions) < 2:
+            return None
+        first, last = self._positions
+        found = deque(headers_between(self._read, first, last, self._file), maxlen=2)
+        if len(found) < 2 or found[-1][0] != last:
+            return None
+        (_, _, before), (_, begins, _) = found
+        known = self.last()
+        gap = begins is None or begins > before + 1
+        return before if gap and known is not None and before < known else None
+
+    def go_back(self, offset: int) -> None:
+        """Take ``offset`` for the last one in place of that of the last batch."""
+        self._last, self._unread = offset, None
 
 
 class EntrySearch:
-    """Finds whole batches behind damage. ``read`` gives bytes of the file, zeros for those that cannot be read; ``size`` is that of the
-    file, and ``offsets`` are those before the damage."""
+    """Finds valid entries after damage.
+
+    ``read`` returns bytes of the file, zeros in place of unreadable ones; ``size`` is the size of the file, and ``offsets`` are
+    those before the damage.
+    """
 
     def __init__(
-        self, read: Callable[[int, int], bytes], size: int, file: str, offsets: OffsetsBefore
+        self, read: Callable[[int, int], bytes], size: int, file: str, offsets: KnownOffsets
     ) -> None:
         self._read = read
         self._size = size
         self._file = file
         self._offsets = offsets
         self._found: tuple[int, int | None, tuple[int, int | None] | None] | None = None
-        """The last search: from where, after which offset, and what it found."""
+        """The last search: its start, the offset before it, and its result."""
 
     def is_at(self, position: int) -> bool:
-        """Whether a good entry begins at a place."""
-        from kafka_log.segment.resynchronisation import entry_at
+        """Return whether a valid entry begins at ``position``."""
+        from kafka_log.segment.resynchronization import base_offset_at
 
         if position >= self._size:
             return False
         after = self._offsets.last()
-        return entry_at(self._read, position, self._size, self._file, after) is not None
+        return base_offset_at(self._read, position, self._size, self._file, after) is not None
 
     def next_from(self, start: int) -> tuple[int, int | None] | None:
-        """Where the next whole batch begins at ``start`` or after it, and its first offset, or the first one after it that may be."""
-        from kafka_log.segment.resynchronisation import offset_behind
+        """Return position and first offset of the next valid entry at or after ``start``, None if there is none.
 
-        after, believes = self._offsets.last(), self._offsets.believes
+        The offset is that of a later entry if its own is not allowed, or None if no entry nearby has an allowed one.
+        """
+        from kafka_log.segment.resynchronization import next_base_offset
+
+        after = self._offsets.last()
         if self._found is not None:
             searched, offset, entry = self._found
             if offset == after and searched <= start and (entry is None or start <= entry[0]):
                 return entry
         entry = found = self._next(start, self._size, after)
-        for _ in range(LOOKS):
-            if found is None or believes(found[1]):
+        for _ in range(MAX_LOOKUPS):
+            if found is None or self._offsets.allows(found[1]):
                 break
             found = self._next(found[0] + 1, self._size, after)
-        other = self._of_doubt(start, self._size if entry is None else entry[0])
+        other = self._next_before_gap(start, self._size if entry is None else entry[0])
         if other is not None:
             entry = found = other
             after = self._offsets.last()
-        if found is not None and believes(found[1]):
-            behind = offset_behind(self._read, found[0], self._size, self._file, after)
-            if behind is not None and behind <= found[1]:  # it is that one's which cannot be
-                found = found[0], behind
+        if found is not None and self._offsets.allows(found[1]):
+            following = next_base_offset(self._read, found[0], self._size, self._file, after)
+            if (
+                following is not None and following <= found[1]
+            ):  # the offset of the entry itself is invalid
+                found = found[0], following
         if entry is not None:
-            can_be = found is not None and believes(found[1])
-            entry = entry[0], found[1] if found is not None and can_be else None
+            is_allowed = found is not None and self._offsets.allows(found[1])
+            entry = entry[0], found[1] if found is not None and is_allowed else None
         self._found = (start, after, entry)
         return entry
 
     def _next(self, start: int, end: int, after: int | None) -> tuple[int, int] | None:
-        from kafka_log.segment.resynchronisation import next_entry
+        """Return position and first offset of the next entry before ``end`` with an offset larger than ``after``, None if there is none."""
+        from kafka_log.segment.resynchronization import find_entry
 
-        return next_entry(self._read, start, end, self._file, after)
+        return find_entry(self._read, start, end, self._file, after)
 
-    def _of_doubt(self, start: int, end: int) -> tuple[int, int] | None:
-        """The next whole batch before a place, if its offset says that the last one before the damage has one that is too high: that is
-        not believed then."""
-        after, doubted = self._offsets.last(), self._offsets.doubted()
-        if after is None or doubted is None:
+    def _next_before_gap(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the next entry before ``end`` if it shows that the last offset before the damage is too high, else None.
+
+        The last offset is set back to the one before the gap then.
+        """
+        after, before_gap = self._offsets.last(), self._offsets.offset_before_gap()
+        if after is None or before_gap is None:
             return None
-        found = self._next(start, end, doubted)
+        found = self._next(start, end, before_gap)
         if found is None or found[1] > after:
             return None
-        self._offsets.go_back(doubted)
+        self._offsets.go_back(before_gap)
         return found

@@ -1,28 +1,32 @@
-"""Where one entry ends and the next begins. What lies where comes from the generated layouts."""
+"""Frames of entries: where one entry ends and the next begins, and the columns of its header. Positions come from the generated layouts."""
 
 from __future__ import annotations
 
 from bisect import bisect
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from codecgen.runtime.construct import Layout
+from codecgen.runtime.errors import ValueRefused
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.rows import Place
 from kafka_codecs import LOG_ENTRY
+from kafka_codecs.rows.batches import BATCHES
 
 HEADER_START = LOG_ENTRY.prefix_size
-"""The first bytes of an entry, which say what it is, and how long."""
+"""Number of bytes at the start of an entry that say its layout and its length."""
 
 _KNOWN = sorted(LOG_ENTRY.cases)
 
 
 def layout_of(magic: int) -> Layout:
-    """Return the layout that Apache Kafka's file reader takes for a magic byte, which it does not check: the newest version
-    up to it, and the second version for a byte below all versions."""
+    """Return the layout that Apache Kafka's file reader assumes for a magic byte, which it does not check: the newest version
+    up to the byte, and the second version for a byte below all versions."""
     return LOG_ENTRY.cases[_KNOWN[bisect(_KNOWN, magic) - 1 if magic >= _KNOWN[0] else 1]]
 
 
 class Frame(NamedTuple):
-    """What the first bytes of an entry say: its layout and magic, and its length in bytes."""
+    """Layout, magic byte and length in bytes of an entry, by its first bytes."""
 
     layout: Layout
     magic: int
@@ -30,9 +34,10 @@ class Frame(NamedTuple):
 
 
 def frame_of(head: bytes | memoryview, position: int, file: str) -> Frame:
-    """The frame of the entry that begins with ``head``, which has at least :data:`HEAD` bytes.
+    """Return the frame of the entry that begins with ``head``, which has at least :data:`HEADER_START` bytes.
 
-    Raises ParseError for a length that no entry can have.
+    Raises:
+        ParseError: If no entry can have the length.
     """
     found = LOG_ENTRY.plain_frame(head, 0)
     if found is not None:
@@ -43,3 +48,39 @@ def frame_of(head: bytes | memoryview, position: int, file: str) -> Frame:
     size = layout.frame(source)
     assert size is not None
     return Frame(layout, magic, size)
+
+
+HEADER_BYTES = max(HEADER_START, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
+"""Number of bytes at the start of an entry that hold its header, whatever its layout."""
+
+
+class Entry(NamedTuple):
+    """An entry at ``position``. ``data`` are its first :data:`HEADER_BYTES` bytes, or all that the file has."""
+
+    position: int
+    frame: Frame
+    data: bytes
+
+
+class HeaderColumns:
+    """Reads columns of the view batches from one batch header after the other. Nothing is verified."""
+
+    def __init__(self, names: Sequence[str], file: str) -> None:
+        self.header = BATCHES.header(names)
+        self.session = Session(strict=False, file=file)
+
+    def read(self, entry: Entry) -> tuple[Any, ...]:
+        """Return the columns of one entry.
+
+        Raises:
+            ParseError: If its header is incomplete.
+            ValueRefused: If the entry is no batch.
+        """
+        size, data = entry.frame.size, entry.data
+        source = Source(data, self.session, end=min(len(data), size), origin=entry.position)
+        row = self.header.row(entry.frame.layout, source, Place(entry.position, size))
+        self.session.findings.clear()  # a file may have more findings than a session takes
+        if row is None:
+            name = entry.frame.layout.layout_name
+            raise ValueRefused(f"{name} is no batch", source.where())
+        return row

@@ -26,18 +26,18 @@ class PatternError(ValueError):
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path has characters of patterns."""
+    """Return whether a path has characters of patterns."""
     return any(character in path for character in _SPECIAL)
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a name is one of a pattern. Raises PatternError for a pattern that ends too early."""
+    """Return whether a name matches a pattern. Raises PatternError if the pattern is incomplete."""
     return compiled(pattern).fullmatch(name) is not None
 
 
 @lru_cache(maxsize=64)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of names. Raises PatternError for one that ends too early."""
+    """Return a regular expression for a pattern of names. Raises PatternError if the pattern is incomplete."""
     out: list[str] = []
     depth = at = 0
     while at < len(pattern):
@@ -75,7 +75,7 @@ def _escaped(pattern: str, at: int) -> str:
 
 
 def _class(pattern: str, start: int) -> tuple[str, int]:
-    """What is in brackets as a regular expression, and where the pattern goes on."""
+    """Return the bracket expression at ``start`` as a regular expression, and the position after it."""
     at = start
     negated = pattern[at : at + 1] in ("^", "!")
     at += negated
@@ -100,9 +100,13 @@ def _of_class(pattern: str, at: int) -> tuple[str, int]:
 
 
 def paths_of(top: P, pattern: str) -> list[P]:
-    """The paths below a directory that a pattern of paths stands for, with ``/`` between its parts, in their order. Names that begin with a dot
-    are found by parts that do. Directories that this user may not list are passed over with a warning. Raises PatternError for a pattern that ends
-    too early."""
+    """Return the paths below a directory that match a pattern of names with ``/`` between them, sorted.
+
+    A name that begins with a dot is matched only by a part that does. Directories that may not be listed are left out with a warning.
+
+    Raises:
+        PatternError: If the pattern is incomplete.
+    """
     found: dict[P, None] = {}
     for one in _without_slashes_in_braces(pattern):
         here = [top]
@@ -132,7 +136,7 @@ def _pass_over(directory: P, error: PermissionError) -> None:
 
 
 def _children(path: P, pattern: str) -> Iterator[P]:
-    """What is in a directory with a name of a pattern."""
+    """Yield the entries of a directory whose names match a pattern."""
     wanted = compiled(pattern)
     shows_hidden = pattern.startswith((".", "\\."))
     try:
@@ -148,7 +152,7 @@ def _children(path: P, pattern: str) -> Iterator[P]:
 
 
 def _without_slashes_in_braces(pattern: str) -> list[str]:
-    """The patterns that one stands for whose braces have parts of several directories: ``{a/b,c}/d`` are ``a/b/d`` and ``c/d``."""
+    """Return the patterns without ``/`` in braces that a pattern stands for: ``{a/b,c}/d`` are ``a/b/d`` and ``c/d``."""
     opened: list[int] = []
     commas: dict[int, list[int]] = {}
     slashes: set[int] = set()

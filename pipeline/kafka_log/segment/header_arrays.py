@@ -39,7 +39,7 @@ class Headers:
         return len(self.position)
 
     def those(self, rows: Any) -> Headers:
-        """Some of them."""
+        """Return the headers in some rows."""
         return Headers(*(getattr(self, name)[rows] for name in _NAMES))
 
 
@@ -48,7 +48,7 @@ WANTED = Wanted(_NAMES)
 
 
 def row_of(batch: Batch) -> tuple[Any, ...]:
-    """The header of one batch, for :func:`of_rows`."""
+    """Return the header of one batch as a row for :func:`of_rows`."""
     return WANTED.row(batch)
 
 
@@ -58,7 +58,7 @@ def of_rows(rows: list[tuple[Any, ...]]) -> Headers:
 
 
 def of_block(block: Block) -> Headers:
-    """Those of a block."""
+    """Return the headers of a block."""
     return Headers(**WANTED.of_block(block))
 
 

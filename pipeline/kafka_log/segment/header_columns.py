@@ -305,7 +305,7 @@ class Wanted:
         }
 
     def joined(self, parts: Sequence[Arrays]) -> Arrays:
-        """All of them, one after the other."""
+        """Return arrays one after the other as one."""
         if len(parts) == 1:
             return parts[0]
         some = parts or [self.of_rows([])]
@@ -323,10 +323,10 @@ def _array(values: Sequence[Any], kind: Any) -> Any:
 
 
 def sliced(arrays: Arrays, start: int, stop: int) -> Arrays:
-    """Some of the rows."""
+    """Return the rows from ``start`` to ``stop`` (excluded) of arrays."""
     return {name: array[start:stop] for name, array in arrays.items()}
 
 
 def as_table(arrays: Arrays) -> pa.Table:
-    """The same as a table of Arrow."""
+    """Return arrays as an Arrow table."""
     return pa.table({name: pa.array(array) for name, array in arrays.items()})

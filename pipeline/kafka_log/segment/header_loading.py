@@ -17,7 +17,7 @@ from codecgen.runtime.arrow.memory_limit import fitting
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log.segment import framing
-from kafka_log.segment.batch_headers import HEADER_BYTES
+from kafka_log.segment.framing import HEADER_BYTES
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 
 WINDOW = fitting(32 << 20)
@@ -163,7 +163,7 @@ class ReadHeaders:
         self.most = MOST
 
     def _one_by_one(self, room: int, position: int) -> tuple[int, int, int]:
-        """Where it stops, after how many batches, and what there is of the head in that place."""
+        """Read headers one after the other into the chunk. Return where it stops, after how many batches, and how many bytes of the header are there."""
         view = self.chunk.view()
         at = count = 0
         while count < self.most and room - at >= framing.HEADER_START:
@@ -187,7 +187,10 @@ class ReadHeaders:
 
 
 def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] | None:
-    """What reads headers as ``_one_by_one`` does, up to anything odd: how far it came, and after how many."""
+    """Return the compiled function that reads headers as ``_one_by_one`` does, None without a compiler.
+
+    It stops at the first unusual header, and returns its position and the number of batches before it.
+    """
     from codecgen.runtime.arrow import header_reads  # it takes numba
 
     function, length = header_reads.pread(), _LENGTH

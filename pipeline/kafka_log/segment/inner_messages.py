@@ -85,13 +85,13 @@ def find(case: Case, opened: Opened, session: Session) -> tuple[list[Found], Cod
 
 
 def has_relative_offsets(case: Case, entry: Container) -> bool:
-    """Whether offsets of messages are counted from that of the wrapper."""
+    """Return whether offsets of messages count from the offset of their wrapper."""
     name = "offset"
     return name in case.columns[name].paths and bool(entry[name])
 
 
 def read(case: Case, opened: Opened, found: list[Found], session: Session) -> Iterator[Container]:
-    """The messages that were found, one after the other. Raises CodecError at the first that cannot be read."""
+    """Yield the messages of a wrapper one after the other. Raises CodecError at the first that cannot be read."""
     assert opened.element is not None
     session.depth += 1
     session.nesting += 1
@@ -123,15 +123,15 @@ def _array(case: Case) -> Array:
 
 
 def _version(case: Case, fields: Container) -> Any:
-    """What a message says which version it is."""
+    """Return the version that a message says it has."""
     return fields.get(getattr(_array(case).element, "by", ""))
 
 
 def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Source]:
-    """The bytes of each message. The last one is left out when the stream ends before it does. Raises CodecError.
+    """Yield the bytes of each message, without an incomplete last one. Raises CodecError.
 
-    As in Kafka, a block of lz4 that holds nothing ends them before or among the bytes up to the length, and among the rest where
-    fewer than ``PASSES_PAUSE`` of them follow.
+    As in Kafka, an empty block of LZ4 ends the messages if it lies before or among the bytes up to the length, or if fewer than
+    ``PASSES_PAUSE`` bytes of the message follow.
     """
     assert layout.length is not None
     head = layout.length.before

@@ -68,8 +68,10 @@ def _load_generated(name: str) -> Any:
 
 
 def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYTES) -> bool:
-    """Whether to read so many bytes with the kernels, or without numba the readers by NumPy. ``auto``: if they are loaded,
-    or worth it."""
+    """Return whether kernels are to read ``size`` bytes, or without numba the NumPy readers.
+
+    Under ``auto`` they are if they are loaded, or if ``size`` is at least ``min_bytes`` and they can be loaded.
+    """
     if engine != "auto":
         return engine == "arrow"
     if _NUMPY in sys.modules or getattr(sys.modules.get(_KERNELS), "JIT", False):

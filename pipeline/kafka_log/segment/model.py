@@ -179,7 +179,7 @@ class Batch:
         return "Batch"
 
     def _named_values(self) -> Iterator[tuple[str, Any]]:
-        """All values; the name of the codec beside its number; records last."""
+        """Yield names and values of all fields: the name of the codec next to its number, and records last."""
         for each in fields(self):
             name = each.name
             value = getattr(self, name)
@@ -213,7 +213,7 @@ class _Plain:
 
 @cache
 def codec_label(number: int) -> str | None:
-    """The name of a codec by its number."""
+    """Return the name of a codec by its number, None for an unknown number."""
     from kafka_codecs import Compression  # the codecs may not be needed otherwise
 
     found = Compression.find(number)
@@ -230,7 +230,7 @@ def timestamp_type_label(number: int) -> str | None:
 
 
 def is_own_checksum(finding: CodecError) -> bool:
-    """Whether a finding says that the checksum of a batch itself is wrong, not one inside it."""
+    """Return whether a finding says that the checksum of a batch itself is wrong, not one of a message inside it."""
     return isinstance(finding, ChecksumError) and "[" not in (finding.where.path or "")
 
 
@@ -252,7 +252,7 @@ class Lost:
     """How many these records are."""
 
     def up_to(self, next_base: int | None) -> Lost:
-        """The same before the first offset of the next segment, which bounds what may have been there; None: nobody knows that one."""
+        """Return the lost range with its end limited to the first offset of the next segment. None: that offset is unknown."""
         after, before = self.after_offset, self.before_offset
         if next_base is None or (after is not None and after >= next_base):
             return self

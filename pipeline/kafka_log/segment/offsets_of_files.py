@@ -13,8 +13,10 @@ MAX_RELATIVE = (1 << 31) - 1
 
 
 def offsets_of(path: str | os.PathLike[str], next_base: int | None = None) -> range | None:
-    """The offsets that records in a segment may have, by its name and by that of the next one if there is one; None for a file that has
-    another name."""
+    """Return the offsets that records of a segment may have, by its name and the first offset of the next segment.
+
+    None if the name of the file is not that of a segment.
+    """
     found = _NAME.match(PurePath(path).name)
     if found is None:
         return None

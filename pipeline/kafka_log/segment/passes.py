@@ -1,4 +1,4 @@
-"""One pass over a file of batches: what comes next, and what becomes of damage."""
+"""One pass of the reference codecs over a file of batches, under a policy: the next batch, and what is done about damage."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
 from kafka_log.segment import tails
-from kafka_log.segment.entry_search import EntrySearch
+from kafka_log.segment.entry_search import EntrySearch, KnownOffsets
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
-from kafka_log.segment.offsets_before import OffsetsBefore
 from kafka_log.segment.offsets_of_files import offsets_of
-from kafka_log.segment.positioned_reads import UnreadableError, read_exactly, read_what_there_is
-from kafka_log.segment.read_ahead import ReadAhead
+from kafka_log.segment.positioned_reads import (
+    UnreadableError,
+    read_at,
+    read_exactly,
+    read_what_there_is,
+)
 
 if TYPE_CHECKING:
     from kafka_log.segment.framing import Frame
@@ -25,8 +28,46 @@ UNKNOWN = 0xFF
 """Stands for bytes that cannot be read, where zeros mean something."""
 
 
-class Run:
-    """One pass over a file."""
+WINDOW = 1 << 20
+"""Number of bytes that are read at once."""
+
+MAX_BUFFERED = 16 << 20
+"""Maximum bytes of one batch that are buffered."""
+
+
+class ReadAhead:
+    """A file of ``size`` bytes, with a window of it in memory: many bytes are read at once where batches are read one by one."""
+
+    def __init__(self, file: FileIO, size: int) -> None:
+        self.file = file
+        self.size = size
+        self.buffer = self.window = memoryview(b"")
+        self.start = 0
+        """Position in the file of the first byte of the window."""
+
+    def read(self, position: int, n: int) -> memoryview | None:
+        """Return the window from ``position`` on, at least ``n`` bytes.
+
+        None if the file has fewer, they cannot be read, or ``n`` is too large. The next call may overwrite the bytes.
+        """
+        if 0 <= position - self.start <= len(self.window) - n:
+            return self.window[position - self.start :]
+        left = self.size - position
+        if n > min(left, MAX_BUFFERED):
+            return None
+        if len(self.buffer) < n:
+            self.buffer = memoryview(bytearray(min(max(n, WINDOW), self.size)))
+        self.window, self.start = self.buffer[:0], position
+        try:
+            got = read_at(self.file, self.buffer[:left], position)
+        except UnreadableError:
+            return None  # the caller reads again, and reports it
+        self.window = self.buffer[:got]
+        return self.window if n <= got else None
+
+
+class SegmentPass:
+    """One pass over an open file. ``reader`` has the options, and gets the ``end``."""
 
     def __init__(self, reader: SegmentReader, file: FileIO, size: int) -> None:
         self.reader = reader
@@ -40,30 +81,34 @@ class Run:
         self.lost: list[Lost] = []
         self.note: str | None = None
         self.skipped: int | None = None
-        """The end of the last bytes that were skipped."""
-        self.ahead = ReadAhead(file, size)
+        """End position of the last range that was skipped."""
+        self.window = ReadAhead(file, size)
         allowed = (
             offsets_of(reader.path, reader.next_base) if reader.policy is Policy.SALVAGE else None
         )
-        self.offsets = OffsetsBefore(self.readable(0), self.name, allowed)
-        self.search = EntrySearch(self.readable(0), size, self.name, self.offsets)
+        self.offsets = KnownOffsets(self.make_filling_read(0), self.name, allowed)
+        self.search = EntrySearch(self.make_filling_read(0), size, self.name, self.offsets)
         self.around: tuple[int | None, int | None] = (None, None)
-        """Of the last batch with a wrong checksum: the last offset before it, and the first of the next good entry; None: unknown."""
+        """Offsets around the last batch with a wrong checksum: the last one before it, and the first one of the next valid entry. None: unknown."""
 
     def read(self, position: int, n: int) -> bytes:
-        """``n`` bytes of the file. Raises UnreadableError."""
+        """Return ``n`` bytes of the file. Raises UnreadableError."""
         return read_exactly(self.file, position, n)
 
-    def readable(self, fill: int) -> Callable[[int, int], bytes]:
-        """What reads bytes before the end of the file, and gives bytes ``fill`` for those that cannot be read."""
-        file, size = self.file, self.size  # not what holds the reader of these bytes
+    def make_filling_read(self, fill: int) -> Callable[[int, int], bytes]:
+        """Return a function that reads bytes up to the end of the file, with ``fill`` in place of unreadable bytes."""
+        file, size = self.file, self.size  # self would keep the function's own reader alive
         return lambda position, n: read_what_there_is(file, position, min(n, size - position), fill)
 
     def batches(self) -> Iterator[Batch]:
-        """All batches; then the reader's ``end`` is set, also when an error is raised."""
+        """Yield all batches, then set ``end`` of the reader, also if an error is raised.
+
+        Raises:
+            CodecError: For the first problem under ``strict``. Other policies put it into ``end``.
+        """
         try:
             try:
-                stop = yield from self.run()
+                stop = yield from self._read_batches()
             except TrailingError as error:
                 self.check_whole()  # it says more than that the last batch is torn
                 raise error
@@ -75,82 +120,87 @@ class Run:
         else:
             self.finish(stop, None)
 
-    def run(self) -> Generator[Batch, None, str]:
+    def _read_batches(self) -> Generator[Batch, None, str]:
+        """Yield batches up to the end of the range, and return how the file ended: eof, partial or zeros. Raises CodecError."""
         reader = self.reader
         salvage = reader.policy is Policy.SALVAGE
         stop = self.size if reader.stop is None else min(reader.stop, self.size)
         may_be_active = reader.tail is Tail.ACTIVE and reader.policy is not Policy.STRICT
         while self.position < stop:
-            for plain in self.plain():
-                self.count_in(plain)
+            for batch in self.plain_batches():
+                self.count_in(batch)
                 after = self.position
-                yield plain
+                yield batch
                 if self.position != after or after >= stop:  # others may have read on
                     break
             if self.position >= stop:
                 break
             size: int | None = 0
             try:
-                size = self.next_size()
+                size = self.next_entry_size()
                 if size is None:
                     if reader.policy is Policy.KAFKA and reader.tail is not Tail.ROLLED:
-                        return self.partial()
-                    raise self.cut_off()
+                        return self.end_incomplete()
+                    raise self.incomplete_error()
                 batch = reader.batch_at(self, self.position, size, records=reader.records)
             except CodecError as error:
                 known = not isinstance(error, UnreadableError)
-                if may_be_active and known and (ending := self.ending(size)) is not None:
+                if may_be_active and known and (ending := self.find_normal_end(size)) is not None:
                     return ending
                 if not salvage:
                     raise
-                rescued = self.rescue(error, None)
-                if rescued is None:
+                salvaged = self.salvage(error, None)
+                if salvaged is None:
                     continue
-                batch = rescued
+                batch = salvaged
             else:
                 if salvage:
-                    self.settle_offsets(batch)
+                    self.resolve_offsets(batch)
                     wrong = next(filter(is_own_checksum, batch.findings), None)
                     if wrong is not None:
-                        rescued = self.rescue(wrong, batch)
-                        if rescued is None:
+                        salvaged = self.salvage(wrong, batch)
+                        if salvaged is None:
                             continue
-                        batch = rescued
+                        batch = salvaged
                     elif batch.problems:
                         self.note_lost_records(batch, batch.next_offset)
-            if may_be_active and not batch.is_valid and (ending := self.ending(size)) is not None:
+            if (
+                may_be_active
+                and not batch.is_valid
+                and (ending := self.find_normal_end(size)) is not None
+            ):
                 return ending
             self.count_in(batch)
             yield batch
         return "eof" if self.position >= self.size else "partial"
 
     def check_whole(self) -> None:
-        """Miss the bytes that the file had before. Raises UnreadableError, where damage is an error."""
+        """Raise UnreadableError if the file has fewer bytes than when it was listed. Under ``salvage`` note them as lost."""
         missing = self.reader.missing(self.size)
         if not missing:
             return
-        error = self.shorter(missing)
+        error = self.missing_error(missing)
         self.size = missing.stop
         if self.reader.policy is not Policy.SALVAGE:
             raise error
         self.lost.append(Lost(missing.start, missing.stop, str(error), self.offsets.last()))
         self.position = missing.stop
 
-    def plain(self) -> Iterator[Batch]:
-        """The next batches, as far as nothing is wrong with them and their records are not asked for: of many at a time."""
+    def plain_batches(self) -> Iterator[Batch]:
+        """Yield the next batches without their records, up to the first with damage, if the reader does not ask for records."""
         if self.reader.reads_plain:
             from kafka_log.segment.reference import plain_batches
 
             wanted = 1
-            while wanted and (held := self.ahead.at(self.position, wanted)) is not None:
+            while wanted and (held := self.window.read(self.position, wanted)) is not None:
                 wanted = yield from plain_batches(held, self.position)
 
-    def next_size(self) -> int | None:
-        """Length of the next entry, None when the file ends before the entry does."""
+    def next_entry_size(self) -> int | None:
+        """Return the size of the next entry, None if the file ends before the entry does. Raises CodecError."""
         from kafka_log.segment import framing
 
         left = self.size - self.position
-        # Apache Kafka's file reader wants one byte more than the head of an entry.
+        # Apache Kafka's file reader needs one byte more than the header of an entry.
         if left <= framing.HEADER_START:
             return None
         frame = framing.frame_of(
@@ -158,11 +208,13 @@ class Run:
         )
         return frame.size if frame.size <= left else None
 
-    def ending(self, size: int | None) -> str | None:
-        """How an active file ends at an entry that is not good, None when that is no normal end. ``size`` is that of the entry,
-        None when the file ends before it does."""
+    def find_normal_end(self, size: int | None) -> str | None:
+        """Return how an active file ends at an invalid entry, partial or zeros, or None if that is no normal end.
+
+        ``size`` is the size of the entry, None if the file ends before the entry does.
+        """
         left = self.size - self.position
-        read = self.readable(UNKNOWN)
+        read = self.make_filling_read(UNKNOWN)
         if tails.all_zeros(read, self.position, self.size):
             self.note = tails.zeros_note(left)
             return "zeros"
@@ -173,20 +225,24 @@ class Run:
         self.note = tails.torn_note(left)
         return "partial"
 
-    def partial(self) -> str:
-        """How a file ends with half an entry. An active one must not go on after it: that would be damage."""
+    def end_incomplete(self) -> str:
+        """Return how a file ends that has an incomplete entry at its end, partial or zeros.
+
+        Raises:
+            TrailingError: If a valid entry of an active file begins after the incomplete one.
+        """
         if self.reader.tail is Tail.ACTIVE:
-            ending = self.ending(None)
+            ending = self.find_normal_end(None)
             if ending is not None:
                 return ending
             following = self.next_entry()
             if following is not None:
-                raise self.cut_off(f", but one begins at byte {following[0]}")
+                raise self.incomplete_error(f", but one begins at byte {following[0]}")
             self.note = tails.torn_note(self.size - self.position)
         return "partial"
 
     def parse(self, data: bytes) -> Batch:
-        """The entry at this place, of its bytes. Raises CodecError."""
+        """Return the entry at this position, parsed from its bytes. Raises CodecError."""
         reader = self.reader
         return reader.engine(
             data,
@@ -198,37 +254,43 @@ class Run:
             reader.check_rules,
         )
 
-    def settle_offsets(self, batch: Batch) -> None:
-        """Give the records of a damaged wrapper their offsets, as far as what was read before it tells them."""
+    def resolve_offsets(self, batch: Batch) -> None:
+        """Set the offsets of the messages of a damaged wrapper by the last offset before it, if they are unknown."""
         if any(problem.at == "offsets" for problem in batch.problems):
-            from kafka_log.segment import rescue
+            from kafka_log.segment import salvage
 
-            rescue.settle_offsets(batch, self.offsets.last())
+            salvage.resolve_offsets(batch, self.offsets.last())
 
-    def rescue(self, error: CodecError, batch: Batch | None) -> Batch | None:
-        """What can be read of an entry that is not good. ``batch`` is what it holds if all of its bytes are there. None when
-        that is nothing: then it is skipped, and listed as lost."""
-        from kafka_log.segment import rescue
+    def salvage(self, error: CodecError, batch: Batch | None) -> Batch | None:
+        """Return what can be read of an invalid entry, or skip it, note it as lost and return None.
+
+        ``batch`` is the whole entry, None if it could not be parsed. The size of the entry holds unless a valid entry begins before its end.
+        """
+        from kafka_log.segment import salvage
 
         if not self.reader.rescue:
             place, offset = self.next_entry() or (self.size, None)
             self.skip(str(error), place, offset)
             return None
-        frame = rescue.claimed(self.readable(0), self.position, self.name)
+        frame = salvage.read_frame(self.make_filling_read(0), self.position, self.name)
         says = self.size + 1 if frame is None else self.position + frame.size
         place, offset = self.next_entry() or (self.size, None)
         if batch is not None and place < says and not batch.says_base_offset:
             place, offset = self.next_entry_outside(batch, place, offset, says, frame, error)
         fits = says == place or says == self.size or (place < says and self.search.is_at(says))
         if batch is not None and says > place:
-            cut = rescue.torn(self.beginning(place), frame, error, self.parse)
-            whole = cut is not None and (cut.is_valid or rescue.has_all(cut))
-            if whole or not (fits or rescue.fills(batch)):
+            cut = salvage.parse_incomplete(self.read_readable(place), frame, error, self.parse)
+            whole = cut is not None and (cut.is_valid or salvage.has_all_records(cut))
+            if whole or not (fits or salvage.is_filled_by_records(batch)):
                 if cut is not None:
-                    rescue.take_offsets(cut, batch)
+                    salvage.copy_offsets(cut, batch)
                 batch, says = cut, place
         elif batch is None and not fits:
-            if frame is not None and place < self.size and self.goes_past(place, frame, error):
+            if (
+                frame is not None
+                and place < self.size
+                and self.is_message_of_wrapper(place, frame, error)
+            ):
                 place, offset = self.size, None
             says = min(says, place) if frame is not None else place
         end = says
@@ -236,24 +298,28 @@ class Run:
         # An entry inside of the batch is one of its messages.
         self.around = self.offsets.last(), offset if place >= end else None
         unwritten = self.reader.tail is Tail.ACTIVE and following is None
-        if unwritten and tails.is_unwritten(self.readable(UNKNOWN), self.position, self.size):
+        if unwritten and tails.is_unwritten(
+            self.make_filling_read(UNKNOWN), self.position, self.size
+        ):
             # Zeros that nobody wrote are not of it, but for the one that a record without headers ends in.
-            end = tails.data_end(self.readable(UNKNOWN), self.position, end)
+            end = tails.data_end(self.make_filling_read(UNKNOWN), self.position, end)
             batch = None
         if batch is None:
-            batch = rescue.torn(self.beginning(min(end + 1, says)), frame, error, self.parse)
+            batch = salvage.parse_incomplete(
+                self.read_readable(min(end + 1, says)), frame, error, self.parse
+            )
             after = self.offsets.last()
             if batch is not None:
-                self.settle_offsets(batch)
+                self.resolve_offsets(batch)
                 if after is not None and any(r.offset <= after for r in batch.records[:1]):
                     batch = None  # not trusted either where entries are searched
         else:
-            self.settle_offsets(batch)
+            self.resolve_offsets(batch)
         if batch is None or not (batch.records if self.reader.records else batch.record_count):
             self.skip(str(error), end, following)
             return None
         batch.size = end - self.position
-        if not rescue.has_all(batch):
+        if not salvage.has_all_records(batch):
             self.note_lost_records(batch, following)
         return batch
 
@@ -272,12 +338,12 @@ class Run:
         entry after the beginning of ``batch``, which claims to end at ``says``. The work is bounded: after that the
         wrapper is taken to hold all of them.
         """
-        from kafka_log.segment import rescue
-        from kafka_log.segment.resynchronisation import WORK_PER_BYTE
+        from kafka_log.segment import salvage
+        from kafka_log.segment.resynchronization import WORK_PER_BYTE
 
         budget = WORK_PER_BYTE * (says - self.position)
         while place < says:
-            short = rescue.torn(self.beginning(place), frame, error, self.parse)
+            short = salvage.parse_incomplete(self.read_readable(place), frame, error, self.parse)
             if len(batch.records) <= (0 if short is None else len(short.records)):
                 break
             budget -= place - self.position
@@ -285,27 +351,33 @@ class Run:
             place, offset = self.search.next_from(start) or (self.size, None)
         return place, offset
 
-    def goes_past(self, place: int, frame: Frame, error: CodecError) -> bool:
-        """Whether what looks like a good entry is a message of the torn wrapper at this place: one that the compressor
-        left as it was."""
-        from kafka_log.segment import rescue
+    def is_message_of_wrapper(self, place: int, frame: Frame, error: CodecError) -> bool:
+        """Return whether the valid entry at ``place`` is a message of the incomplete wrapper at this position.
+
+        A compressor may store a message as it is.
+        """
+        from kafka_log.segment import salvage
 
         short, long = (
-            rescue.torn(self.beginning(end), frame, error, self.parse) for end in (place, self.size)
+            salvage.parse_incomplete(self.read_readable(end), frame, error, self.parse)
+            for end in (place, self.size)
         )
-        return long is not None and rescue.has_more(long, short)
+        return long is not None and salvage.has_more_messages(long, short)
 
-    def beginning(self, end: int) -> bytes:
-        """The bytes from this place up to ``end``, or up to the first that cannot be read."""
+    def read_readable(self, end: int) -> bytes:
+        """Return the bytes from this position up to ``end``, or up to the first unreadable one."""
         count = end - self.position
         try:
             return self.read(self.position, count)
         except UnreadableError:
-            zeros, others = (self.readable(fill)(self.position, count) for fill in (0, UNKNOWN))
+            zeros, others = (
+                self.make_filling_read(fill)(self.position, count) for fill in (0, UNKNOWN)
+            )
             same = (i for i, (a, b) in enumerate(zip(zeros, others, strict=False)) if a != b)
             return zeros[: next(same, len(zeros))]
 
     def count_in(self, batch: Batch) -> None:
+        """Add a batch to the counts, and move to its end."""
         self.position += batch.size
         self.count += 1
         self.record_count += len(batch.records)
@@ -316,7 +388,7 @@ class Run:
             self.offsets.note(batch.position, batch.last_offset)
 
     def count_in_read(self, entries: int, records: int, last: int, end: int) -> None:
-        """Note what others have read from here on to ``end``, as if it was read here. The last of the entries lies at ``last``."""
+        """Add entries that a decoder has read up to ``end`` to the counts, and move there. ``last`` is the position of the last one."""
         self.offsets.note_run(self.position, last)
         self.position = end
         self.count += entries
@@ -325,7 +397,7 @@ class Run:
             self.valid = end
 
     def note_lost_records(self, batch: Batch, following: int | None) -> None:
-        """Note that some records of a batch are lost. ``following`` is the first offset after it."""
+        """Note the lost records of a batch that could be read in part. ``following`` is the first offset after the batch."""
         after = self.offsets.last()
         if batch.records and self.offsets.is_between(after, batch.records, following):
             after = batch.records[-1].offset
@@ -343,11 +415,13 @@ class Run:
         self.lost.append(lost)
 
     def skip(self, reason: str, end: int, following: int | None) -> None:
-        """Go on at ``end``; what lies before it is lost, but for zeros at the end of an active file. ``following`` is the first offset
-        after it."""
+        """Move to ``end``, and note the bytes before it as lost, except zeros at the end of an active file.
+
+        ``following`` is the first offset after them. Ranges that follow each other are noted as one.
+        """
         start = self.position
         if end == self.size and self.reader.tail is Tail.ACTIVE:
-            end = tails.data_end(self.readable(UNKNOWN), start, self.size)
+            end = tails.data_end(self.make_filling_read(UNKNOWN), start, self.size)
         before = self.lost.pop() if self.lost and self.skipped == start else None
         if before is not None:  # one run of bytes
             start, reason = before.start, before.reason
@@ -355,21 +429,23 @@ class Run:
         self.position = self.skipped = end
 
     def next_entry(self) -> tuple[int, int | None] | None:
-        """Where the next whole batch begins after this place, and its first offset, or the first one after it that may be."""
+        """Return position and first offset of the next valid entry after this position, as :meth:`EntrySearch.next_from`."""
         return self.search.next_from(self.position + 1)
 
-    def shorter(self, missing: range) -> UnreadableError:
-        """That the file no longer has bytes that it had."""
+    def missing_error(self, missing: range) -> UnreadableError:
+        """Return the error that the file no longer has the bytes ``missing``."""
         was, now = self.reader.size, missing.start
         said = f"it had {was} bytes when it was found, and has {now} now"
         return UnreadableError(said, Where(position=now, file=self.name))
 
-    def cut_off(self, more: str = "") -> ParseError:
+    def incomplete_error(self, more: str = "") -> ParseError:
+        """Return the error that the file ends before the entry at this position does. ``more`` is appended to the message."""
         left = self.size - self.position
         where = Where(position=self.position, file=self.name)
         return TrailingError(f"{left} bytes at the end are no whole batch{more}", where)
 
     def finish(self, stop: str, error: CodecError | None) -> None:
+        """Set ``end`` of the reader: how the file ended, and what was read of it."""
         self.reader.end = End(
             batches=self.count,
             records=self.record_count,

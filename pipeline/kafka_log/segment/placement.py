@@ -12,8 +12,10 @@ from kafka_log.segment.ranges import MAX_OFFSET
 
 
 def outside(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:
-    """Which batches have offsets that the names of their segment and of the next one do not allow. ``base`` is None for a
-    segment whose name does not say it."""
+    """Return the mask of batches whose offsets the names of their segment and of the next one do not allow.
+
+    ``base`` is None if the name of the segment does not say it: then no batch is in the mask.
+    """
     found = np.zeros(len(first), np.bool_)
     if base is None:
         return found
@@ -25,7 +27,7 @@ def outside(first: Any, last: Any, base: int | None, next_base: int | None) -> A
 
 
 def in_order(first: Any, last: Any, out: Any) -> Any:
-    """Which batches to keep so that offsets rise and as few as possible are left out, none of those that are ``out``."""
+    """Return the mask of batches to keep so that offsets ascend and as few as possible are left out, none of those in ``out``."""
     kept = np.flatnonzero(~out)
     first, last = first[kept], last[kept]
     found = ~out
@@ -35,15 +37,16 @@ def in_order(first: Any, last: Any, out: Any) -> Any:
 
 
 def unambiguous(first: Any, last: Any, out: Any) -> Any:
-    """The same without those of which it is not certain that others are to be left out: of two that contradict each other, and nothing
-    else, neither is."""
+    """Return the mask of :func:`in_order` without both of two batches that contradict only each other."""
     from_the_end = in_order(-last[::-1], -first[::-1], out[::-1])[::-1]
     return in_order(first, last, out) & from_the_end
 
 
 def _not_rising(first: list[int], last: list[int]) -> list[int]:
-    """The fewest batches without which offsets rise. Of two that change places it is the one that lies first; of two
-    copies the one that lies last."""
+    """Return the indexes of the fewest batches without which offsets ascend.
+
+    Of two batches in the wrong order it is the first one, of two copies the last one.
+    """
     ends: list[int] = []
     chain: list[int] = []
     before: list[int] = [-1] * len(first)

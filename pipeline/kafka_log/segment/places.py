@@ -20,7 +20,7 @@ class FileUrlError(OSError, ValueError):
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether it is the URL of a store: of any but ``file://``, which is a path of this machine."""
+    """Return whether a path is the URL of a store: any but ``file://``, which is a path of this machine."""
     found = _URL.match(os.fspath(path))
     return found is not None and found["scheme"].lower() != "file"
 
@@ -28,11 +28,12 @@ def is_url(path: str | os.PathLike[str]) -> bool:
 def path_of_file_url(
     text: str | os.PathLike[str], *, windows: bool = os.name == "nt"
 ) -> str | None:
-    """The path that a URL with ``file:`` stands for, as Spark, Hadoop and browsers write them: ``file:/a``, ``file:///a``,
-    ``file://localhost/a``, with ``%20`` for a blank. None for what is no such URL.
+    """Return the path of a URL with ``file:``, None for any other text.
 
-    ``#`` and ``?`` are parts of names, as in Hadoop; they begin no fragment and no query. Raises FileUrlError for a URL of another machine, and for
-    one without an absolute path.
+    ``file:/a``, ``file:///a`` and ``file://localhost/a`` are accepted, with ``%20`` for a blank. ``#`` and ``?`` are parts of names, as in Hadoop.
+
+    Raises:
+        FileUrlError: For a URL of another machine, or without an absolute path.
     """
     text = os.fspath(text)
     found = _FILE_URL.match(text)
@@ -47,14 +48,14 @@ def path_of_file_url(
 
 
 def has_password(path: str) -> bool:
-    """Whether it is a URL with a password, which would be shown wherever the path is."""
+    """Return whether a path is a URL with a password, which would be shown wherever the path is."""
     found = _URL.match(path)
     host = "" if found is None else path[found.end() :].partition("/")[0]
     return ":" in host.rpartition("@")[0]
 
 
 def local_path(path: str | os.PathLike[str]) -> Path:
-    """A path of this machine. Raises ValueError for what lies elsewhere: nothing is written there."""
+    """Return ``path`` as a Path of this machine. Raises ValueError for a URL of a store: nothing is written there."""
     if is_url(path):
         raise ValueError(f"{path}: output is written to this machine's disks only")
     return place_of(path)
@@ -63,10 +64,15 @@ def local_path(path: str | os.PathLike[str]) -> Path:
 def place_of(
     path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> Path:
-    """A path as it is; of a URL what reads there, with the options of fsspec's class for it.
+    """Return a path as a Path, and a URL of a store as a RemotePath, which has the methods of Path that reading needs.
 
-    That is a :class:`~kafka_log.segment.remote_paths.RemotePath`: it has of a Path what reading needs. Raises
-    ModuleNotFoundError without fsspec, OSError for a URL of a file of another machine.
+    Args:
+        path: Path or URL. ``file:`` URLs become paths.
+        storage_options: Options of fsspec's class for the store.
+
+    Raises:
+        ModuleNotFoundError: For a URL if fsspec is not installed.
+        OSError: For a URL of a file on another machine.
     """
     if isinstance(path, Path) or getattr(path, "is_remote", False):
         return cast(Path, path)

@@ -183,7 +183,7 @@ def _rest_of_sector(file: FileIO, position: int) -> int:
 def unreadable(
     error: OSError, position: int | None, path: str | os.PathLike[str]
 ) -> UnreadableError:
-    """The error of the system as one that names the place."""
+    """Return an error of the operating system as an UnreadableError with file and position."""
     text = error.strerror or str(error)
     where = Where(position=position, file=os.fspath(path))
     return UnreadableError(f"{text}: it cannot be read", where, error.errno)

@@ -15,7 +15,7 @@ MAX_OFFSET = (1 << 63) - 1
 
 
 def checked_range(name: str, bounds: Any) -> Range:
-    """A range of 64-bit numbers; None is everything. Raises ValueError, which says ``name``."""
+    """Return a pair of bounds as a range of 64-bit numbers, None as everything. Raises ValueError, which names ``name``."""
     low, high = _checked_pair(name, bounds)
     if low is not None and high is not None and low > high:
         raise ValueError(f"{name} is {bounds!r}: the first is above the end")

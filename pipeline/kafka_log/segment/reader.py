@@ -14,7 +14,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
 from kafka_log.segment.offsets_of_files import offsets_of
-from kafka_log.segment.passes import Run
+from kafka_log.segment.passes import SegmentPass
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import (
     UnreadableError,
@@ -117,8 +117,8 @@ class SegmentReader:
 
         return construct_engine
 
-    def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
-        """The entry of ``size`` bytes at a place, with what it holds or without. Raises CodecError."""
+    def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
+        """Return the entry of ``size`` bytes at ``position``, with its records or without. Raises CodecError."""
         data = run.read(position, size)
         return self.engine(
             data, position, run.name, self.policy, self.limits, records, self.check_rules
@@ -130,8 +130,8 @@ class SegmentReader:
                 yield from run.batches()
 
     @contextmanager
-    def opened(self) -> Iterator[Run | None]:
-        """A pass over the file, None when it cannot be opened: then ``end`` is set."""
+    def opened(self) -> Iterator[SegmentPass | None]:
+        """Open the file for one pass. The pass is None if the file cannot be opened: then ``end`` is set."""
         try:
             file = open_segment(self.path, is_listed=self.size is not None, size=self.listed_size)
         except UnreadableError as error:
@@ -139,10 +139,10 @@ class SegmentReader:
             yield None
             return
         with file:
-            yield Run(self, file, size_of(file))
+            yield SegmentPass(self, file, size_of(file))
 
     def missing(self, size: int) -> range:
-        """The bytes that are to be read and that the file no longer has, which has ``size``."""
+        """Return the positions of bytes that are to be read and that the file, which has ``size`` bytes now, no longer has."""
         if self.size is None or (self.reaches is None and self.tail is not Tail.ROLLED):
             return range(size, size)
         stop = self.size if self.stop is None else min(self.stop, self.size)
@@ -185,8 +185,8 @@ class HeaderReader(SegmentReader):
 
     reads_plain = False
 
-    def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
-        from kafka_log.segment.batch_headers import HEADER_BYTES
+    def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
+        from kafka_log.segment.framing import HEADER_BYTES
         from kafka_log.segment.reference import header_of
 
         data = run.read(position, min(size, HEADER_BYTES))
@@ -195,7 +195,7 @@ class HeaderReader(SegmentReader):
 
 
 def _next_base(path: Path) -> int | None:
-    """The first offset of the next live segment in the directory of one, by their names; None if there is none, or nobody can say."""
+    """Return the first offset of the next live segment in the directory of a segment, by their names. None if there is none, or it is unknown."""
     own = offsets_of(path)
     try:
         bases = [
@@ -209,8 +209,9 @@ def _next_base(path: Path) -> int | None:
 
 
 def _comes_as_far_as(offset: int, path: Path) -> bool:
-    """Whether the last batch of a file ends right before this offset, or later."""
-    from kafka_log.segment.batch_headers import Columns, entries
+    """Return whether the last batch of a file ends right before ``offset``, or later."""
+    from kafka_log.segment.batch_headers import entries
+    from kafka_log.segment.framing import HeaderColumns
 
     last = None
     with suppress(CodecError):  # zeros that nobody wrote yet
@@ -218,7 +219,7 @@ def _comes_as_far_as(offset: int, path: Path) -> bool:
             last = entry
     if last is None:
         return False
-    return bool(Columns(("last_offset",), os.fspath(path)).of(last)[0] >= offset - 1)
+    return bool(HeaderColumns(("last_offset",), os.fspath(path)).read(last)[0] >= offset - 1)
 
 
 def _size_of(path: Path) -> int:
@@ -240,7 +241,7 @@ def last_offset_at(path: Path, position: int, stated: int) -> int:
 
 
 def damage(batch: Batch) -> list[CodecError]:
-    """Why a consumer refuses a batch: checksums that are wrong, and what cannot be read."""
+    """Return the errors for which a consumer refuses a batch: wrong checksums, and parts that cannot be read. Empty if there is none."""
     inner = (
         [r.crc_error for r in batch.records if r.crc_error is not None] if batch.is_valid else []
     )
@@ -248,6 +249,6 @@ def damage(batch: Batch) -> list[CodecError]:
 
 
 def batch_damage(batch: Batch) -> list[CodecError]:
-    """The same without the checksums of single messages inside of it."""
+    """Return the errors of :func:`damage` without wrong checksums of single messages in a wrapper."""
     own = [] if batch.is_valid else list(filter(is_own_checksum, batch.findings))
     return own + [problem.error for problem in batch.problems]

@@ -89,9 +89,9 @@ def construct_engine(
 
 
 def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
-    """The entry of ``size`` bytes that begins with ``data``, from its header alone: nothing is verified, and it has no records.
+    """Return the entry of ``size`` bytes that begins with ``data``, by its header alone: unverified, and without records.
 
-    None for a magic byte that no format has, and where the entry is too short for its header.
+    None for an unknown magic byte, and for an entry that is too short for its header.
     """
     source = Source(
         data, Session(strict=False, file=file), end=min(len(data), size), origin=position
@@ -116,9 +116,10 @@ def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
 
 
 def plain_batches(data: memoryview, position: int) -> Generator[Batch, None, int]:
-    """The batches without their records that lie in ``data``, which begins at ``position`` of a file, as :func:`construct_engine` gives
-    them. It ends with the first one that is anything but plain, and returns 0; or that is not there as a whole, and returns how many bytes
-    it takes to go on."""
+    """Yield undamaged batches without their records from ``data``, which begins at ``position`` of a file.
+
+    Returns 0 at the first batch that :func:`construct_engine` must read, and at an incomplete batch the number of bytes that it needs.
+    """
     at, size = 0, len(data)
     while size - at >= HEADER_START:
         layout, _, length = LOG_ENTRY.plain_frame(data, at) or _NO_FRAME
@@ -152,7 +153,7 @@ def _header_places(layout: Layout) -> list[tuple[int, int]]:
 def _cut_off(
     layout: Layout, data: bytes, place: Place, error: CodecError, session: Session
 ) -> Batch:
-    """An entry that ends within its header: Apache Kafka's reader goes on after it. Values that are not there are -1."""
+    """Return an entry that ends within its header as a batch: Apache Kafka's reader goes on after it. Missing values are -1."""
     whole = max(end for _, end in _header_places(layout) if end <= len(data))
     padded = data[:whole].ljust(_header_size(layout), b"\xff")
     quiet = Session(strict=False, file=session.file)
@@ -167,7 +168,7 @@ def _cut_off(
 
 
 def _head(layout: Layout, opened: Opened) -> Case | None:
-    """What a row of the view batches is made of, when there is an error after the header. Raises it when it is inside."""
+    """Return the source of a row of the view batches if an error lies after the header. Raises the error if it lies in the header."""
     for case in BATCHES.cases:
         if case.layout is layout:
             if opened.error is not None and any(
@@ -180,7 +181,7 @@ def _head(layout: Layout, opened: Opened) -> Case | None:
 
 
 def _batch(case: Case, entry: Any, place: Place) -> Batch:
-    """The batch that a header describes."""
+    """Return the batch that a header describes."""
     _, values, more = _HEADS[case]
     batch = Batch(*[value(entry, None, place) for value in values])
     batch.says_base_offset = batch.base_offset is not None
@@ -190,7 +191,7 @@ def _batch(case: Case, entry: Any, place: Place) -> Batch:
 
 
 def _unknown_codec(batch: Batch, case: Case, session: Session) -> list[Problem]:
-    """The problem that a codec's number has no name."""
+    """Return the problem that the number of a codec has no name, in a list that is empty if it has one."""
     if batch.compression is not None:
         return []
     paths = case.columns["codec"].paths

@@ -24,7 +24,7 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 
 
 def kind_of(path: Path) -> str | None:
-    """What lies at a path that is no file with bytes: ``a FIFO``, ``a dangling link``, ...; None for such a file, and where nothing is."""
+    """Return what lies at a path that is no regular file, such as ``a FIFO`` or ``a dangling link``. None for a regular file, and if nothing lies there."""
     if is_url(path):
         return "a directory" if path.is_dir() else None
     try:
@@ -41,7 +41,7 @@ def open_regular(path: Path, buffering: Literal[0] = 0) -> FileIO: ...
 @overload
 def open_regular(path: Path, buffering: Literal[-1]) -> BinaryIO: ...
 def open_regular(path: Path, buffering: int = 0) -> Any:
-    """A file that is read. Raises OSError, at once for what has no bytes of its own, like a FIFO."""
+    """Open a file for reading. Raises OSError, at once for a path without bytes of its own, such as a FIFO."""
     if is_url(path):
         return path.open("rb", buffering=buffering)
     return open(path, "rb", buffering=buffering, opener=_opened)

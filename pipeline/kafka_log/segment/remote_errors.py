@@ -24,7 +24,7 @@ class RemoteError(OSError):
 
 
 def told(error: Exception, url: str, options: Mapping[str, Any]) -> OSError:
-    """What a library of a store has raised, as an error of a file. What ``options`` keep secret is not in it."""
+    """Return an exception of a store's library as an OSError that names the URL, without the secrets in ``options``."""
     if isinstance(error, RemoteError):
         return error
     if isinstance(error, FileNotFoundError):

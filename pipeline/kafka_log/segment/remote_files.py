@@ -80,7 +80,7 @@ class RemoteFile(io.RawIOBase):
         return self._position
 
     def tell(self) -> int:
-        """The place."""
+        """Return the position."""
         return self._position
 
     def readinto(self, buffer: Any) -> int:
@@ -106,7 +106,7 @@ class RemoteFile(io.RawIOBase):
         super().close()
 
     def _at(self, position: int, wanted: int) -> Block:
-        """The block that has the byte at a place."""
+        """Return the block that holds the byte at ``position``."""
         if self._block.start <= position < self._block.end:
             return self._block
         for start, end, why in self._bad:
@@ -135,7 +135,7 @@ class RemoteFile(io.RawIOBase):
         return self._block
 
     def _taken(self) -> Block:
-        """The block that was asked for."""
+        """Return the block that was requested ahead. Wait for it if needed."""
         assert self._ahead is not None
         start, end, future = self._ahead
         self._ahead = None

@@ -122,7 +122,7 @@ class RemotePath(os.PathLike[str]):
         return self.parent / name
 
     def with_suffix(self, suffix: str) -> RemotePath:
-        """The same with another suffix."""
+        """Return the path with another suffix."""
         return self.with_name(self.stem + suffix)
 
     def __truediv__(self, name: str) -> RemotePath:
@@ -139,7 +139,7 @@ class RemotePath(os.PathLike[str]):
     absolute = resolve
 
     def anew(self) -> RemotePath:
-        """The same, of which nothing is known yet: the store is asked."""
+        """Return the path without anything cached about it: the store is asked again."""
         return self._at(self._rest)
 
     def _at(self, rest: str) -> RemotePath:
@@ -148,7 +148,7 @@ class RemotePath(os.PathLike[str]):
     # ------------------------------------------------------------ what is there
 
     def store(self) -> tuple[Any, str]:
-        """The file system, and what it calls this path."""
+        """Return the file system of fsspec, and its name for this path. Raises OSError."""
         try:
             store, place = fsspec.core.url_to_fs(self._url, **self.storage_options)
         except ImportError as error:
@@ -164,7 +164,7 @@ class RemotePath(os.PathLike[str]):
         return store, place
 
     def _needs(self, error: Exception) -> RemoteError:
-        """That a package is missing, and which."""
+        """Return the error that a package is missing, with its name."""
         scheme = self._scheme.partition("::")[0].lower()
         known = known_implementations.get(scheme, {})
         package = _PACKAGES.get(scheme) or str(known.get("class", "")).partition(".")[0]
@@ -175,22 +175,25 @@ class RemotePath(os.PathLike[str]):
         return RemoteError(errno.EPROTONOSUPPORT, reason, self._url)
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """What is in it, by one listing."""
+        """Yield the entries of the directory, by one listing."""
         for name in self._listed():
             yield self / name
 
     def scandir(self) -> AbstractContextManager[Iterator[RemotePath]]:
-        """The same, as :func:`os.scandir` has it."""
+        """Return a context manager of :meth:`iterdir`, as :func:`os.scandir` does."""
         return nullcontext(self.iterdir())
 
     def glob(self, pattern: str) -> Iterator[RemotePath]:
-        """What is in it with a name of a pattern."""
+        """Yield the entries of the directory whose names match a pattern."""
         wanted = compiled(pattern)
         return (child for child in self.iterdir() if wanted.fullmatch(child.name))
 
     def matches(self) -> list[RemotePath]:
-        """The paths that it stands for as a pattern (:mod:`kafka_log.segment.globs`), in order; itself where it is none. Raises PatternError for a
-        pattern that ends too early."""
+        """Return the paths that match this path as a pattern (:mod:`kafka_log.segment.globs`), sorted; this path itself if it is no pattern.
+
+        Raises:
+            PatternError: If the pattern is incomplete.
+        """
         top, _, rest = self._rest.partition("/")
         return (
             cast(list[RemotePath], paths_of(cast(Any, self._at(top)), rest))
@@ -199,7 +202,7 @@ class RemotePath(os.PathLike[str]):
         )
 
     def stat(self) -> Info:
-        """Its size and time."""
+        """Return size and time of modification. Raises OSError."""
         found = self._found()
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._url)
@@ -208,16 +211,16 @@ class RemotePath(os.PathLike[str]):
     lstat = stat
 
     def exists(self) -> bool:
-        """Whether it is there."""
+        """Return whether a file or directory lies at the path."""
         return self._found() is not None
 
     def is_dir(self) -> bool:
-        """Whether it is a directory."""
+        """Return whether a directory lies at the path."""
         found = self._found()
         return found is not None and found.is_dir
 
     def is_file(self) -> bool:
-        """Whether it is a file."""
+        """Return whether a file lies at the path."""
         found = self._found()
         return found is not None and not found.is_dir
 
@@ -235,7 +238,7 @@ class RemotePath(os.PathLike[str]):
         return cast(BinaryIO, file if buffering == 0 else io.BufferedReader(file))
 
     def read_bytes(self) -> bytes:
-        """All that is in it."""
+        """Return all bytes of the file. Raises OSError."""
         with self.open() as file:
             return file.read()
 
@@ -243,7 +246,7 @@ class RemotePath(os.PathLike[str]):
         return RemoteFile(self)
 
     def _is_missing(self) -> bool:
-        """Whether a listing says that it is not there."""
+        """Return whether a cached listing of the directory says that the path does not exist."""
         above = self._above
         return self._info is None and above is not None and above._listing is not None
 

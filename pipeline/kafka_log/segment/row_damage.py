@@ -23,7 +23,7 @@ class Told:
 
 
 def crc_ok(batch: Batch, record: Record | None) -> bool | None:
-    """Whether the checksums over a record are right; None when not all bytes are there that they are over."""
+    """Return whether the checksums over a record are valid, None if bytes that they cover are missing."""
     if record is not None and record.crc_error is not None:
         return False
     if batch.is_valid:
@@ -32,7 +32,7 @@ def crc_ok(batch: Batch, record: Record | None) -> bool | None:
 
 
 def damage(batch: Batch, record: Record | None) -> str | None:
-    """What is wrong with a record or with its batch, None when nothing is."""
+    """Return what is wrong with a record or with its batch, None if nothing is."""
     wrong = batch_damage(batch)
     if record is not None and record.crc_error is not None and record.crc_error not in wrong:
         wrong = [record.crc_error, *wrong]

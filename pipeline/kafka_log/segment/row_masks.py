@@ -37,7 +37,7 @@ class RowMasks:
         )
 
     def columns(self) -> tuple[str, ...]:
-        """The columns that decide."""
+        """Return the columns that the filter needs."""
         return self.selection.columns()
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -86,7 +86,7 @@ class RowMasks:
         )
 
     def _seen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows without those that a consumer does not get, or others have written."""
+        """Return rows without control records, other producers and aborted transactions, as far as the selection leaves them out."""
         keep = None
         if not self.selection.control_records and batch.column("is_control").true_count:
             keep = ~numbers(batch, "is_control")
@@ -102,7 +102,7 @@ class RowMasks:
         return batch if keep is None or keep.all() else batch.filter(pa.array(keep))
 
     def _said(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows with the keys and headers that are wanted."""
+        """Return the rows with selected keys and record headers."""
         if self._keys is None and not self.selection.headers:
             return batch
         import pyarrow.compute as pc  # takes 30 ms: not for other scans
@@ -162,7 +162,7 @@ class AbortedSpans:
         self._producers = np.array(list(self._ends), np.int64)
 
     def mask(self, producers: Any, offsets: Any) -> Any:
-        """Which rows of transactions are aborted, by their producers and offsets."""
+        """Return the mask of rows that belong to aborted transactions, by their producers and offsets."""
         out = np.zeros(len(producers), bool)
         for producer in np.intersect1d(producers, self._producers).tolist():
             rows = np.flatnonzero(producers == producer)
@@ -177,7 +177,7 @@ def _keys(keys: Any) -> pa.Array:
 
 
 def _with_header(column: pa.Array, wanted: Header) -> Any:
-    """Which rows have a header of that name, with that value if one is said."""
+    """Return the mask of rows that have a record header with a name, and with a value if ``wanted`` has one."""
     import pyarrow.compute as pc
 
     offsets = column.offsets.to_numpy()
@@ -198,12 +198,12 @@ def _with_header(column: pa.Array, wanted: Header) -> Any:
 
 
 def numbers(batch: pa.RecordBatch, name: str) -> Any:
-    """A column of numbers without nulls, as numpy has it."""
+    """Return a column of numbers without nulls as a NumPy array."""
     return numbers_of(batch.column(name))
 
 
 def numbers_of(column: pa.Array) -> Any:
-    """Numbers without nulls, as numpy has them."""
+    """Return an array of numbers without nulls as a NumPy array. Timestamps become their numbers."""
     if pa.types.is_timestamp(column.type):
         column = column.view(pa.int64())
     return column.to_numpy(zero_copy_only=False)

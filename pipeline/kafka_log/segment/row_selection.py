@@ -29,7 +29,7 @@ class Aborted:
         return bool(self.by_producer)
 
     def between(self, first: int, end: int) -> Aborted:
-        """Those that may have records from the offset ``first`` up to, but not with, ``end``."""
+        """Return the transactions that may have records from offset ``first`` to ``end`` (excluded)."""
         return Aborted(
             (producer, begin, last)
             for producer, ranges in self.by_producer.items()
@@ -43,7 +43,7 @@ class Aborted:
     __hash__ = None  # type: ignore[assignment]
 
     def has(self, producer: int, offset: int) -> bool:
-        """Whether what a producer wrote in a transaction at an offset was aborted."""
+        """Return whether a record of a transaction at ``offset`` by ``producer`` was aborted."""
         ranges = self.by_producer.get(producer)
         if ranges is None:
             return False
@@ -66,7 +66,7 @@ class RowSelection:
     producers: Sequence[int] | None = None
 
     def columns(self) -> tuple[str, ...]:
-        """The columns of the view records that decide."""
+        """Return the columns of the view records that the filter needs."""
         wanted = ["offset"] if self.offsets != EVERYTHING else []
         wanted += ["timestamp"] if self.timestamps != EVERYTHING else []
         wanted += [] if self.control_records else ["is_control"]

@@ -21,7 +21,7 @@ from codecgen.runtime.arrow.decoder import (
 )
 from kafka_log.segment.kernels import load_view
 from kafka_log.segment.model import Batch, Policy
-from kafka_log.segment.passes import Run
+from kafka_log.segment.passes import SegmentPass
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.row_masks import HEADERS, RowMasks, numbers
 from kafka_log.segment.row_selection import RowSelection
@@ -40,9 +40,9 @@ class SkippingReader(SegmentReader):
     skipped = 0
     """Batches that were given without records."""
 
-    def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
+    def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
         if records and self.selection.skips and self.policy is not Policy.STRICT:
-            from kafka_log.segment.batch_headers import HEADER_BYTES
+            from kafka_log.segment.framing import HEADER_BYTES
             from kafka_log.segment.reference import header_of
 
             data = run.read(position, min(size, HEADER_BYTES))
@@ -109,7 +109,7 @@ class SkippingDecoder:
 
 
 def _with_few(wanted: Any, starts: Any, ends: Any) -> Any:
-    """The mask, with those that are not wanted where they are too few to be worth it: no row of theirs will be."""
+    """Return the mask ``wanted`` with short sequences of unwanted batches set too: skipping them does not pay."""
     cuts = np.flatnonzero(np.diff(wanted)) + 1
     first = np.concatenate(([0], cuts))
     after = np.concatenate((cuts, [len(wanted)]))
@@ -118,12 +118,12 @@ def _with_few(wanted: Any, starts: Any, ends: Any) -> Any:
 
 
 def _of_batches(rows: pa.RecordBatch, positions: Any) -> pa.RecordBatch:
-    """The rows of the batches at some places."""
+    """Return the rows of the batches at ``positions``."""
     return rows.filter(pa.array(np.isin(numbers(rows, "position"), positions)))
 
 
 def part_of(chunk: Chunk, start: int, stop: int) -> Chunk:
-    """A part of a chunk, with what follows it as slack."""
+    """Return the bytes ``start`` to ``stop`` of a chunk as a chunk, with the bytes after them as slack."""
     part = Chunk(0)
     part.array = chunk.array[start : stop + SLACK]
     part.size = part.capacity = stop - start

@@ -26,7 +26,7 @@ Read = Callable[[int, int], bytes]
 
 
 def all_zeros(read: Read, start: int, size: int) -> bool:
-    """Whether all bytes of a file of ``size`` bytes from ``start`` on are zeros."""
+    """Return whether all bytes of a file of ``size`` bytes from ``start`` on are zeros."""
     position, step = start, FIRST
     while position < size:
         if read(position, min(step, size - position)).strip(b"\0"):
@@ -37,7 +37,7 @@ def all_zeros(read: Read, start: int, size: int) -> bool:
 
 
 def data_end(read: Read, start: int, size: int) -> int:
-    """The end of the last byte that is not zero; ``start`` when there is none from there on."""
+    """Return the position after the last byte from ``start`` on that is not zero; ``start`` if all are zeros."""
     found = start
     for position in range(start, size, CHUNK):
         chunk = read(position, min(CHUNK, size - position)).rstrip(b"\0")
@@ -47,8 +47,7 @@ def data_end(read: Read, start: int, size: int) -> int:
 
 
 def is_unwritten(read: Read, position: int, size: int) -> bool:
-    """Whether an entry that is not good was never written to its end: where its last bytes should be, and after it, there
-    are zeros alone."""
+    """Return whether an invalid entry was never written to its end: its last bytes, and all after it, are zeros."""
     from kafka_log.segment import framing  # the codecs: files that end well do not need them
 
     try:
@@ -60,10 +59,10 @@ def is_unwritten(read: Read, position: int, size: int) -> bool:
 
 
 def zeros_note(count: int) -> str:
-    """What there is to say about zeros."""
+    """Return the note on ``count`` zeros at the end of a file."""
     return f"{count} bytes at the end are {ZEROS}"
 
 
 def torn_note(count: int) -> str:
-    """What there is to say about a batch that is cut off."""
+    """Return the note on an incomplete batch of ``count`` bytes at the end of a file."""
     return f"{count} bytes at the end are {TORN}"

@@ -28,9 +28,10 @@ class RangeError(ValueError):
 
 
 def milliseconds(text: str, now: int | None = None) -> int:
-    """A time in milliseconds since 1970. Without a zone it is in UTC. ``now`` is the present, by the clock when None.
+    """Return a time in milliseconds since 1970. A text without a zone is in UTC. ``now`` is the present; None: by the clock.
 
-    Raises ValueError.
+    Raises:
+        ValueError: If the text is no time. A RangeError says what else a number may mean.
     """
     text = text.strip()
     if _MILLISECONDS.match(text):
@@ -53,12 +54,12 @@ def milliseconds(text: str, now: int | None = None) -> int:
 
 
 def present() -> int:
-    """The present in milliseconds since 1970."""
+    """Return the present in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def moment(name: str, value: Any) -> int | None:
-    """A :data:`Time` in milliseconds since 1970; None stays. Raises ValueError, which says ``name``."""
+    """Return a :data:`Time` in milliseconds since 1970, None as None. Raises ValueError, which names ``name``."""
     if value is None:
         return None
     try:
@@ -81,7 +82,7 @@ def _since_1970(when: datetime) -> int:
 
 
 def _other_meaning(digits: str) -> str | None:
-    """What else people mean by a number that would be a time in 1970."""
+    """Return what else people may mean by a number that would be a time in 1970, None if nothing is likely."""
     if len(digits) == 4 and digits[:2] in ("19", "20"):
         return "a year"
     if len(digits) == 10 and digits.isdecimal():

@@ -21,8 +21,7 @@ from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment import framing
-from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
-from kafka_log.segment.framing import frame_of
+from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns, frame_of
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
@@ -78,17 +77,17 @@ class Out:
             self.put(read_exactly(file, start, size), first, last)
             start += size
 
-    def pieces(self, pieces: Iterator[memoryview], columns: Columns) -> None:
+    def pieces(self, pieces: Iterator[memoryview], columns: HeaderColumns) -> None:
         """Whole batches."""
         for piece in pieces:
             entries = list(_entries(piece))
-            first, last = columns.of(entries[0])[0], columns.of(entries[-1])[1]
+            first, last = columns.read(entries[0])[0], columns.read(entries[-1])[1]
             if self.room(len(piece), last):
                 self.put(piece, first, last, len(entries))
                 continue
             for entry in entries:
                 data = piece[entry.position : entry.position + entry.frame.size]
-                self.put(data, *columns.of(entry._replace(position=0)))
+                self.put(data, *columns.read(entry._replace(position=0)))
 
 
 def _entries(piece: memoryview) -> Iterator[Entry]:
@@ -258,8 +257,8 @@ def without_records(version: int, first: int, last: int, leader_epoch: int) -> b
         "records": [],
     }
     data = LOG_ENTRY.cases[version].build(batch)
-    columns = Columns(("base_offset", "last_offset", "leader_epoch", "record_count"), "")
-    said = columns.of(Entry(0, frame_of(data, 0, ""), data))
+    columns = HeaderColumns(("base_offset", "last_offset", "leader_epoch", "record_count"), "")
+    said = columns.read(Entry(0, frame_of(data, 0, ""), data))
     if said != (first, last, leader_epoch, 0):
         reason = f"a batch of version {version} with offsets {first} to {last} of leader epoch {leader_epoch} says {said}"
         raise WrittenError(reason)
@@ -398,7 +397,7 @@ class _HeaderChanges:
         paths = {whole for path in self._changes for whole in (path, path.partition(".")[0])}
         computed = {n for path in paths for n in columns_from(version, path)}
         self._names = [n for n in _OF_HEADER if n in self._values or n not in computed]
-        self._columns = Columns(self._names, file)
+        self._columns = HeaderColumns(self._names, file)
         self._file = file
 
     def apply(self, data: bytes, position: int) -> bytes:
@@ -406,7 +405,7 @@ class _HeaderChanges:
         entry = Entry(position, frame_of(data, position, self._file), data)
         source = Source(data, self._columns.session, origin=position)
         out = edit(entry.frame.layout, source, self._changes)
-        before, after = self._columns.of(entry), self._columns.of(entry._replace(data=out))
+        before, after = self._columns.read(entry), self._columns.read(entry._replace(data=out))
         wanted = tuple(map(self._values.get, self._names, before))
         if len(out) != len(data) or after != wanted:
             reason = "the batch cannot be written without its producer: its header says other things then"

@@ -11,7 +11,8 @@ from typing import Any
 from codecgen.runtime.errors import CodecError
 from kafka_log import Segment
 from kafka_log.read.plan import Split
-from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.batch_headers import entries
+from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.segment.row_selection import RowSelection
 
@@ -145,7 +146,7 @@ def find_boundaries(segment: Segment, split_bytes: int, *, by_index: bool = Fals
     split. ``by_index``: where the segment's index file leads from place to place, what lies between is not looked at.
     """
     cuts: list[Cut] = []
-    offsets = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
+    offsets = HeaderColumns(("base_offset", "last_offset"), os.fspath(segment.path))
     index = None
     if by_index and segment.has_canonical_name:
         from kafka_log.logs.index_files import (
@@ -166,7 +167,7 @@ def find_boundaries(segment: Segment, split_bytes: int, *, by_index: bool = Fals
                 if entry.position >= segment.size:
                     return cuts
                 if entry.position >= wanted:
-                    first, last = offsets.of(entry)
+                    first, last = offsets.read(entry)
                     cuts.append(
                         Cut(entry.position, last if first is None else first, first is not None)
                     )

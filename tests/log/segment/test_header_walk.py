@@ -9,7 +9,8 @@ import pytest
 from codecgen.runtime.errors import LengthError, TruncatedError
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
-from kafka_log.segment.batch_headers import Columns, entries, headers
+from kafka_log.segment.batch_headers import entries, headers
+from kafka_log.segment.framing import HeaderColumns
 from tests.paths import SAMPLES
 
 COLUMNS = ("position", "size", "magic", "base_offset", "last_offset", "producer_id", "is_control")
@@ -63,6 +64,6 @@ def test_a_header_that_its_length_cuts_off_is_refused(tmp_path: Path) -> None:
 def test_oddities_do_not_add_up(tmp_path: Path) -> None:
     path = tmp_path / "unknown.log"
     path.write_bytes(b"".join(message(i, attributes=5) for i in range(4)))
-    columns = Columns(("codec", "base_offset"), str(path))
-    assert [columns.of(entry) for entry in entries(path)] == [(5, None)] * 4
+    columns = HeaderColumns(("codec", "base_offset"), str(path))
+    assert [columns.read(entry) for entry in entries(path)] == [(5, None)] * 4
     assert columns.session.findings == []

@@ -16,8 +16,8 @@ import pytest
 
 import kafka_log
 from kafka_log.read.plan import Split
-from kafka_log.segment import resynchronisation
-from kafka_log.segment.entry_search import LOOKS
+from kafka_log.segment import resynchronization
+from kafka_log.segment.entry_search import MAX_LOOKUPS
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
@@ -126,17 +126,17 @@ def test_a_file_with_the_name_of_another(tmp_path: Path, monkeypatch: pytest.Mon
         data[at + 65] ^= 1
     path.write_bytes(data)
     searched: list[int] = []
-    next_entry = resynchronisation.next_entry
+    find_entry = resynchronization.find_entry
 
     def noted(read: Any, start: int, *rest: Any) -> Any:
         searched.append(start)
-        return next_entry(read, start, *rest)
+        return find_entry(read, start, *rest)
 
-    monkeypatch.setattr(resynchronisation, "next_entry", noted)
+    monkeypatch.setattr(resynchronization, "find_entry", noted)
     rows = salvaged(tmp_path, "arrow")
     assert sum(row["crc_ok"] for row in rows) == 360
     assert all("cannot be in a segment" in row["damage"] for row in rows)
-    assert len(searched) <= 20 * 2 * (LOOKS + 1)
+    assert len(searched) <= 20 * 2 * (MAX_LOOKUPS + 1)
 
 
 @pytest.mark.parametrize("engine", ["arrow", "construct"])

@@ -20,7 +20,7 @@ from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.rows import _HeadCase
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import Policy, SegmentReader
-from kafka_log.segment import read_ahead
+from kafka_log.segment import passes
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.framing import HEADER_START, layout_of
 from kafka_log.segment.model import Batch, Problem, Tail
@@ -68,7 +68,7 @@ def agree(path: Path, how: tuple[Policy, Tail]) -> None:
 @pytest.mark.share(2)
 @pytest.mark.parametrize("window", [64, 1 << 20])
 def test_files_of_all_kinds(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_ahead, "WINDOW", window)
+    monkeypatch.setattr(passes, "WINDOW", window)
     for path, how in zip(FILES, cycle(HOW), strict=False):
         if path.stat().st_size < 20_000:
             agree(path, how)
@@ -80,8 +80,8 @@ def test_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     some = sources(VECTORS / "matrix", 4000)
     path = tmp_path / "00000000000000000000.log"
     for i in range(150):
-        monkeypatch.setattr(read_ahead, "WINDOW", random.choice((61, 500, 1 << 20)))
-        monkeypatch.setattr(read_ahead, "MOST", random.choice((300, 16 << 20)))
+        monkeypatch.setattr(passes, "WINDOW", random.choice((61, 500, 1 << 20)))
+        monkeypatch.setattr(passes, "MAX_BUFFERED", random.choice((300, 16 << 20)))
         path.write_bytes(mutated(random.choice(some), random) * (1 + i % 2))
         agree(path, random.choice(HOW))
 

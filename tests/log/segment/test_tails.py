@@ -17,7 +17,7 @@ from kafka_log import SegmentReader, discover, read_table, scan, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.transactions import read_transactions
 from kafka_log.segment import positioned_reads
-from kafka_log.segment.resynchronisation import WORK_PER_BYTE
+from kafka_log.segment.resynchronization import WORK_PER_BYTE
 from tests.shares import examples
 from tests.support.batches import batch, message
 from tests.support.record_batches import record_batches

@@ -11,7 +11,7 @@ from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import RULES, Refused, Walked
 from kafka_log.inspect.check.tails import tail_kind
 from kafka_log.segment import framing
-from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
+from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Lost
 from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, have, version_of
 
@@ -168,7 +168,7 @@ class BatchCheck(Check):
 def framed(walked: Walked, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
     """Entries of a run, as long as the length of each leads to another one, or to the end of the run."""
     name = str(walked.segment.path)
-    columns = Columns(("base_offset", "last_offset"), name)
+    columns = HeaderColumns(("base_offset", "last_offset"), name)
     position = run.start
     with walked.segment.path.open("rb") as file:
         for _ in range(OF_ONE_RUN):
@@ -179,7 +179,7 @@ def framed(walked: Walked, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
             if end < run.end and _entry(file, end, run.end, name) is None:
                 return
             try:
-                first, last = columns.of(entry)
+                first, last = columns.read(entry)
             except CodecError:
                 return
             yield entry, first, last

@@ -18,12 +18,12 @@ from kafka_codecs.rows.records import RECORDS
 from kafka_log.inspect.hexdump.byte_fields import Note, Stream, streams, whole
 from kafka_log.logs.partitions import NotFoundError
 from kafka_log.segment import framing
-from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
+from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.positioned_reads import size_of
 from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.regular_files import open_regular
-from kafka_log.segment.resynchronisation import next_entry
+from kafka_log.segment.resynchronization import find_entry
 from kafka_log.text.values import format_time
 
 SHOWN = 10
@@ -97,7 +97,7 @@ def batches(
 def _places(read: Any, size: int, file: str) -> Iterator[Place]:
     """What lies in a file, by the lengths that entries say; after damage it goes on where a whole entry begins."""
     position, last = 0, None
-    columns = Columns(("last_offset",), file)
+    columns = HeaderColumns(("last_offset",), file)
     while position < size:
         head = read(position, HEADER_BYTES)
         try:
@@ -107,13 +107,13 @@ def _places(read: Any, size: int, file: str) -> Iterator[Place]:
             if frame.size > size - position:
                 raise _cut_off(position, size, file, frame.size)
         except CodecError as error:
-            found = next_entry(read, position + 1, size, file, last)
+            found = find_entry(read, position + 1, size, file, last)
             end = size if found is None else found[0]
             yield Place(position, end, error)
             position = end
             continue
         try:
-            (last,) = columns.of(Entry(position, frame, head))
+            (last,) = columns.read(Entry(position, frame, head))
         except CodecError:
             pass  # it is said when it is shown
         yield Place(position, position + frame.size)
@@ -134,7 +134,7 @@ def _from_byte(places: Iterator[Place], at: int) -> Iterator[Place]:
 
 
 def _from_offset(read: Any, places: Iterator[Place], offset: int, file: str) -> Iterator[Place]:
-    columns = Columns(("base_offset", "last_offset"), file)
+    columns = HeaderColumns(("base_offset", "last_offset"), file)
     around = ""
     for place in places:
         head = read(place.start, HEADER_BYTES)
@@ -142,7 +142,7 @@ def _from_offset(read: Any, places: Iterator[Place], offset: int, file: str) -> 
             if place.error is not None:
                 raise place.error
             frame = framing.frame_of(head[: framing.HEADER_START], place.start, file)
-            first, last = columns.of(Entry(place.start, frame, head))
+            first, last = columns.read(Entry(place.start, frame, head))
         except CodecError:
             around = f"; bytes {place.start} to {place.end} before it are no batch"
             continue

@@ -32,9 +32,9 @@ from kafka_log.logs.incomplete_tails import find_incomplete_tail
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.replicas import LAST_OFFSET
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.batch_headers import Columns
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
+from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
@@ -395,7 +395,7 @@ def _write(
     base: int,
 ) -> Converted:
     name = os.fspath(segment.path)
-    columns = Columns(BOUNDS, name)
+    columns = HeaderColumns(BOUNDS, name)
     recoded = _recoded(headers, counts, target)
     as_is = Target(magic=target.magic)
     label = None if target.codec is None else target.codec.label

@@ -26,7 +26,8 @@ from kafka_log.logs.discovery import discover
 from kafka_log.logs.listing import list_base_offsets
 from kafka_log.logs.names import LOG_START, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Segment
-from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.batch_headers import entries
+from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.positioned_reads import read_exactly
 from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import columns_from, field_of, has
@@ -125,11 +126,11 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
         epoch = None
     offset = field_of(written.magic, "base_offset" if is_batch else "last_offset")
     moved_too = columns_from(written.magic, offset) & set(_SAID)
-    columns = Columns(_SAID, os.fspath(path))
+    columns = HeaderColumns(_SAID, os.fspath(path))
     session = Session(strict=False, file=os.fspath(path))
     with named_errors(path), path.open("r+b", buffering=0) as file:
         for entry in entries(path):
-            before = dict(zip(_SAID, columns.of(entry), strict=True))
+            before = dict(zip(_SAID, columns.read(entry), strict=True))
             changes: dict[str, int] = {}
             if shift:
                 changes[offset] = before["last_offset" if not is_batch else "base_offset"] + shift
@@ -138,7 +139,7 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
             data = read_exactly(file, entry.position, entry.frame.size)
             source = Source(data, session, origin=entry.position)
             moved = edit(entry.frame.layout, source, changes)
-            after = columns.of(entry._replace(data=moved))
+            after = columns.read(entry._replace(data=moved))
             wanted = before | {n: before[n] + shift for n in moved_too if before[n] is not None}
             wanted |= {} if epoch is None else {"leader_epoch": epoch}
             if len(moved) != len(data) or after != tuple(wanted.values()):

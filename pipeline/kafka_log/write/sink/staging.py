@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.casts import RowRefused
 from kafka_log.logs.partitions import Segment
-from kafka_log.segment.batch_headers import Columns
+from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.versions import has
 from kafka_log.write.encoding import encode, parts
@@ -236,7 +236,7 @@ class _Partition:
             if self._is_old:  # these do not say where they begin
                 self._out.put(b"".join(pieces), first, last)
             else:
-                self._out.pieces(pieces, Columns(BOUNDS, os.fspath(self._directory)))
+                self._out.pieces(pieces, HeaderColumns(BOUNDS, os.fspath(self._directory)))
         except RowRefused as error:
             if error.row is not None:
                 error.row += start

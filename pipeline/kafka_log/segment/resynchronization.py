@@ -1,4 +1,4 @@
-"""After damage: the next place in a file where a whole batch begins."""
+"""Resynchronization: where the next whole entry begins after damage."""
 
 from __future__ import annotations
 
@@ -12,71 +12,80 @@ from codecgen.runtime.layout import Length
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_log.segment import framing
-from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
+from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 
 CHUNK = 1 << 20
 WORK_PER_BYTE = 16
-"""Checksums may be taken over at most this many times the bytes that are searched: hostile bytes can look like the
-start of a large batch at every place."""
+"""Maximum number of bytes to checksum for each byte that is searched. Hostile bytes can look like the start of a large batch at
+every position."""
 
 Read = Callable[[int, int], bytes]
 
 
-def next_entry(
+def find_entry(
     read: Read, start: int, size: int, file: str, after: int | None
 ) -> tuple[int, int] | None:
-    """(position, first offset) of the first entry at or after ``start`` whose checksum is right.
+    """Return position and first offset of the first valid entry at or after ``start``, None if there is none.
 
-    ``after`` is the last offset known before; an entry with a lower one is not trusted.
+    An entry is valid if its checksum is, and its offset is larger than ``after``, the last offset known before. The search
+    ends at ``size``, or when WORK_PER_BYTE is used up.
     """
-    offsets = Columns(("base_offset", "last_offset"), file)
+    offsets = HeaderColumns(("base_offset", "last_offset"), file)
     budget = [WORK_PER_BYTE * (size - start) + CHUNK]
     position = start
     while position + framing.HEADER_START < size and budget[0] > 0:
         chunk = read(position, CHUNK + HEADER_BYTES)
-        if chunk.strip(b"\0"):  # a file that was made longer in advance has a long tail of zeros
-            for match in _HEAD.finditer(chunk):
+        if chunk.strip(b"\0"):  # a preallocated file has a long tail of zeros
+            for match in _HEADER_PATTERN.finditer(chunk):
                 i = match.start()
                 head = chunk[i : i + HEADER_BYTES]
-                found = _entry(head, read, position + i, size, offsets, after, budget)
+                found = _base_offset(head, read, position + i, size, offsets, after, budget)
                 if found is not None:
                     return position + i, found
         position += max(len(chunk) - HEADER_BYTES, 1)
     return None
 
 
-def entry_at(read: Read, position: int, size: int, file: str, after: int | None) -> int | None:
-    """The first offset of the entry at a place, None when none begins there whose checksum is right."""
-    offsets = Columns(("base_offset", "last_offset"), file)
+def base_offset_at(
+    read: Read, position: int, size: int, file: str, after: int | None
+) -> int | None:
+    """Return the first offset of the entry at ``position``, None if no valid entry begins there."""
+    offsets = HeaderColumns(("base_offset", "last_offset"), file)
     head = read(position, HEADER_BYTES)
-    return _entry(head, read, position, size, offsets, after, [size])
+    return _base_offset(head, read, position, size, offsets, after, [size])
 
 
-def offset_behind(read: Read, position: int, size: int, file: str, after: int | None) -> int | None:
-    """The first offset of the entry that follows the one at a place, None as :func:`entry_at`."""
+def next_base_offset(
+    read: Read, position: int, size: int, file: str, after: int | None
+) -> int | None:
+    """Return the first offset of the entry that follows the one at ``position``, None if no valid entry follows it."""
     end = position + framing.frame_of(read(position, HEADER_BYTES), position, file).size
-    return entry_at(read, end, size, file, after) if end < size else None
+    return base_offset_at(read, end, size, file, after) if end < size else None
 
 
 def headers_between(
     read: Read, start: int, last: int, file: str
 ) -> Iterator[tuple[int, int | None, int]]:
-    """(position, first offset, last offset) of the entry at ``start`` and of those behind it up to the one at ``last``, as headers say: fewer
-    where they do not lead there. The first offset is None where only the records say it."""
-    offsets = Columns(("base_offset", "last_offset"), file)
+    """Yield position, first offset and last offset of the entries from ``start`` to ``last``, both included, by their headers.
+
+    It ends early if the headers do not lead to ``last``. The first offset is None if only the records say it.
+    """
+    offsets = HeaderColumns(("base_offset", "last_offset"), file)
     position = start
     with suppress(CodecError):
         while position <= last:
             head = read(position, HEADER_BYTES)
             frame = framing.frame_of(head, position, file)
-            first, end = offsets.of(Entry(position, frame, head))
+            first, end = offsets.read(Entry(position, frame, head))
             yield position, None if first is None else int(first), int(end)
             position += frame.size
 
 
 def _header_pattern() -> re.Pattern[bytes]:
-    """Finds every place where the bytes could be the head of an entry: a length that is above 0, and a value that says
-    which layout it is. A look-ahead, so that places may overlap."""
+    """Return a pattern that matches wherever an entry could begin: a length above 0, and a known magic byte.
+
+    It is a look-ahead, so that matches may overlap.
+    """
     values: dict[tuple[Any, ...], list[int]] = {}
     lengths = {}
     for value, layout in LOG_ENTRY.cases.items():
@@ -89,7 +98,7 @@ def _header_pattern() -> re.Pattern[bytes]:
 
 
 def _pattern(length: Length, values: list[int]) -> bytes:
-    """The head of layouts whose lengths lie at one place."""
+    """Return the pattern of the header of layouts whose length field is ``length``, for these magic bytes."""
     digits = [b"[\\x00-\\x7f]" if length.signed else b".", *[b"."] * (length.size - 1)]
     number = b"".join(digits if length.endian == "big" else reversed(digits))
     known = [re.escape(LOG_ENTRY.codec.write(value, None, Session())) for value in values]
@@ -104,19 +113,22 @@ def _pattern(length: Length, values: list[int]) -> bytes:
     return found
 
 
-_HEAD = _header_pattern()
+_HEADER_PATTERN = _header_pattern()
 
 
-def _entry(
+def _base_offset(
     head: bytes,
     read: Read,
     position: int,
     size: int,
-    offsets: Columns,
+    offsets: HeaderColumns,
     after: int | None,
     budget: list[int],
 ) -> int | None:
-    """The first offset of an entry at a place, None when there is none."""
+    """Return the first offset of the entry that begins with ``head``, None if it is not valid.
+
+    The size of an entry whose checksum is verified is taken from ``budget``.
+    """
     if len(head) < framing.HEADER_START:
         return None
     file = offsets.session.file or ""
@@ -124,7 +136,7 @@ def _entry(
         frame = framing.frame_of(head, position, file)
         if frame.size > size - position:
             return None
-        first, last = offsets.of(Entry(position, frame, head))
+        first, last = offsets.read(Entry(position, frame, head))
     except CodecError:
         return None
     offset = int(last if first is None else first)

@@ -1,7 +1,7 @@
-"""Entries that are not whole: what can be read of them, and where reading goes on.
+"""Salvage of entries that are incomplete or damaged: the records that can still be read.
 
-The length of an entry is believed when no good entry begins before its end. When one does, it lies in a value of the entry,
-or the length is wrong: then the entry ends where the good one begins, so that no record comes twice.
+The size of an entry holds if no valid entry begins before its end. If one does, it lies in a value of the entry,
+or the size is wrong: then the entry ends where the valid one begins, so that no record is read twice.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from kafka_log.segment.model import Batch, Problem, is_own_checksum
 Read = Callable[[int, int], bytes]
 
 
-def claimed(read: Read, position: int, file: str) -> Frame | None:
-    """What the entry at a place says of itself, None when it says nothing that can be."""
+def read_frame(read: Read, position: int, file: str) -> Frame | None:
+    """Return the frame of the entry at ``position``, None if the file ends before its first bytes or they cannot be a frame."""
     head = read(position, HEADER_START)
     if len(head) < HEADER_START:
         return None
@@ -26,12 +26,13 @@ def claimed(read: Read, position: int, file: str) -> Frame | None:
         return None
 
 
-def torn(
+def parse_incomplete(
     data: bytes, frame: Frame | None, error: CodecError, parse: Callable[[bytes], Batch]
 ) -> Batch | None:
-    """The batch that ``data`` begins, without what follows it. None when nothing can be read of it.
+    """Return the batch whose first bytes are ``data``, with the records that are complete. None if there is none.
 
-    It is parsed with the length that it has. Its checksum is over bytes that are not there: only a right one says something.
+    It is parsed as if its length were that of ``data``; ``error`` becomes its first problem. A wrong checksum is no finding, as
+    bytes that it covers are missing.
     """
     length = None if frame is None else frame.layout.length
     if length is None or len(data) <= HEADER_START:
@@ -50,26 +51,26 @@ def torn(
     return batch
 
 
-def has_all(batch: Batch) -> bool:
-    """Whether all records of a batch are there, whatever else is wrong with it."""
+def has_all_records(batch: Batch) -> bool:
+    """Return whether a batch has all of its records, whatever else is wrong with it."""
     if any(problem.at == "records" for problem in batch.problems):
         return False
     return batch.record_count is None or len(batch.records) >= batch.record_count
 
 
-def fills(batch: Batch) -> bool:
-    """Whether records fill a batch to its last byte, and nothing but its checksum is wrong: its length is right."""
+def is_filled_by_records(batch: Batch) -> bool:
+    """Return whether nothing but the checksum of a batch is wrong. Records fill it to its last byte then, so its size is right."""
     return bool(batch.records) and not batch.problems and all(map(is_own_checksum, batch.findings))
 
 
-def has_more(long: Batch, short: Batch | None) -> bool:
-    """Whether a wrapper with more of its bytes has more messages, with right checksums."""
+def has_more_messages(long: Batch, short: Batch | None) -> bool:
+    """Return whether the wrapper ``long`` has a valid message more than ``short``, which was parsed from fewer of its bytes."""
     more = long.records[0 if short is None else len(short.records) :]
     return not long.says_base_offset and bool(more) and more[0].crc_error is None
 
 
-def take_offsets(cut: Batch, whole: Batch) -> None:
-    """Give the messages of a wrapper that was cut the offsets that they have in the ``whole`` one, as far as that has them."""
+def copy_offsets(cut: Batch, whole: Batch) -> None:
+    """Set the offsets of the messages of ``cut``, if they are unknown, to those of the ``whole`` wrapper, if it has as many."""
     if any(problem.at == "offsets" for problem in cut.problems) and len(whole.records) >= len(
         cut.records
     ):
@@ -78,9 +79,11 @@ def take_offsets(cut: Batch, whole: Batch) -> None:
         cut.problems = tuple(problem for problem in cut.problems if problem.at != "offsets")
 
 
-def settle_offsets(batch: Batch, after: int | None) -> None:
-    """Count the offsets of a batch that has lost the message that they are relative to from the last one before it, ``after``.
-    Where that cannot be, the batch has no records."""
+def resolve_offsets(batch: Batch, after: int | None) -> None:
+    """Number the records of a batch from ``after`` + 1 on if it has lost the message that its offsets are relative to.
+
+    ``after`` is the last offset before the batch. Remove all records if it is None, or if they would go beyond the last offset.
+    """
     if not batch.records or all(problem.at != "offsets" for problem in batch.problems):
         return
     shift = 0 if after is None else after + 1 - batch.records[0].offset
