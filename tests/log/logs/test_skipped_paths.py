@@ -124,7 +124,9 @@ def test_every_verb_says_it_in_one_line(
     if verb in WRITING:
         more += ["--out", str(tmp_path / "out")]
     main([command, str(broker), *more])
-    (said,) = [line for line in capsys.readouterr().err.splitlines() if "kafka-log: skipped" in line]
+    (said,) = [
+        line for line in capsys.readouterr().err.splitlines() if "kafka-log: skipped" in line
+    ]
     assert f"{broker / 'odd-0' / ODD} (a FIFO)" in said
     assert f"{broker / 'lost+found'} (it has segments, but its name is not topic-partition)" in said
 
