@@ -95,6 +95,8 @@ class LogDirectory:
         replicas: Replicas | None = None,
     ) -> None:
 
+        from kafka_log.read.selection import Selection
+
         self.path = places("path", path)
         selection = Selection(
             topics=topics, partitions=partitions, include=include, replicas=replicas or "error"
@@ -277,6 +279,7 @@ class LogDirectory:
             ...     print(finding["severity"], finding["file"], finding["meaning"])
         """
         from kafka_log.inspect.check.table import check_table
+        from kafka_log.read.selection import Selection
         from kafka_log.segment.ranges import checked_plain_offsets
 
         selection = Selection(
@@ -387,6 +390,7 @@ class LogDirectory:
         from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
         from kafka_log.inspect.transactions.table import transaction_table
         from kafka_log.read.internal_topics import TRANSACTION_STATE
+        from kafka_log.read.selection import Selection
         from kafka_log.segment.ranges import checked_plain_offsets
 
         report = on_damage or raise_damage
@@ -445,6 +449,7 @@ class LogDirectory:
         """
         from kafka_log.inspect.partition_headers import raise_damage
         from kafka_log.inspect.producers.table import producer_table
+        from kafka_log.read.selection import Selection
 
         report = on_damage or raise_damage
         _report_unreadable(self.all_partitions, on_damage)
@@ -964,6 +969,8 @@ class LogDirectory:
             NotFoundError: If a topic or number does not exist.
             ValueError: If the selection has ``include`` or ``replicas``, which belong to LogDirectory.
         """
+
+        from kafka_log.read.selection import Selection
 
         for name in ("include", "replicas"):
             if getattr(selection, name) != getattr(Selection(), name):
