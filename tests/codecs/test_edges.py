@@ -182,7 +182,7 @@ def limits() -> dict[str, int]:
 
 
 def test_a_run_may_decompress_to_256_mib() -> None:
-    """As docs/policies.md and docs/spark.md promise."""
+    """As docs/policies.md and docs/spark/options.md promise."""
     assert set(limits().values()) == {256 << 20}
 
 

@@ -222,7 +222,7 @@ def test_an_end_before_the_start_by_time(kafka4: Peer) -> None:
     assert kafka4.outcome(**options) == "both fail"
 
 
-# The table of docs/spark.md says why these differ.
+# The table of docs/spark/kafka-source.md says why these differ.
 DIFFERENT: list[tuple[str, dict[str, Any]]] = [
     ("ours fails", {"assign": {SMALL: [5]}}),
     ("ours fails", {"subscribe": "trimmed", "anotherOption": "1"}),

@@ -70,7 +70,7 @@ SUMS = [
     "sum(ifnull(size(headers), 0))",
 ]
 SPARING = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
-"""What docs/spark.md says for the Python source."""
+"""What docs/spark/connector.md says for the Python source."""
 
 SHAPES: dict[str, tuple[str, int, int, int]] = {
     "none, small batches": ("none", 100, 300, 64),

@@ -95,7 +95,7 @@ def test_an_option_that_there_is_not_has_its_name(name: str, shown: str) -> None
 
 
 def test_the_pages_name_all() -> None:
-    page = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "spark" / "writing.md").read_text(encoding="utf-8")
     for name in (option.name for option in WRITING):
         assert f"`{name}`" in page
         assert f"``{name}``" in (write.__doc__ or "")

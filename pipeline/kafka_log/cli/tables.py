@@ -89,6 +89,7 @@ def show(
     """Ask, and print the table. ``empty`` is what text says where there is no row, or makes it; ``text`` makes the text of a table for a
     width, where it is not to be in columns. ``answer`` may have a bar of its own (``has_bar``). ``filtered`` are filters beside those of
     all commands that were given; None: it is no filter's doing where there is no row."""
+    from kafka_log.log_directory import LogDirectory
     from kafka_log.text.output import write_table
 
     directory = LogDirectory(

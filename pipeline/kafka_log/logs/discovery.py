@@ -39,7 +39,7 @@ from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import kind_of, open_regular
 
-NO_LOGS = "no segments (NNN.log) and no partition directories (topic-N) are in it"
+NO_LOGS = "it contains no segments (NNN.log) and no partition directories (topic-N)"
 
 MAX_LEVELS = 4
 """Maximum number of levels below a path at which log directories are found."""
@@ -139,7 +139,7 @@ def warn_if_all_excluded(
     if states and not any(partition.segments for partition in partitions):
         names = ",".join(state for state in STATES if state in states)
         warnings.warn(
-            f"kafka-log: no segment is read: all that are there are left out; include={names!r} takes them in",
+            f"kafka-log: no segment is read, because all of them are in excluded states; include={names!r} reads them",
             AllSegmentsExcluded,
             stacklevel=stacklevel + 1,
         )
@@ -308,7 +308,7 @@ def _skip_nested_segments(directories: Iterable[Path]) -> Iterator[SkippedPath]:
     for directory in directories:
         try:
             if list_segment_files(directory):
-                reason = "it has segments, and lies in the directory of a partition"
+                reason = "it has segments, but lies inside a partition directory"
                 yield SkippedPath(directory, reason)
         except FileNotFoundError:
             continue
@@ -398,7 +398,7 @@ class Layout:
     def skip_below(self, other: Layout) -> None:
         """Skip the log directories of ``other``, and add its skipped paths."""
         for directory in other.directories if other.is_log else ():
-            self.skip(directory, "it is a log directory inside of another one", has_segments=True)
+            self.skip(directory, "it is a log directory inside another one", has_segments=True)
         self.skipped_paths += other.skipped_paths
         self.unread += other.unread
 
@@ -516,10 +516,10 @@ class _Search:
         for child in others:
             try:
                 if any(list_segment_files(child)):
-                    reason = "its name is no partition's, and it has segments"
+                    reason = "it has segments, but its name is not topic-partition"
                     out.skip(child, reason, has_segments=True)
                 elif any(parse_partition_name(c) and is_directory(c) for c in child.iterdir()):
-                    reason = "its name is no partition's, and it has partitions"
+                    reason = "it has partitions, but its name is not topic-partition"
                     out.skip(child, reason, has_segments=True)
                 elif is_empty and not child.name.startswith(".") and level < MAX_LEVELS:
                     out.skip_below(self.search(child, None, level + 1))
@@ -548,7 +548,7 @@ class _Search:
                 still_empty.append(partition)
         for child, has_segments in _list_visible(others, out):
             if has_segments:
-                reason = "its name is no partition's, and it has segments"
+                reason = "it has segments, but its name is not topic-partition"
                 out.skip(child, reason, has_segments=True)
             elif level == MAX_LEVELS:
                 out.skip(child, f"it lies more than {MAX_LEVELS} levels below {self.path}")
@@ -591,10 +591,10 @@ def _skip_dated_copies(name: PartitionName | None, out: Layout, empty: list[Part
     the directory around it is named like a partition (``name``).
     """
     names = {p.directory.name for p in (*out.partitions, *empty)}
-    reasons = dict.fromkeys(names, "it is named like the partition beside it, and a date")
+    reasons = dict.fromkeys(names, "its name is that of a partition beside it and a date")
     if name is not None:
         reasons[""] = (
-            "its name is a date, and it lies in a directory that is named like a partition"
+            "its name is a date, and it lies inside a directory that is named like a partition"
         )
     for partitions in (out.partitions, empty):
         for partition in [*partitions]:

@@ -62,7 +62,7 @@ def list_directory(directory: Path) -> Listing:
                 if not child.is_file():
                     reason = kind_of(path)
                 elif name is None:
-                    reason = "its name is no segment's"
+                    reason = "its name is not that of a segment (20 digits and .log)"
                 elif name[0] > MAX_OFFSET:
                     found.too_large.append(path)
                     continue

@@ -121,7 +121,7 @@ def _states(word: object) -> Iterable[State]:
     return found
 
 
-OFFSET_TOO_LARGE = "its name says more than an offset can be: no broker starts with it"
+OFFSET_TOO_LARGE = "the number in its name exceeds the largest offset: no broker starts with it"
 
 BROKER_FILE_KINDS = {
     ".index": "an offset index",

@@ -64,7 +64,7 @@ def describe_skipped(passed_over: Sequence[SkippedPath]) -> str:
     """Return one line that lists skipped paths with their reasons, the first five by name, and says how to read them."""
     places = ", ".join(f"{one.path} ({one.reason})" for one in passed_over[:_SAID])
     more = f" and {len(passed_over) - _SAID} more" if len(passed_over) > _SAID else ""
-    return f"passed over: {places}{more}; a directory or a file by another name is read where its own path is given"
+    return f"skipped: {places}{more}; to read a directory or file with another name, pass its path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ def make_not_found_error(
     said = ", ".join(map(_format_name, wanted))
     if states:
         known = ",".join(state for state in STATES if state in states)
-        hint += f"; segments that are left out have it: --include {known} (in Python include={known!r}) takes them in"
+        hint += f"; excluded segments have it: --include {known} (in Python include={known!r}) reads them"
     return NotFoundError(f"there is no {what} {said}; there are: {listed or 'none'}{hint}")
 
 

@@ -12,8 +12,7 @@ from kafka_log.logs.names import State, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.offsets_of_files import offsets_of
-
-LAST_OFFSET = MAX_END = (1 << 63) - 1
+from kafka_log.segment.ranges import MAX_OFFSET
 
 Replicas = Literal["error", "newest", "keep"]
 """What to do when several directories hold the same partition:
@@ -110,8 +109,8 @@ def _read_salvaged_end(segment: Segment) -> int | None:
     from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
     from kafka_log.segment.scanner import Scanner  # numpy
 
-    allowed = offsets_of(segment.path) or range(LAST_OFFSET)
-    for start in dict.fromkeys((find_position_by_index(segment, LAST_OFFSET, None), 0)):
+    allowed = offsets_of(segment.path) or range(MAX_OFFSET)
+    for start in dict.fromkeys((find_position_by_index(segment, MAX_OFFSET, None), 0)):
         scanner = Scanner(
             segment.path,
             ("offset",),
@@ -142,7 +141,7 @@ def read_segment_end(
     from kafka_log.segment.reader import last_offset_at
     from kafka_log.segment.scanner import header_scanner  # numpy
 
-    start = find_position_by_index(segment, LAST_OFFSET, None)
+    start = find_position_by_index(segment, MAX_OFFSET, None)
     columns = ("last_offset", "leader_epoch", "offset_bound", "position")
     found: LogEnd | None = None
     scanner = header_scanner(
@@ -159,7 +158,7 @@ def read_segment_end(
             offset, epoch, bound, position = (batch.column(name)[-1].as_py() for name in columns)
             if bound is None:
                 offset = last_offset_at(segment.path, position, offset)
-            if offset >= LAST_OFFSET:
+            if offset >= MAX_OFFSET:
                 where = Where(path="last_offset", file=os.fspath(segment.path))
                 raise ValueRefused(f"{offset} has none after it", where)
             found = LogEnd(epoch, offset + 1)

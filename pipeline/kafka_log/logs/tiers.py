@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.logs.replicas import MAX_END, read_segment_end
+from kafka_log.logs.replicas import read_segment_end
 from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.segment.ranges import MAX_OFFSET
 
 Ends = MutableMapping[Segment, int]
 """Cached end offsets of remote segments, which never change."""
@@ -126,7 +127,7 @@ def _select_disjoint(segments: Sequence[Segment], end: int | None, known: Ends) 
         for one in copies[base]:
             if one not in known and (found := _read_end(one)) is not None:
                 known[one] = found
-        unknown = MAX_END if following is None else following
+        unknown = MAX_OFFSET if following is None else following
         ends = {s: known.get(s, unknown) for s in copies[base]}
         segment = max(ends, key=lambda s: ends[s])
         last = ends[segment] if end is None else min(ends[segment], end)

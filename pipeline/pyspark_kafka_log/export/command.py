@@ -68,7 +68,7 @@ def export_by_spark(
             _progress_bar() as bar,
         ):
             warnings.simplefilter("ignore", FutureWarning)  # PySpark's, of packages that it knows
-            warnings.filterwarnings("ignore", "kafka-log: passed over")  # the command has said it
+            warnings.filterwarnings("ignore", "kafka-log: skipped")  # the command has said it
             task = bar.add_task("starting Spark", total=None)
 
             def show_progress(done: int, tasks: int) -> None:

@@ -215,7 +215,7 @@ def test_a_topic_that_only_has_what_is_left_out(
     assert main([command, str(hidden), "--topic", "gone", *more]) == 2
     err = capsys.readouterr().err.splitlines()[-1]
     assert "there is no topic gone; there are: codecs" in err
-    assert "--include delete,future (in Python include='delete,future') takes them in" in err
+    assert "--include delete,future (in Python include='delete,future') reads them" in err
     assert main(["ls", str(hidden), "--topic", "gone", "--include", "delete"]) == 0
 
 
@@ -230,7 +230,7 @@ def test_a_partition_that_only_has_what_is_left_out(
 
 def test_the_api_warns_if_all_is_left_out(hidden: Path) -> None:
     shutil.rmtree(hidden / "codecs-0")
-    said = "no segment is read: all that are there are left out; include='delete,future'"
+    said = "no segment is read, because all of them are in excluded states; include='delete,future'"
     answers: tuple[Callable[[], pa.Table], ...] = (
         lambda: read_table(hidden),
         lambda: scan_batches(hidden).read_all(),

@@ -116,8 +116,8 @@ def test_a_log_directory_inside_of_another_is_named(tmp_path: Path) -> None:
     found = survey(tmp_path)
     assert [(p.topic, p.partition) for p in found.partitions] == [("orders", 0)]
     assert [(one.path.name, one.reason) for one in found.skipped_paths] == [
-        ("kafka-logs-1", "it is a log directory inside of another one"),
-        ("x", "its name is no partition's, and it has partitions"),
+        ("kafka-logs-1", "it is a log directory inside another one"),
+        ("x", "it has partitions, but its name is not topic-partition"),
     ]
     whole = survey([tmp_path, tmp_path / "kafka-logs-1", tmp_path / "x"])
     assert (len(whole.partitions), whole.skipped_paths) == (3, [])
@@ -131,7 +131,7 @@ def test_a_copy_inside_of_a_partition_is_named(
     copy = tmp_path / "orders-0" / "orders-0"
     make(tmp_path, f"orders-0/{FIRST}", f"orders-0/orders-0/{FIRST}", f"orders-0/.old/{FIRST}")
     make(tmp_path, "orders-0/notes/readme")
-    reason = "it has segments, and lies in the directory of a partition"
+    reason = "it has segments, but lies inside a partition directory"
     found = survey(tmp_path / path)
     assert [one.directory for one in found.partitions] == [copy.parent]
     assert [(one.path, one.reason) for one in found.skipped_paths] == [(copy, reason)]
@@ -323,7 +323,7 @@ def test_a_copy_beside_its_partition(
     make(tmp_path, f"orders-0/{FIRST}", f"{copy.name}/{FIRST}", f"events-2026-11-22/{FIRST}")
     assert [p.key for p in discover(tmp_path)] == [("events-2026-11", 22), ("orders", 0)]
     assert main(["stat", str(tmp_path)]) == 0
-    assert f"{copy} (it is named like the partition beside it" in capsys.readouterr().err
+    assert f"{copy} (its name is that of a partition beside it" in capsys.readouterr().err
     assert [p.directory for p in discover(copy)] == [copy]
     copy.chmod(0)
     with bound_by_modes():

@@ -88,7 +88,7 @@ def test_what_is_no_file_is_named(broker: Path, kind: str) -> None:
     assert LogDirectory(broker).skipped_paths == found.skipped_paths
     assert LogDirectory(broker, topics="odd").skipped_paths == found.skipped_paths
     assert LogDirectory(broker, topics="good").skipped_paths == []
-    with pytest.warns(UserWarning, match=f"passed over: .*{ODD} \\({kind}\\)"):
+    with pytest.warns(UserWarning, match=f"skipped: .*{ODD} \\({kind}\\)"):
         assert read_table(broker / "odd-0", ["offset"])["offset"].to_pylist() == [0, 1, 2]
     with pytest.raises(
         DirectoryError, match="this is " if kind != "a directory" else "no segments"
@@ -124,9 +124,11 @@ def test_every_verb_says_it_in_one_line(
     if verb in WRITING:
         more += ["--out", str(tmp_path / "out")]
     main([command, str(broker), *more])
-    (said,) = [line for line in capsys.readouterr().err.splitlines() if "passed over" in line]
+    (said,) = [
+        line for line in capsys.readouterr().err.splitlines() if "kafka-log: skipped" in line
+    ]
     assert f"{broker / 'odd-0' / ODD} (a FIFO)" in said
-    assert f"{broker / 'lost+found'} (its name is no partition's, and it has segments)" in said
+    assert f"{broker / 'lost+found'} (it has segments, but its name is not topic-partition)" in said
 
 
 def test_diff_says_it_of_both_sides(broker: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
@@ -135,7 +137,7 @@ def test_diff_says_it_of_both_sides(broker: Path, tmp_path: Path, capsys: pytest
     for side in (broker, other):
         os.mkfifo(side / "odd-0" / ODD)
     assert main(["diff", str(broker), str(other)]) == 0
-    said = [line for line in capsys.readouterr().err.splitlines() if "passed over" in line]
+    said = [line for line in capsys.readouterr().err.splitlines() if "kafka-log: skipped" in line]
     assert [str(side) in line for side, line in zip((broker, other), said, strict=True)] == [
         True,
         True,
@@ -168,12 +170,12 @@ def test_a_directory_whose_name_is_no_partitions(
     assert main([*verb, str(broker)]) == 0
     shown = capsys.readouterr()
     assert "0  " in shown.out
-    assert f"{place} (its name is no partition's, and it has {has})" in shown.err
+    assert f"{place} (it has {has}, but its name is not topic-partition)" in shown.err
     # Its own path reads it.
     assert main(["keys", str(place)]) == 0
-    assert "passed over" not in capsys.readouterr().err
+    assert "kafka-log: skipped" not in capsys.readouterr().err
     assert main(["keys", str(broker), str(place)]) == 0
-    assert "passed over" not in capsys.readouterr().err
+    assert "kafka-log: skipped" not in capsys.readouterr().err
 
 
 @pytest.mark.share(5)
@@ -291,7 +293,9 @@ def test_links_that_have_the_name_of_a_partition(broker: Path) -> None:
 def test_where_there_is_nothing_else_the_error_says_it(tmp_path: Path) -> None:
     (tmp_path / "d-99999999999").mkdir()
     (tmp_path / "d-99999999999" / FIRST).write_bytes(batch(0))
-    with pytest.raises(DirectoryError, match=r"d-99999999999: its name is no partition's"):
+    with pytest.raises(
+        DirectoryError, match=r"d-99999999999: it has segments, but its name is not"
+    ):
         survey(tmp_path)
 
 
@@ -299,4 +303,7 @@ def test_logs_by_other_names(broker: Path) -> None:
     """A broker takes whatever ends so for a segment, or does not start."""
     (broker / "odd-0" / "5.log").write_bytes(batch(5))
     (one,) = survey(broker).skipped_paths
-    assert (one.path.name, one.reason) == ("5.log", "its name is no segment's")
+    assert (one.path.name, one.reason) == (
+        "5.log",
+        "its name is not that of a segment (20 digits and .log)",
+    )

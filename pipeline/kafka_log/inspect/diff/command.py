@@ -53,6 +53,7 @@ def _compared(
     log: LogDirectory, options: argparse.Namespace, damage: list[str]
 ) -> tuple[pa.Table, bool]:
     from kafka_log.inspect.diff.table import PROBLEMS as DIFFERENCES
+    from kafka_log.log_directory import LogDirectory
 
     other = LogDirectory(options.b, include=options.include, replicas=options.replicas)
     say_left_out_of(options, other)

@@ -14,10 +14,10 @@ import numpy as np
 from kafka_log.logs.incomplete_tails import find_incomplete_tail
 from kafka_log.logs.names import STATES
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.logs.replicas import LAST_OFFSET
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.row_masks import numbers
 
 HEADER = np.dtype(
@@ -226,7 +226,7 @@ def _rows(part: Block | Batch, segment: int) -> Any:
             return np.empty(0, HEADER)
         count = len(part.records) if part.record_count is None else part.record_count
         # An offset that is too large for one; the last one is no better: no record may have it.
-        values = (min(getattr(part, name), LAST_OFFSET) for name in _NAMES.values())
+        values = (min(getattr(part, name), MAX_OFFSET) for name in _NAMES.values())
         return _array([segment, part.base_offset, count, *values])
     heads = part.batch_headers
     rows = np.zeros(heads.num_rows, HEADER)
@@ -248,7 +248,7 @@ def _array(values: list[Any]) -> Any:
 def _rising(rows: Any, start: int | None, bound: int | None) -> Any:
     """Which batches have offsets after those before them, and before ``bound``."""
     first, last = rows["first"], rows["last"]
-    good = (last >= first) & (first >= (start or 0)) & (last < LAST_OFFSET)
+    good = (last >= first) & (first >= (start or 0)) & (last < MAX_OFFSET)
     if bound is not None:
         good &= last < bound
     if (first[1:] > last[:-1])[good[1:] & good[:-1]].all() and good.all():

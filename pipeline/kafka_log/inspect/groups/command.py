@@ -95,6 +95,8 @@ def run(options: argparse.Namespace) -> int:
 def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:
     """Refuse names that are nowhere. Raises NotFoundError."""
 
+    from kafka_log.log_directory import LogDirectory
+
     everything = LogDirectory(options.paths)
     if set(options.group or ()) - set(found.column("group").to_pylist()):
         there = set(everything.groups(states=True, salvage=salvage).column("group").to_pylist())

@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.broker_files import read_topic_id
 from kafka_log.logs.partitions import Partition, make_not_found_error
-from kafka_log.logs.replicas import LAST_OFFSET, LogEnd, read_log_end, select_newest_replicas
+from kafka_log.logs.replicas import LogEnd, read_log_end, select_newest_replicas
 from kafka_log.read.internal_topics import CONSUMER_OFFSETS
 from kafka_log.read.scanning import scan
 from kafka_log.read.topic_views import topic_view
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.model import Policy
-from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET, Range
 from kafka_log.text.json_values import to_rows
 
 COMMITS = pa.schema(
@@ -288,7 +288,7 @@ def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
                 "epoch": kind.get("epoch"),
                 "members": members[key],
                 "partitions": len(mine),
-                "lag": min(sum(lags), LAST_OFFSET) if lags else None,
+                "lag": min(sum(lags), MAX_OFFSET) if lags else None,
                 "state_time": kind.get("state_time"),
                 "last_commit_time": max((row["commit_time"] for row in mine), default=None),
                 "offsets_partition": key[1],

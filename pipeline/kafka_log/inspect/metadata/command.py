@@ -120,6 +120,8 @@ def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
     """Refuse topics that are not there as of the offset. Raises NotFoundError."""
 
     if missing := set(options.topic) - found:
+        from kafka_log.log_directory import LogDirectory
+
         everything = LogDirectory(options.paths)
         told = everything.metadata("topics", as_of=options.as_of, salvage=options.salvage, on_damage=lambda _: None)  # fmt: skip
         if missing := missing - set(told.column("topic").to_pylist()):

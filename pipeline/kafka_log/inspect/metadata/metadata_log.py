@@ -20,11 +20,11 @@ from kafka_log.logs.metadata_snapshots import (
     parse_snapshot_path,
 )
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
-from kafka_log.logs.replicas import LAST_OFFSET, read_log_end
+from kafka_log.logs.replicas import read_log_end
 from kafka_log.read.topic_views import ViewRows, topic_view
 from kafka_log.read.unknown_records import RecordRefused
 from kafka_log.segment.model import Policy
-from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import Scanner, header_scanner
 from kafka_log.text.json_values import to_rows
@@ -83,7 +83,7 @@ def last_offset(partition: Partition) -> int:
     segments = _segments(partition)
     end = read_log_end(segments)
     if segments and end is None:
-        return LAST_OFFSET - 1
+        return MAX_OFFSET - 1
     there = _snapshots(partition, None if end is None else end.offset)
     if not segments and not there:
         raise DirectoryError(partition.directory, "there is neither a segment nor a snapshot in it")
@@ -229,7 +229,7 @@ def _parts(
             parts.append(part)
         if why is not None:
             return expected - 1, why
-    if expected <= as_of and as_of < LAST_OFFSET - 1:
+    if expected <= as_of and as_of < MAX_OFFSET - 1:
         return expected - 1, _gap(partition.directory, expected, as_of, start)
     return min(as_of, expected - 1), None
 
@@ -294,7 +294,7 @@ def without_effect(events: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[i
             if kind == _ABORT:
                 out.append((begun, offset))
             begun = None
-    return out if begun is None else [*out, (begun, LAST_OFFSET)]
+    return out if begun is None else [*out, (begun, MAX_OFFSET)]
 
 
 def _as_part(snapshot: MetadataSnapshot, partition: Partition) -> Part:

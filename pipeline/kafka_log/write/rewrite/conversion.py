@@ -30,7 +30,6 @@ from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
 from kafka_log.logs.incomplete_tails import find_incomplete_tail
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.logs.replicas import LAST_OFFSET
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
@@ -38,6 +37,7 @@ from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.scanner import Scanner
@@ -331,7 +331,7 @@ def write_converted(
 def _next_base(segments: Sequence[Segment], i: int) -> int:
     """The first offset of the segment after one."""
     found = (base_of(segment) for segment in segments[i + 1 :])
-    return next((base for base in found if base is not None), LAST_OFFSET)
+    return next((base for base in found if base is not None), MAX_OFFSET)
 
 
 def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost | None]:
