@@ -9,7 +9,7 @@ from codecgen.diagnostics import printable
 from codecgen.explain.terminal import checksum_words
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
-from codecgen.schema.lookup import choice_of, has_order, members
+from codecgen.schema.lookup import choice_of, has_byte_order, members
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitMember, ChoiceType, Reference, ScalarType
@@ -181,7 +181,7 @@ def _rules(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
     """What else is said of a field: (what, before, after)."""
     yield "`when`", _text(old.when), _text(new.when)
     yield "`valid`", _text(old.valid), _text(new.valid)
-    if has_order(old) and has_order(new):
+    if has_byte_order(old) and has_byte_order(new):
         yield "`endian`", old.endian, new.endian
     yield "`tag`", _tag(old), _tag(new)
     yield "`const`", _constant(old), _constant(new)

@@ -14,7 +14,7 @@ from codecgen.plan.generated_names import SHIPPED
 from codecgen.schema import loader, yaml_tree
 from codecgen.schema.model import Model, UsedDirectory
 from codecgen.schema.other_words import NAME
-from codecgen.schema.uses import CannotUse, texts
+from codecgen.schema.uses import CannotUse, file_texts
 
 DEEPEST = 16
 """How many directories may use each other in a row."""
@@ -34,7 +34,7 @@ def load_with(directory: Path, files: Mapping[str, str]) -> Loaded:
 
 def texts_of(model: Model) -> dict[str, str]:
     """The files of a model and of the directories that it uses, by the names that places have."""
-    used = [texts(directory) for directory in model.uses.values()]
+    used = [file_texts(directory) for directory in model.uses.values()]
     return {file: text for files in (model.files, *used) for file, text in files.items()}
 
 

@@ -31,7 +31,7 @@ def hint(word: str, declared: Mapping[str, Span]) -> str:
     if guess:
         name = guess.split('"')[1]
         return f"{guess} ({declared[name]})"
-    if constant := other_words.constant(word):
+    if constant := other_words.constant_help(word):
         return constant
     if not declared:
         return "none is declared"

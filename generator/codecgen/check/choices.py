@@ -14,7 +14,7 @@ from codecgen.schema.expression import Expression
 from codecgen.schema.key_types import MAX_CASES
 from codecgen.schema.lookup import choice_of, versions_of
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model
-from codecgen.schema.nested_choices import fits, same
+from codecgen.schema.nested_choices import can_nest, has_same_discriminator
 from codecgen.schema.scalars import INTEGERS, VARINTS
 from codecgen.schema.types import ChoiceType, Reference, ScalarType, Span, choosing, held_layouts
 from codecgen.spans import expression_span, place, version_place
@@ -215,11 +215,11 @@ def _find_nested_mistake(
         message = " holds ".join(f'"{name}"' for name in way)
         help = "a case of each choice comes down to layouts"
         return Diagnostic("C019", f"{message}, without end", ref.span, help=help)
-    if not fits(choice, inner):
+    if not can_nest(choice, inner):
         message = f'nothing says which case of "{inner.name}" it is'
         help = f'"{inner.name}" is chosen by {_describe_decider(inner)}, "{choice.name}" by {_describe_decider(choice)}'
         return Diagnostic("C054", message, ref.span, help=f"{help} ({inner.span})")
-    if same(choice, inner) and key not in {key for key, _ in inner.named}:
+    if has_same_discriminator(choice, inner) and key not in {key for key, _ in inner.named}:
         message = f'"{inner.name}" has no case for {key}'
         return Diagnostic("C054", message, ref.span, help=f"the choice is at {inner.span}")
     return None

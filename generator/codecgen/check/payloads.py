@@ -27,7 +27,7 @@ from codecgen.plan.resolve_views import (
 )
 from codecgen.schema.lookup import all_versions, field_of
 from codecgen.schema.model import Choice, Layout, Model, Rows, View
-from codecgen.schema.nested_choices import inner_of
+from codecgen.schema.nested_choices import inner_choices
 from codecgen.schema.types import ArrayType, ScalarType
 from codecgen.spans import hint, place
 
@@ -79,7 +79,7 @@ def _parts(view: View, model: Model) -> Iterator[Diagnostic]:
                 yield Diagnostic("C059", message, where, help=help)
             else:
                 yield from _same_enum(deciders[0], kind, model, view)
-        nested = inner_of(kind.choice)
+        nested = inner_choices(kind.choice)
         if nested:
             message = f'"{nested[0]}" is a choice in "{kind.of}": one number tells the layouts of a part apart'
             yield Diagnostic("C059", message, where)

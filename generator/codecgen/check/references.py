@@ -56,7 +56,7 @@ def layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
         )
         return
     message = f'unknown layout "{ref.layout}"'
-    help = other_words.type_of(ref.layout, SCALARS) or unknown(ref.layout, model.layouts)
+    help = other_words.type_help(ref.layout, SCALARS) or unknown(ref.layout, model.layouts)
     yield Diagnostic("C012", message, ref.span, "not declared", help)
 
 

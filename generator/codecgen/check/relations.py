@@ -8,15 +8,15 @@ from codecgen.diagnostics import Diagnostic, once
 from codecgen.runtime.checksums import CRCS
 from codecgen.schema.lookup import (
     all_versions,
-    bounds,
     covered_parts,
     exists_in,
     field_of,
     field_spans,
+    has_byte_order,
     has_fixed_size,
-    has_order,
     index_of,
     integer_range,
+    range_bounds,
     versions_of,
 )
 from codecgen.schema.model import Field, Layout, Model
@@ -62,7 +62,7 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
     if len(given) > 1:
         message = f'"{given[0]}" and "{given[1]}" both say what is written into "{f.name}"'
         yield Diagnostic("C011", message, place(f, given[1]), help=f'take out "{given[1]}"')
-    if "endian" in f.places and not has_order(f):
+    if "endian" in f.places and not has_byte_order(f):
         message = f'there are no numbers of several bytes in "{f.name}"'
         yield Diagnostic("C011", message, place(f, "endian"), help='take out "endian"')
     computed = f.default is not None and any(True for _ in f.default.paths())
@@ -104,7 +104,7 @@ def _run(
             where = f.places.get(f"{key}.{part}", field_range.span)
             message = f'"{layout.name}" has no field "{name}"'
             yield Diagnostic("C014", message, where, "not a field", hint(name, field_spans(layout)))
-    ends = bounds(layout, f, field_range)
+    ends = range_bounds(layout, f, field_range)
     if unknown or ends is None:
         return
     own = index_of(layout, f.name) or 0
@@ -256,7 +256,7 @@ def measured(layout: Layout, version: int | None) -> list[tuple[Field, int, int]
     out = []
     for f in layout.fields:
         if f.measures is not None and exists_in(f, version):
-            ends = bounds(layout, f, f.measures)
+            ends = range_bounds(layout, f, f.measures)
             if ends is not None:
                 out.append((f, *ends))
     return out
@@ -321,7 +321,7 @@ def find_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     """A checksum covers no field twice."""
     seen: dict[int, FieldRange] = {}
     for key, part in covered_parts(f):
-        ends = bounds(layout, f, part)
+        ends = range_bounds(layout, f, part)
         for i in () if ends is None else range(ends[0], ends[1] + 1):
             if seen.setdefault(i, part) is not part:
                 message = f'"{f.name}" covers "{layout.fields[i].name}" twice'
@@ -335,7 +335,7 @@ def find_cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
     covers: dict[str, list[Field]] = {}
     checksums = [f for f in layout.fields if f.checksum is not None and exists_in(f, version)]
     for f in checksums:
-        all_ends = [(bounds(layout, f, part), part.zero) for part in f.covers]
+        all_ends = [(range_bounds(layout, f, part), part.zero) for part in f.covers]
         covers[f.name] = [
             g
             for ends, zeros in all_ends

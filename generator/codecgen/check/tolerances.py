@@ -86,7 +86,7 @@ def _may_say_none(array: ArrayType) -> bool:
 
 def _ends_open(array: ArrayType) -> bool:
     """Whether only the end of the bytes says how many elements there are."""
-    return not array.says_how_many and array.until is None
+    return not array.has_count and array.until is None
 
 
 def _tells_its_end(f: Field, plan: Plan) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.types import scalar_type
-from codecgen.schema.by_version import may_be_left_out
+from codecgen.schema.by_version import is_optional_by_version
 from codecgen.schema.lookup import (
     MAX_VERSIONS,
     choice_of,
@@ -299,7 +299,7 @@ def _check_ranges(
             yield Diagnostic("C050", message, span)
         taken |= dict.fromkeys(mine, part)
     missing = next((v for v in own if v not in taken), None)
-    if missing is not None and not may_be_left_out(key):
+    if missing is not None and not is_optional_by_version(key):
         message = f'"{f.name}" has no `{key}` in version {missing}'
         yield Diagnostic("C050", message, place(f, key), help=there)
 

@@ -17,7 +17,7 @@ from codecgen.plan.value_ranges import column_range, exact_range, range_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
 from codecgen.schema.model import Column, Layout, Model, Rows, View
-from codecgen.schema.nested_choices import inner_of
+from codecgen.schema.nested_choices import inner_choices
 from codecgen.schema.types import ArrayType, Span
 from codecgen.spans import expression_span, hint, place, unknown
 
@@ -58,7 +58,7 @@ def _layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:
     """The layouts that stand one after the other."""
     where = place(view, "of")
     choice = model.choices.get(view.of)
-    nested = inner_of(choice)
+    nested = inner_choices(choice)
     if choice is not None and choice.by is not None and nested:
         message = f'"{nested[0]}" is a choice in "{view.of}": rows are of layouts that one field tells apart'
         found.append(Diagnostic("C032", message, where, help=f"the choice is at {choice.span}"))

@@ -26,7 +26,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import members, reference_of, references_of
 from codecgen.schema.model import FREEDOMS, Choice, Derived, Enum, EnumValue, Field, Layout, Model
-from codecgen.schema.nested_choices import cases_of, names_of
+from codecgen.schema.nested_choices import case_names, list_cases
 from codecgen.schema.texts import EachLine, Text, TextValue
 from codecgen.schema.types import ArrayType, BitMember, BitsType, ScalarType, Since
 from codecgen.schema.uses import within
@@ -180,7 +180,7 @@ class _Explainer:
                 if any(ref.layout == name for ref in references_of(f)):
                     out.append(f"{layout.name}.{f.name}")
         choices = self.model.choices.values()
-        return out + [c.name for c in choices if name in names_of(c)]
+        return out + [c.name for c in choices if name in case_names(c)]
 
     # ------------------------------------------------------------ fields
 
@@ -366,7 +366,7 @@ class _Explainer:
         else:
             yield from row("by", f"{given_words(choice)}, which the caller has from elsewhere")
         yield from self.since_rows(choice.since, None)
-        for key, ref, inner in cases_of(choice):
+        for key, ref, inner in list_cases(choice):
             yield from row(str(key), inner or str(ref))
 
     def text(self, text: Text, path: str) -> Iterator[str]:

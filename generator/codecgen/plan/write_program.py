@@ -383,7 +383,7 @@ class _Programmer:
         if array.at_least or array.null is not None or array.fixed is not None:
             raise WriteError("an array that is not written by the kernels", f)
         require_no_end_condition(array, f)
-        if array.compression is not None and (leaf is not None or not array.says_how_many):
+        if array.compression is not None and (leaf is not None or not array.has_count):
             raise WriteError("a compressed array inside rows", f)
         if leaf is None:
             return Elements(fp, array, None, None, ())

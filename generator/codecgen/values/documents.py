@@ -126,7 +126,7 @@ def build_all(named: NamedCodec, file: str, text: str) -> bytes:
 
 def _build_documents(named: NamedCodec, documents: list[yaml_tree.Mapping]) -> Iterator[bytes]:
     for document in documents:
-        values = forms.plain(document)
+        values = forms.to_python(document)
         try:
             if not isinstance(values, Mapping):  # {hex: ..} is
                 raise Mismatch("a mapping of fields is needed")
