@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from codecgen import directories
-from codecgen.check.releases import known_release
+from codecgen.check.releases import is_known_release
 from codecgen.diagnostics import Diagnostic, did_you_mean, render
 from codecgen.plan.as_of import release_key
 from codecgen.schema import loader
@@ -55,7 +55,7 @@ def release_of(wanted: str | None, model: Model) -> str | None:
     if wanted is None:
         return None
     known = model.manifest.releases
-    if all(part.isdecimal() and part.isascii() for part in wanted.split(".")) and known_release(
+    if all(part.isdecimal() and part.isascii() for part in wanted.split(".")) and is_known_release(
         wanted, model.manifest
     ):
         return next(r for r in known if release_key(r) == release_key(wanted))
