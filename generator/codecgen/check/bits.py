@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.as_of import exists_at
 from codecgen.schema.lookup import all_versions, enum_values, exists_in
 from codecgen.schema.model import Field, Layout, Model
@@ -18,7 +18,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for layout in model.layouts.values():
         for f in layout.fields:
             if isinstance(f.type, BitsType):
-                yield from once(_check_field(f, f.type, layout, model))
+                yield from unique(_check_field(f, f.type, layout, model))
 
 
 def _check_field(f: Field, type_: BitsType, layout: Layout, model: Model) -> Iterator[Diagnostic]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.check.expressions import check_ages
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.plan.resolve import Resolver
 from codecgen.plan.scope import Scope
@@ -26,14 +26,14 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for layout in model.layouts.values():
         if layout.version_is is not None:
             plans = [(p, version_place(layout)) for p in plan.versions[layout.name]]
-            yield from once(_check_position(layout.version_is, plans))
+            yield from unique(_check_position(layout.version_is, plans))
     for choice in model.choices.values():
         if not choice.named:
             yield Diagnostic("C017", f'"{choice.name}" has no cases', place(choice, "cases"))
             continue
         yield from _check_duplicates(choice)
         if choice.by is not None:
-            yield from once(
+            yield from unique(
                 _check_position(choice.by, list(_iterate_cases(choice, plan)), varints=True)
             )
         elif choice.given is not None:
@@ -126,7 +126,7 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
                     found += _check_given(one, choice, scope)
                 if choosing(one.type)[1] is not None:
                     found += _check_version(one, layout, scope)
-        yield from once(found)
+        yield from unique(found)
 
 
 def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnostic]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from codecgen.check.nulls import check_reach
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.as_of import release_key
 from codecgen.plan.nodes import BitValue, EndValue, FieldValue
 from codecgen.plan.resolve import Resolver, as_maximum
@@ -47,7 +47,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
                 found += _check_rule(rule, replace(scope, whole=True, ruled=True))
         for fill in layout.fills:
             found += _check_fill(fill, layout, model)
-        yield from once(found)
+        yield from unique(found)
 
 
 def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
@@ -247,7 +247,7 @@ def _suggest_literal(node: Node, wanted: Type) -> str:
 
 
 def _check_derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless a derived value is a number or a condition."""
+    """Yield diagnostics unless a derived value is a number or null."""
     item = None
     if d.array is not None:
         array = field_of(scope.layout, d.array)

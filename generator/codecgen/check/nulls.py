@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.schema.lookup import field_of, integer_range, is_signed, versions_of
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, Span, StructType
@@ -15,7 +15,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
     """Yield diagnostics about the nulls of all fields."""
     for layout in model.layouts.values():
         for f in layout.fields:
-            yield from once(_check_field(f, layout))
+            yield from unique(_check_field(f, layout))
 
 
 def _check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:

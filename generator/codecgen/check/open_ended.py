@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.check.relations import measured_ranges
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema.lookup import choice_of, reference_of
@@ -28,7 +28,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
     """Yield diagnostics about fields without a defined end."""
     ends = Ends(make_plan(model))
     for plans in ends.plan.versions.values():
-        yield from once(d for plan in plans for d in ends.findings(plan))
+        yield from unique(d for plan in plans for d in ends.findings(plan))
 
 
 class Ends:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codecgen.check import view_columns
 from codecgen.check.views import check_value_type, check_values
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan import Plan, make_plan
 from codecgen.plan.constant_folding import as_truth, is_known
 from codecgen.plan.payloads import (
@@ -51,7 +51,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
             plan = plan or make_plan(model)
             for rows in view.rows:
                 found += _check_rows(rows, view, plan)
-        yield from once(found)
+        yield from unique(found)
 
 
 def _check_parts(view: View, model: Model) -> Iterator[Diagnostic]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from codecgen.check.nulls import check_reach
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.runtime.compression import CODECS
 from codecgen.schema import other_words
 from codecgen.schema.lookup import (
@@ -31,13 +31,13 @@ def check(model: Model) -> Iterator[Diagnostic]:
             ref = reference_of(f)
             if ref is not None:
                 yield from check_layout_known(ref, model)
-            yield from once(_check_choice_known(f, model))
+            yield from unique(_check_choice_known(f, model))
             yield from _check_counts(f, layout)
             yield from _check_codecs(f, model)
         yield from _check_derived_arrays(layout)
         if layout.overhead is not None:
             yield from _check_overhead(layout.overhead, model)
-    yield from once(_check_codec_enums(model))
+    yield from unique(_check_codec_enums(model))
     for choice in model.choices.values():
         yield from _check_choice(choice, model)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.runtime.checksums import CRCS
 from codecgen.schema.lookup import (
     all_versions,
@@ -44,7 +44,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
             for version in all_versions(layout):
                 found += _check_nesting(layout, version)
                 found += check_cycles(layout, version)
-        yield from once(found)
+        yield from unique(found)
 
 
 def _check_roles(f: Field) -> Iterator[Diagnostic]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.schema.expression import Data, Null, Number, Path, Truth
 from codecgen.schema.flexible import UNKNOWN_TAGS
 from codecgen.schema.lookup import (
@@ -44,10 +44,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
         if not layout.is_local:
             yield from _check_flexible(layout)
         yield from _check_names(layout)
-        yield from once(_check_tags(layout))
-        yield from once(_check_ranges(layout))
+        yield from unique(_check_tags(layout))
+        yield from unique(_check_ranges(layout))
         for f in layout.fields:
-            yield from once(_check_held(f, layout, model))
+            yield from unique(_check_held(f, layout, model))
             if f.tag is not None:
                 yield from _check_tagged_field(f, layout, model)
 
@@ -150,7 +150,7 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
     yield from _check_versions(f, layout)
     nullable = getattr(f.type, "null", None) is not None
     if f.filled:
-        yield from once(_check_filled(f, model))
+        yield from unique(_check_filled(f, model))
     elif isinstance(f.type, StructType) and not nullable:
         message = f'nothing says what "{f.name}" is where it is left out'
         help = f"add `nullable: {layout.flexible}`: it is null then; or `default: {{}}`"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.check.expressions import check_kind, check_type
 from codecgen.check.names import CONTAINER, EXPRESSION, check_word
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.texts import value_scopes
 from codecgen.plan.types import INT
 from codecgen.runtime.properties_file import COMMENTS, ORDER, UNKNOWN
@@ -31,7 +31,7 @@ BESIDE = frozenset([UNKNOWN, COMMENTS, ORDER])
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield diagnostics about all texts."""
     for text in model.texts.values():
-        yield from once(_check_text(text, model))
+        yield from unique(_check_text(text, model))
 
 
 def _check_text(text: Text, model: Model) -> Iterator[Diagnostic]:

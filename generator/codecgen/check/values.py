@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.check.nulls import check_container_default, check_reach
 from codecgen.check.references import check_value_known
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.type_text import constant_words
 from codecgen.schema.expression import Data, Expression, Null, Number
 from codecgen.schema.lookup import (
@@ -38,7 +38,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
         yield from _check_enum(enum)
     for layout in model.layouts.values():
         for f in layout.fields:
-            yield from once(_check_field(f, model))
+            yield from unique(_check_field(f, model))
         yield from _check_enums_fit(layout, model)
         yield from _check_overhead(layout)
 
@@ -74,7 +74,7 @@ def _check_enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     for thing, name, only in enum_uses(layout):
         enum = model.enums.get(name)
         if enum is not None and isinstance(thing, Field):
-            yield from once(_check_enum_fits(thing, enum, only))
+            yield from unique(_check_enum_fits(thing, enum, only))
 
 
 def _check_enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iterator[Diagnostic]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.types import scalar_type
 from codecgen.schema.by_version import is_optional_by_version
 from codecgen.schema.lookup import (
@@ -49,7 +49,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
         named = set(choice.named)
         for key, ref in choice.cases:
             cases += _check_case(choice, key, ref, model, (key, ref) in named)
-    yield from once(cases)
+    yield from unique(cases)
 
 
 def _check_own(layout: Layout) -> Iterator[Diagnostic]:

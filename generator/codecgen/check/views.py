@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codecgen.check import view_columns
 from codecgen.check.open_ended import Ends
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan import LayoutPlan, make_plan
 from codecgen.plan.nodes import FieldValue, Value, fields_read, iterate_nodes
 from codecgen.plan.resolve_views import NUMBERS, ViewResolver, rows_scope
@@ -52,7 +52,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
         layouts = _find_layouts(view, model, found)
         for rows in view.rows if layouts else ():
             found += _check_rows(rows, view, layouts, model)
-        yield from once(found)
+        yield from unique(found)
 
 
 def _find_layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codecgen.check import view_columns
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.columns import running_fields
 from codecgen.plan.resolve_views import NUMBERS, WriteResolver
 from codecgen.plan.scope import Scope
@@ -31,7 +31,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
         written = [rows for rows in view.rows if rows.write is not None]
         for rows in written:
             found += _Rows(model, view, rows).check()
-        yield from once(found)
+        yield from unique(found)
 
 
 def _check_defaults(view: View) -> Iterator[Diagnostic]:

@@ -440,9 +440,6 @@ def _is_number(scalar: ScalarType) -> bool:
     return SCALARS[scalar.name].fits_int64
 
 
-__all__ = ["WriteError", "WriteProgram", "is_written", "write_program"]
-
-
 OpOf = Callable[[str, str], WriteOp | None]
 """The operation that writes a field, by whose it is and its name."""
 
