@@ -1,4 +1,4 @@
-"""What codecgen has to say about a schema: values that are collected, never raised, and shown all at once."""
+"""Diagnostics: values about mistakes in schemas, which are collected and printed together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Diagnostic:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``did you mean "x"?`` or nothing."""
+    """Return ``did you mean "x"?`` with the closest known word, or ``""`` if none is close."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f'did you mean "{close[0]}"?' if close else ""
 
@@ -36,15 +36,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def render(
     diagnostics: Iterable[Diagnostic], files: Mapping[str, str], severity: str = "error"
 ) -> str:
-    """All diagnostics as text, in the order of the files, each with its line and a caret under it. ``severity`` is error,
-    or note."""
+    """Return all diagnostics as text, in file order, each with its source line and a caret under the cause.
+
+    ``severity`` is ``error`` or ``note``.
+    """
     ordered = sorted(
         diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column, d.code, d.message)
     )
-    return "\n".join(_render(d, files.get(d.span.file, ""), severity) for d in ordered)
+    return "\n".join(_render_one(d, files.get(d.span.file, ""), severity) for d in ordered)
 
 
-def _render(d: Diagnostic, text: str, severity: str) -> str:
+def _render_one(d: Diagnostic, text: str, severity: str) -> str:
+    """Return one diagnostic as text. ``text`` is the content of its file."""
     lines = lines_of(text)
     number = str(d.span.line)
     gutter = " " * len(number)
@@ -53,7 +56,7 @@ def _render(d: Diagnostic, text: str, severity: str) -> str:
     out = [f"{severity}{code}: {printable(d.message)}", f"{gutter}--> {place}"]
     if 0 < d.span.line <= len(lines):
         source = printable(lines[d.span.line - 1].replace("\t", " "), "\N{REPLACEMENT CHARACTER}")
-        shown, column = _window(source, d.span.column)
+        shown, column = _cut_around(source, d.span.column)
         width = max(1, min(d.span.end_column - d.span.column, len(shown) + 1 - column))
         caret = " " * (column - 1) + "^" * width
         out += [f"{gutter} |", f"{number} | {shown}", f"{gutter} | {caret} {d.label}".rstrip()]
@@ -63,12 +66,12 @@ def _render(d: Diagnostic, text: str, severity: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a YAML file, counted as YAML counts them."""
+    """Return the lines of a YAML file, split where YAML breaks lines."""
     return _BREAK.split(text)
 
 
 def printable(text: str, instead: str | None = None) -> str:
-    """Text that cannot play tricks on a terminal: what is not printable is escaped, or replaced."""
+    """Return ``text`` with unprintable characters escaped, or replaced by ``instead``."""
     if text.isprintable():
         return text
     return "".join(
@@ -76,8 +79,8 @@ def printable(text: str, instead: str | None = None) -> str:
     )
 
 
-def _window(line: str, column: int) -> tuple[str, int]:
-    """A long line around a column, and where the column is in what is left of it."""
+def _cut_around(line: str, column: int) -> tuple[str, int]:
+    """Return a long line cut around ``column``, and the column in the result."""
     if len(line) <= _WIDEST:
         return line, column
     start = max(0, min(column - 1 - _WIDEST // 2, len(line) - _WIDEST))
@@ -85,8 +88,8 @@ def _window(line: str, column: int) -> tuple[str, int]:
     return head + line[start : start + _WIDEST] + tail, column - start + len(head)
 
 
-def once(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Without repetitions: at most one of a number for a place."""
+def unique(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield diagnostics without repetitions: one per id and place."""
     seen = set()
     for d in diagnostics:
         if (d.code, d.span) not in seen:

@@ -1,4 +1,4 @@
-"""What changed in a layout between two versions or two releases, as text."""
+"""Describe what changed in a layout between two versions or two releases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codecgen.diagnostics import printable
 from codecgen.explain.terminal import checksum_words
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
-from codecgen.schema.lookup import choice_of, has_order, members
+from codecgen.schema.lookup import choice_of, has_byte_order, members
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitMember, ChoiceType, Reference, ScalarType
@@ -17,7 +17,7 @@ from codecgen.schema.types import BitMember, ChoiceType, Reference, ScalarType
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two states: its name, the model as it was, and the version (None: all of them)."""
+    """One of the two states to compare. A ``version`` of None stands for all versions."""
 
     title: str
     model: Model
@@ -25,19 +25,19 @@ class Side:
 
 
 def diff(layout: str, before: Side, after: Side) -> str:
-    """The changes of a layout and of what it holds, one a line."""
+    """Return the changes of a layout and of the layouts that it holds, one per line."""
     head = f"{layout}: {before.title} -> {after.title}"
     texts = before.model.texts.get(layout), after.model.texts.get(layout)
     if texts != (None, None):
-        lines = list(_texts(layout, *texts))
+        lines = list(_diff_texts(layout, *texts))
     else:
         lines = list(_Diff(before, after).layout(layout, before.version, after.version))
     body = [f"  {line}" for line in lines] or ["  nothing changed"]
     return "\n".join(printable(line) for line in (head, *body))
 
 
-def _texts(name: str, old: Text | None, new: Text | None) -> Iterator[str]:
-    """The changes of a text between releases: it comes, and so do keys."""
+def _diff_texts(name: str, old: Text | None, new: Text | None) -> Iterator[str]:
+    """Yield the changes of a text between releases: its existence and its keys."""
     if old is None or new is None:
         yield f"{name} is {'added' if old is None else 'removed'}"
         return
@@ -48,6 +48,8 @@ def _texts(name: str, old: Text | None, new: Text | None) -> Iterator[str]:
 
 
 class _Diff:
+    """Compares two states."""
+
     def __init__(self, before: Side, after: Side) -> None:
         self.before = before
         self.after = after
@@ -55,7 +57,7 @@ class _Diff:
         self.seen: set[str] = set()
 
     def layout(self, name: str, version: int | None, other: int | None) -> Iterator[str]:
-        """The changes of a layout, then those of the layouts that it holds."""
+        """Yield the changes of a layout, then those of the layouts that it holds."""
         self.seen.add(name)
         old, new = self.before.model.layouts.get(name), self.after.model.layouts.get(name)
         if old is None or new is None:
@@ -80,11 +82,12 @@ class _Diff:
                     yield line if line.startswith(("enum ", "in ")) else f"in {ref.layout}: {line}"
 
     def plan_of(self, plan: Plan, name: str, version: int | None) -> LayoutPlan | None:
+        """Return the plan of a layout in a version, or None if the state lacks it."""
         plans = plan.versions[name]
         return next((p for p in plans if p.version == version), plans[0] if plans else None)
 
     def releases(self, old: Layout, new: Layout) -> Iterator[str]:
-        """Every version that both releases have, and the versions that only one has."""
+        """Yield the changes of each version that both releases have, and the versions that only one has."""
         sides = [self.plans[0].versions[old.name], self.plans[1].versions[new.name]]
         for plan in sides[0]:
             match = next((p for p in sides[1] if p.version == plan.version), None)
@@ -101,6 +104,7 @@ class _Diff:
     # ------------------------------------------------------------ fields
 
     def fields(self, old: LayoutPlan, new: LayoutPlan) -> Iterator[str]:
+        """Yield added, removed and changed fields."""
         for fp in old.fields:
             if new.field(fp.name) is None:
                 yield f"- {fp.name}: {self.words(0, fp)} is removed"
@@ -112,12 +116,14 @@ class _Diff:
                 yield from self.field(match, fp)
 
     def words(self, side: int, fp: FieldPlan) -> str:
+        """Return the type and condition of a field in words."""
         words = self.type(side, fp)
         if fp.field.tag is not None:
             return f"{words}, tag {fp.field.tag}"
         return words if fp.offset is None else f"{words}, at byte {fp.offset}"
 
     def field(self, old: FieldPlan, new: FieldPlan) -> Iterator[str]:
+        """Yield the changes of one field."""
         name = new.name
         shown = [
             plan.spelling(name, fp.field.spelled)
@@ -136,13 +142,14 @@ class _Diff:
         elif old.size != new.size and types[0] == types[1]:
             sizes = [size_words(fp) for fp in (old, new)]
             yield f"~ {name}: size {sizes[0]} becomes {sizes[1]}"
-        for what, one, other in _rules(old.field, new.field):
+        for what, one, other in _compare_keys(old.field, new.field):
             if one != other:
                 yield f"~ {name}: {what} {one or 'nothing'} becomes {other or 'nothing'}"
-        yield from _cases(name, choice_of(old.field), choice_of(new.field))
-        yield from _bits(name, members(old.field), members(new.field))
+        yield from _diff_cases(name, choice_of(old.field), choice_of(new.field))
+        yield from _diff_bits(name, members(old.field), members(new.field))
 
     def type(self, side: int, fp: FieldPlan) -> str:
+        """Return the type of a field in words."""
         words = type_words(fp.field.type)
         if isinstance(fp.field.type, ScalarType) and fp.field.type.enum is not None:
             words += f", a value of {fp.field.type.enum}"
@@ -151,6 +158,7 @@ class _Diff:
     # ------------------------------------------------------------ enums
 
     def enums(self, old: Layout, new: Layout) -> Iterator[str]:
+        """Yield the enum values that were added or removed."""
         names = [
             name for name in (*_enums_of(old), *_enums_of(new)) if f"enum {name}" not in self.seen
         ]
@@ -169,6 +177,7 @@ class _Diff:
 
 
 def _enums_of(layout: Layout) -> Iterator[str]:
+    """Yield the enums that the fields of a layout use."""
     for f in layout.fields:
         if isinstance(f.type, ScalarType) and f.type.enum is not None:
             yield f.type.enum
@@ -177,19 +186,19 @@ def _enums_of(layout: Layout) -> Iterator[str]:
                 yield m.enum
 
 
-def _rules(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
-    """What else is said of a field: (what, before, after)."""
-    yield "`when`", _text(old.when), _text(new.when)
-    yield "`valid`", _text(old.valid), _text(new.valid)
-    if has_order(old) and has_order(new):
+def _compare_keys(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
+    """Yield the other properties of a field: (name, before, after)."""
+    yield "`when`", _optional_text(old.when), _optional_text(new.when)
+    yield "`valid`", _optional_text(old.valid), _optional_text(new.valid)
+    if has_byte_order(old) and has_byte_order(new):
         yield "`endian`", old.endian, new.endian
-    yield "`tag`", _tag(old), _tag(new)
-    yield "`const`", _constant(old), _constant(new)
-    yield "the checksum", _checksum(old), _checksum(new)
+    yield "`tag`", _tag_text(old), _tag_text(new)
+    yield "`const`", _constant_text(old), _constant_text(new)
+    yield "the checksum", _checksum_words(old), _checksum_words(new)
 
 
-def _checksum(f: Field) -> str:
-    """What a checksum is, and what it covers."""
+def _checksum_words(f: Field) -> str:
+    """Return a checksum and its coverage in words."""
     if f.checksum is None:
         return ""
     ranges = [f"{part.first or 'the next field'} to {part.last or 'the end'}" for part in f.covers]
@@ -197,30 +206,34 @@ def _checksum(f: Field) -> str:
     return f"{checksum_words(f)} of {', then '.join(ranges)}{zero}"
 
 
-def _tag(f: Field) -> str:
+def _tag_text(f: Field) -> str:
+    """Return the tag of a field as text, or ``""``."""
     return "" if f.tag is None else str(f.tag)
 
 
-def _constant(f: Field) -> str:
+def _constant_text(f: Field) -> str:
+    """Return the constant of a field as text, or ``""``."""
     return "" if f.const is None else constant_words(f.const)
 
 
-def _text(thing: object) -> str:
+def _optional_text(thing: object) -> str:
+    """Return a value as text, or ``""`` for None."""
     return "" if thing is None else str(thing)
 
 
-def _bits(name: str, old: Sequence[BitMember], new: Sequence[BitMember]) -> Iterator[str]:
+def _diff_bits(name: str, old: Sequence[BitMember], new: Sequence[BitMember]) -> Iterator[str]:
+    """Yield the changes of the members of a field of bits."""
     before, after = ({m.name: m for m in side} for side in (old, new))
     for m in old:
         if m.name not in after:
-            yield f"- {name}.{m.name}: {_place(m)} is removed"
+            yield f"- {name}.{m.name}: {_bits_text(m)} is removed"
     for m in new:
         other = before.get(m.name)
         if other is None:
-            yield f"+ {name}.{m.name}: {_place(m)} is added"
+            yield f"+ {name}.{m.name}: {_bits_text(m)} is added"
             continue
-        if _place(m) != _place(other):
-            yield f"~ {name}.{m.name}: {_place(other)} becomes {_place(m)}"
+        if _bits_text(m) != _bits_text(other):
+            yield f"~ {name}.{m.name}: {_bits_text(other)} becomes {_bits_text(m)}"
         if m.enum != other.enum:
             yield f"~ {name}.{m.name}: values of {other.enum or 'no enum'} become values of {m.enum or 'no enum'}"
         if m.only != other.only:
@@ -230,11 +243,11 @@ def _bits(name: str, old: Sequence[BitMember], new: Sequence[BitMember]) -> Iter
             yield f"~ {name}.{m.name}: only {sides[0]} becomes {sides[1]}"
 
 
-def _cases(name: str, old: ChoiceType | None, new: ChoiceType | None) -> Iterator[str]:
-    """What a field can be that is one of the layouts of a choice."""
+def _diff_cases(name: str, old: ChoiceType | None, new: ChoiceType | None) -> Iterator[str]:
+    """Yield the changes of the cases of a field that is a choice."""
     if old is None or new is None:
         return
-    before, after = ({_case(n, ref): str(ref) for n, ref in side.cases} for side in (old, new))
+    before, after = ({_case_text(n, ref): str(ref) for n, ref in side.cases} for side in (old, new))
     for number, ref in before.items():
         if number not in after:
             yield f"- {name}: case {number}, {ref}, is removed"
@@ -245,10 +258,11 @@ def _cases(name: str, old: ChoiceType | None, new: ChoiceType | None) -> Iterato
             yield f"+ {name}: case {number}, {ref}, is added"
 
 
-def _case(number: int, ref: Reference) -> str:
-    """The numbers that decide for a layout: `2, magic 0`."""
+def _case_text(number: int, ref: Reference) -> str:
+    """Return the discriminators of a layout: ``2, magic 0``."""
     return ", ".join([str(number), *(f"{step.by} {step.number}" for step in ref.steps)])
 
 
-def _place(m: BitMember) -> str:
+def _bits_text(m: BitMember) -> str:
+    """Return the position of a member of a field of bits."""
     return f"bit {m.low}" if m.low == m.high else f"bits {m.low}-{m.high}"

@@ -1,4 +1,4 @@
-"""Schema directories as they are found: read, with the directories that they use, and checked."""
+"""Load schema directories, with the directories that they use, and check them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codecgen.plan.generated_names import SHIPPED
 from codecgen.schema import loader, yaml_tree
 from codecgen.schema.model import Model, UsedDirectory
 from codecgen.schema.other_words import NAME
-from codecgen.schema.uses import CannotUse, texts
+from codecgen.schema.uses import CannotUse, file_texts
 
 DEEPEST = 16
 """How many directories may use each other in a row."""
@@ -23,24 +23,26 @@ Loaded = tuple[Model | None, list[Diagnostic], Mapping[str, str]]
 
 
 def load(directory: Path) -> Loaded:
-    """A schema directory: its model (None when it cannot be had), all findings, and the text of its files."""
+    """Return the model of a schema directory (None if unusable), all diagnostics, and the text of its files."""
     return _Loader().load(directory, ())
 
 
 def load_with(directory: Path, files: Mapping[str, str]) -> Loaded:
-    """What :func:`load` gives once the files, by their names, are in the directory, which need not be there."""
+    """Return what :func:`load` would return if ``files`` were in the directory, which need not exist."""
     return _Loader().load(directory, (), files)
 
 
 def texts_of(model: Model) -> dict[str, str]:
-    """The files of a model and of the directories that it uses, by the names that places have."""
-    used = [texts(directory) for directory in model.uses.values()]
+    """Return the text of the files of a model and of the directories that it uses, by the names in places."""
+    used = [file_texts(directory) for directory in model.uses.values()]
     return {file: text for files in (model.files, *used) for file, text in files.items()}
 
 
 def shipped(package: str) -> Path | None:
-    """The schema directory that an installed package brings: ``schemas`` in it, or beside it where it lies in a source
-    tree. The package is not imported: a name in YAML runs nobody's code."""
+    """Return the schema directory of an installed package, or None if it has none.
+
+    It is ``schemas`` inside the package, or next to it in a source tree. The package is not imported.
+    """
     try:
         spec = find_spec(package) if NAME.match(package) else None
     except (ImportError, ValueError):
@@ -55,15 +57,18 @@ def shipped(package: str) -> Path | None:
 
 
 def named(wanted: str) -> Path:
-    """The schema directory that a caller names: a directory, or else an installed package that brings its schemas. Nothing
-    stands for ./schemas, or else for the schemas of the only package that says that it brings some."""
+    """Return the schema directory that a user names: a path, or an installed package.
+
+    An empty name stands for ./schemas, or otherwise for the installed schemas.
+    """
     if not wanted:
-        return _usual()
+        return _default_directory()
     directory = Path(wanted)
     return directory if directory.is_dir() else shipped(wanted) or directory
 
 
-def _usual() -> Path:
+def _default_directory() -> Path:
+    """Return ./schemas if it exists, and otherwise the directory of the installed schemas."""
     here = Path(SHIPPED)
     if here.is_dir():
         return here
@@ -73,7 +78,7 @@ def _usual() -> Path:
 
 
 def _package_of(manifest: Path) -> str | None:
-    """The package that a manifest names, if it does."""
+    """Return the package that a manifest names, or None."""
     with manifest.open("rb") as file:
         text = file.read(yaml_tree.MAX_BYTES + 1).decode("utf-8", "surrogateescape")
     documents, _ = yaml_tree.load(loader.MANIFEST, text)
@@ -82,7 +87,7 @@ def _package_of(manifest: Path) -> str | None:
 
 
 class _Loader:
-    """Loads directories, each once."""
+    """Loads directories, each one once."""
 
     def __init__(self) -> None:
         self.known: dict[Path, Loaded] = {}
@@ -90,6 +95,7 @@ class _Loader:
     def load(
         self, directory: Path, above: tuple[Path, ...], new: Mapping[str, str] | None = None
     ) -> Loaded:
+        """Return the loaded directory. ``above`` are the directories that are being loaded and use it."""
         here = directory.resolve()
         if here not in self.known:
             files = loader.read_files(directory)
@@ -104,7 +110,9 @@ class _Loader:
         return self.known[here]
 
     def find(self, wanted: str, directory: Path, around: tuple[Path, ...]) -> UsedDirectory:
-        """The directory that `uses` names. ``around`` are those that are being loaded, this one last."""
+        """Return the directory that ``uses`` names. ``around`` are the directories being loaded, the current
+        one last.
+        """
         installed = NAME.match(wanted) is not None
         found = shipped(wanted) if installed else directory / wanted
         if found is None:

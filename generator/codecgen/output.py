@@ -1,4 +1,4 @@
-"""Writing generated files: all of them or none, only what changes, and never over or after what somebody else wrote."""
+"""Write generated files: all or none, only changed files, and never over files of others."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _HEAD = 4096
 
 
 class OutputError(Exception):
-    """The output directory is as it was, because something is in the way or cannot be written."""
+    """The output directory is unchanged, because something is in the way or cannot be written."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Owner:
-    """Whose a file is: that of a package and a target."""
+    """Package and target that a file belongs to."""
 
     package: str
     target: str
@@ -37,7 +37,9 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Paths relative to the output directory, sorted. ``kept`` were listed, but are not ours to remove."""
+    """Changes of a run, as sorted paths relative to the output directory. ``kept`` were listed, but are not
+    ours to remove.
+    """
 
     written: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
@@ -46,12 +48,15 @@ class Summary:
 
     @property
     def changed(self) -> bool:
+        """Return whether the run changes at least one file."""
         return bool(self.written or self.removed)
 
 
 @dataclass(slots=True)
 class _Changes:
-    """What a run does to a directory. ``lists`` are the texts of the list while files change, and after that."""
+    """Changes of a run to a directory. ``lists`` are the texts of the file list during the changes and after
+    them.
+    """
 
     lists: tuple[bytes, bytes]
     write: dict[str, bytes] = field(default_factory=dict)
@@ -98,9 +103,9 @@ def write_tree(
         raise OutputError(f"{out} is not a directory")
     files = _merged(targets)
     if dry_run:
-        return _plan(out, package, targets, files).summary()
-    with _directory(out):
-        changes = _plan(out, package, targets, files)
+        return _plan_changes(out, package, targets, files).summary()
+    with _open_directory(out):
+        changes = _plan_changes(out, package, targets, files)
         _apply(out, changes, files)
     return changes.summary()
 
@@ -127,33 +132,33 @@ def _merged(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]:
     return files
 
 
-def _refuse_shared(
+def _reject_foreign_files(
     out: Path, package: str, files: Mapping[str, bytes], listed: Mapping[str, Owner]
 ) -> None:
-    """Raise when a file of another package stands where one of this package would."""
+    """Raise OutputError if a file of another package has the path of a file of this package."""
     theirs = {path.lower(): path for path, owner in listed.items() if owner.package != package}
     shared = [theirs[path.lower()] for path in files if path.lower() in theirs]
     shared = [path for path in shared if (out / path).exists()]
     if shared:
         other = listed[shared[0]].package
         raise OutputError(
-            f"in {out} stands what was generated for the package {other}: {_some(shared)}; "
+            f"in {out} stands what was generated for the package {other}: {_format_paths(shared)}; "
             "take another directory for one of them, or generate other targets"
         )
 
 
-def _some(paths: Iterable[str]) -> str:
-    """A few of the paths."""
+def _format_paths(paths: Iterable[str]) -> str:
+    """Return the first few paths as text."""
     ordered = sorted(paths)
     return ", ".join(ordered[:5]) + (", ..." if len(ordered) > 5 else "")
 
 
-def _plan(
+def _plan_changes(
     out: Path, package: str, targets: Mapping[str, Mapping[str, str]], files: Mapping[str, bytes]
 ) -> _Changes:
-    """Return what a run does. Raise OutputError if a file is in the way."""
+    """Return the changes of a run. Raise OutputError if a file is in the way."""
     listed = _read_list(out)
-    _refuse_shared(out, package, files, listed)
+    _reject_foreign_files(out, package, files, listed)
     mine = {path for path, owner in listed.items() if owner.package == package}
     ours = {path for path in mine if listed[path].target in targets}
     after = _listed_after(package, targets, listed)
@@ -163,7 +168,7 @@ def _plan(
     for path, data in files.items():
         full = out / path
         if (
-            not _way_is_ours(out, path)
+            not _has_real_parents(out, path)
             or full.is_symlink()
             or (full.exists() and not full.is_file())
         ):
@@ -178,18 +183,18 @@ def _plan(
             blocked.append(path)
     if blocked:
         raise OutputError(
-            f"in {out} stands what codecgen did not write: {_some(blocked)}; move it away first"
+            f"in {out} stands what codecgen did not write: {_format_paths(blocked)}; move it away first"
         )
     for path in sorted(ours - files.keys()):
         full = out / path
-        if not _way_is_ours(out, path) or full.is_symlink() or not full.is_file():
+        if not _has_real_parents(out, path) or full.is_symlink() or not full.is_file():
             continue
         (changes.remove if _is_generated(full) else changes.kept).append(path)
     return changes
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path is a plain relative one: it stays below the directory, on every system."""
+    """Return whether a path is relative and stays below the directory on every operating system."""
     if any(c in path for c in '\\:*?"<>|') or any(ord(c) < 32 for c in path):
         return False
     parts = path.split("/")
@@ -200,8 +205,8 @@ def _is_inside(path: str) -> bool:
     )
 
 
-def _way_is_ours(out: Path, path: str) -> bool:
-    """Whether the directories on the way are real ones (or not there yet): no link leads out of the output."""
+def _has_real_parents(out: Path, path: str) -> bool:
+    """Return whether no parent directory of a path is a symbolic link. Missing directories are fine."""
     at = out
     for part in path.split("/")[:-1]:
         at = at / part
@@ -211,14 +216,14 @@ def _way_is_ours(out: Path, path: str) -> bool:
 
 
 def _is_generated(path: Path) -> bool:
-    """Whether a file says that it is generated. Empty files hold nothing that could be lost."""
+    """Return whether a file carries the mark of generated files, or is empty."""
     with path.open("rb") as file:
         head = file.read(_HEAD)
     return not head.strip() or MARKER.encode() in head
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, which appears whole or not at all."""
+    """Write a file atomically."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         beside.write_bytes(data)
@@ -231,10 +236,11 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def _directory(out: Path) -> Iterator[None]:
-    """Make the directory, and keep other processes from writing to it where the system has locks for that.
+def _open_directory(out: Path) -> Iterator[None]:
+    """Create the output directory and lock it against other processes where the system supports it.
 
-    A directory that was made and has nothing in it in the end is removed."""
+    A directory that was made and has nothing in it in the end is removed.
+    """
     made = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     handle = _lock(out)
@@ -286,14 +292,16 @@ def _apply(out: Path, changes: _Changes, paths: Iterable[str]) -> None:
         if not isinstance(error, OSError):
             raise
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        state = f"{_some(lost)} could not be restored" if lost else "its files are as they were"
+        state = (
+            f"{_format_paths(lost)} could not be restored" if lost else "its files are as they were"
+        )
         raise OutputError(f"nothing was generated in {out}, {state}: {what}") from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)  # the next run removes what is left of it
 
 
 def _clear(staging: Path) -> None:
-    """Remove the staging directory with all that is in it."""
+    """Remove the staging directory and its content."""
     if staging.is_symlink():
         staging.unlink()
     elif staging.exists():
@@ -301,7 +309,7 @@ def _clear(staging: Path) -> None:
 
 
 class _Swap:
-    """Moves files into a directory, and out of it, and can undo that."""
+    """Moves files into and out of a directory, and can undo the moves."""
 
     def __init__(self, out: Path, staging: Path) -> None:
         self.out = out
@@ -387,7 +395,7 @@ class _Swap:
 
 
 def _read_list(out: Path) -> dict[str, Owner]:
-    """path -> whose it is, as earlier runs wrote it. Lines that could not be ours are passed over."""
+    """Return the owner of each listed file by path. Invalid lines are skipped."""
     path = out / LIST
     if path.is_symlink() or not path.is_file():
         return {}
@@ -415,5 +423,6 @@ def _listed_after(
 
 
 def _list_text(listed: Mapping[str, Owner]) -> bytes:
+    """Return the text of the file list."""
     lines = sorted(f"{o.package} {o.target} {path}\n" for path, o in listed.items())
     return "".join(lines).encode("utf-8")

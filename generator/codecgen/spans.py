@@ -1,4 +1,4 @@
-"""Places in the YAML, and hints at them."""
+"""Places in the YAML, and hints that refer to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Declared = TypeVar("Declared", Layout, Enum, Choice)
 
 
 class Placed(Protocol):
-    """Anything of the model that keeps the places of its keys."""
+    """A part of the model that keeps the places of its keys."""
 
     @property
     def span(self) -> Span: ...
@@ -26,12 +26,14 @@ class Placed(Protocol):
 
 
 def hint(word: str, declared: Mapping[str, Span]) -> str:
-    """``did you mean "x"? (file:line)``, or what there is."""
+    """Return ``did you mean "x"? (file:line)`` for the closest declared name, or all declared names if none is
+    close.
+    """
     guess = did_you_mean(word, declared)
     if guess:
         name = guess.split('"')[1]
         return f"{guess} ({declared[name]})"
-    if constant := other_words.constant(word):
+    if constant := other_words.constant_help(word):
         return constant
     if not declared:
         return "none is declared"
@@ -41,7 +43,7 @@ def hint(word: str, declared: Mapping[str, Span]) -> str:
 
 
 def unknown(word: str, declared: Mapping[str, Declared]) -> str:
-    """The hint for a name that is not declared: at what the directory that it names declares, or its own."""
+    """Return the hint for an undeclared name, from the declarations of the directory that its prefix names."""
     spans = {name: thing.span for name, thing in declared.items()}
     if is_used(word):
         spans = {name: thing.span for name, thing in used_of(declared).items()}
@@ -51,12 +53,12 @@ def unknown(word: str, declared: Mapping[str, Declared]) -> str:
 
 
 def place(thing: Placed, key: str) -> Span:
-    """Where the value of a key stands; the thing itself when the key is not given."""
+    """Return the place of the value of a key, or of the thing itself if the key is missing."""
     return thing.places.get(key, thing.span)
 
 
 def version_place(layout: Layout) -> Span:
-    """Where a layout says which field holds its version; the layout itself when none does."""
+    """Return the place that names the version field of a layout, or the layout's own place."""
     return next((place(f, "is") for f in layout.fields if f.is_version), layout.span)
 
 

@@ -1,4 +1,4 @@
-"""A schema directory to begin with: files that check, generate, and pass their own test."""
+"""Create a first schema directory: files that pass the checks, can be generated, and test themselves."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ STEPS = (
 
 
 class StarterError(Exception):
-    """Nothing was written. One line, with what to do next."""
+    """Nothing was written. The text is one line that says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Borrowed:
-    """What the first layout takes from a package that is used: an enum, and one of its values."""
+    """An enum of a used package, and one of its values, for the first layout."""
 
     alias: str
     package: str
@@ -41,11 +41,14 @@ class Borrowed:
 
     @property
     def field(self) -> str:
+        """Return the line of the field that uses the enum."""
         return "" if self.enum is None else f"{self.alias}_{self.enum.name}"
 
 
 def write(name: str, directory: Path, uses: str | None) -> tuple[str, ...]:
-    """Write the files below a directory, never over one that is there. Their names. Raises StarterError."""
+    """Write the starter files into a directory and return their names. Raise StarterError if one of them
+    exists.
+    """
     files = starter(name, uses)
     there = [file for file in files if (directory / file).exists()]
     if there:
@@ -61,13 +64,15 @@ def write(name: str, directory: Path, uses: str | None) -> tuple[str, ...]:
 
 
 def starter(name: str, uses: str | None) -> Mapping[str, str]:
-    """The files by their names, which have been checked. Raises StarterError."""
+    """Return the checked starter files by name. Raise StarterError if the name or the used package is
+    unsuitable.
+    """
     if not NAME.match(name):
         raise StarterError(
             f"{name!r} is no name: lower-case letters, digits and _, a letter first; perhaps my_format"
         )
     package = name if name.endswith("_codecs") else f"{name}_codecs"
-    find, borrowed = _used(uses)
+    find, borrowed = _find_used(uses)
     schemas = {
         loader.MANIFEST: _manifest(name, package, borrowed),
         "message.yaml": _layout(borrowed),
@@ -83,7 +88,8 @@ def starter(name: str, uses: str | None) -> Mapping[str, str]:
     }
 
 
-def _used(package: str | None) -> tuple[Find | None, Borrowed | None]:
+def _find_used(package: str | None) -> tuple[Find | None, Borrowed | None]:
+    """Return how to find the used package and what to borrow from it, or None for each."""
     if package is None:
         return None, None
     place = directories.shipped(package)
@@ -107,6 +113,7 @@ def _used(package: str | None) -> tuple[Find | None, Borrowed | None]:
 
 
 def _manifest(name: str, package: str, borrowed: Borrowed | None) -> str:
+    """Return the text of codecgen.yaml."""
     title = name.replace("_", " ").capitalize()
     uses = (
         ""
@@ -123,6 +130,7 @@ title: {title}
 
 
 def _layout(borrowed: Borrowed | None) -> str:
+    """Return the text of the first layout."""
     field = code = value = ""
     length = 7
     if borrowed is not None and borrowed.enum is not None:
@@ -165,6 +173,7 @@ enums:
 
 
 def _readme(name: str, package: str, borrowed: Borrowed | None) -> str:
+    """Return the text of the README."""
     steps = "\n".join(f"    {step}" for step in STEPS)
     needs = (
         ""
@@ -187,6 +196,7 @@ The format is in [{SCHEMAS}](schemas). Everything else is made from it, by three
 
 
 def _test(package: str, borrowed: Borrowed | None) -> str:
+    """Return the text of the test."""
     has_enum = borrowed is not None and borrowed.enum is not None
     code, length = ("", 7)
     value = ""

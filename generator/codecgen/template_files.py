@@ -1,4 +1,4 @@
-"""Reading a directory of templates: what a person wrote beside the schemas."""
+"""Read a directory of user templates."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ MAX_FILES = 500
 
 
 class TemplateFilesError(Exception):
-    """A directory of templates cannot be used. One line, with what to do next."""
+    """A directory of templates cannot be used. The text is one line that says what to do."""
 
 
 def read_templates(directory: Path) -> dict[str, str]:
-    """The files that end in ``.j2``, by path below the directory (with ``/``). Hidden ones are passed over.
+    """Return the text of all ``.j2`` files below a directory, by relative path. Hidden files are skipped.
 
     Raises :class:`TemplateFilesError`, and OSError as it comes.
     """
@@ -27,13 +27,14 @@ def read_templates(directory: Path) -> dict[str, str]:
             continue
         if len(found) == MAX_FILES:
             raise TemplateFilesError(f"{directory} has more than {MAX_FILES} templates")
-        found[below.as_posix()] = _text(path)
+        found[below.as_posix()] = _read_text(path)
     if not found:
         raise TemplateFilesError(f"{directory} has no templates: files that end in {SUFFIX}")
     return found
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
+    """Return the text of a template. Raise TemplateFilesError if it is too large or not UTF-8."""
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

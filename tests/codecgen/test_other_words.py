@@ -15,19 +15,19 @@ from tests.codecgen.goldens import MANIFEST
 
 @pytest.mark.parametrize("word", [*SCALARS, *LENGTHS, "rest", "i32x", "int12", "uint", "", "_t"])
 def test_types(word: str) -> None:
-    said = other_words.type_of(word, SCALARS)
+    said = other_words.type_help(word, SCALARS)
     assert not said or word not in (*SCALARS, *LENGTHS)
     assert set(re.findall(r"\b[iuf]\d+\b", said)) <= set(SCALARS)
 
 
 def test_what_is_said_can_be_written() -> None:
     for word in other_words._C_TYPES:
-        said = other_words.type_of(word, SCALARS).removeprefix("write ")
+        said = other_words.type_help(word, SCALARS).removeprefix("write ")
         assert all(part.split()[0] in SCALARS for part in said.split(", or ") if part)
     keys = {key for form in grammar.FORMS.values() for key in form.keys}
     for word, ours in other_words._KEYS.items():
         assert ours in keys or " " in ours
-        assert not other_words.key(word, ()) or " " in ours
+        assert not other_words.key_help(word, ()) or " " in ours
     for word, ours in other_words._OPERATORS.items():
         with pytest.raises(expression.ExpressionError) as caught:
             expression.parse(f"a {word} b")

@@ -84,7 +84,7 @@ def test_what_is_printed_is_read_back(value: Any) -> None:
     ):
         documents, found = yaml_tree.load("law", text)
         assert not found, text
-        read = forms.plain(documents[0])
+        read = forms.to_python(documents[0])
         assert isinstance(read, dict) and same(read["v"], meant(value)), text
 
 

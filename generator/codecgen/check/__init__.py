@@ -1,4 +1,4 @@
-"""Checks of a model: one pass a module, all findings of a run at once."""
+"""Checks of a model, as passes that collect all diagnostics of a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from codecgen.schema.model import Model
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A pass, and the passes that it relies on: it does not run when they have found something."""
+    """A check of the whole model. It is skipped if a pass in ``after`` has reported something."""
 
     name: str
     run: Callable[[Model], Iterable[Diagnostic]]
@@ -83,7 +83,9 @@ PASSES += (Pass("example_trials", examples.check_trials, tuple(check.name for ch
 
 
 def run(model: Model) -> list[Diagnostic]:
-    """What all passes find. A model with names that are ``broken`` is not sound enough for those that plan."""
+    """Return the diagnostics of all passes. Passes that plan are skipped if ``model.broken`` names a
+    declaration.
+    """
     found: list[Diagnostic] = []
     failed = set(_SOUND) if model.broken else set()
     for check in PASSES:

@@ -1,10 +1,10 @@
-"""Bits: each belongs to exactly one member, and what a member stands for fits into it."""
+"""Check bits: each belongs to exactly one member, and members are wide enough for their enums."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.as_of import exists_at
 from codecgen.schema.lookup import all_versions, enum_values, exists_in
 from codecgen.schema.model import Field, Layout, Model
@@ -14,13 +14,15 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about all fields of bits."""
     for layout in model.layouts.values():
         for f in layout.fields:
             if isinstance(f.type, BitsType):
-                yield from once(_bits(f, f.type, layout, model))
+                yield from unique(_check_field(f, f.type, layout, model))
 
 
-def _bits(f: Field, type_: BitsType, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+def _check_field(f: Field, type_: BitsType, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the members of a field of bits."""
     width = SCALARS[type_.base].bits
     if not type_.members:
         yield Diagnostic("C015", f'"{f.name}" has no members', place(f, "members"))
@@ -28,27 +30,29 @@ def _bits(f: Field, type_: BitsType, layout: Layout, model: Model) -> Iterator[D
     for m in type_.members:
         if m.reserved:
             fitting.append(m)
-            yield from _plain(m)
+            yield from _check_reserved(m)
         elif m.high >= width:
             message = f"bit {m.high} is beyond the {width} bits of {type_.base}"
             yield Diagnostic("C015", message, place(m, "at"), help=f"they are 0 to {width - 1}")
         else:
             fitting.append(m)
-            yield from _enum_fits(m, model)
+            yield from _check_enum_fits(m, model)
     for version in all_versions(layout):
         there = [m for m in fitting if exists_in(m, version)]
         whole = len(fitting) == len(type_.members)
-        yield from _one_version(f, there, width, whole, model.manifest.releases)
+        yield from _check_version(f, there, width, whole, model.manifest.releases)
 
 
-def _plain(m: BitMember) -> Iterator[Diagnostic]:
+def _check_reserved(m: BitMember) -> Iterator[Diagnostic]:
+    """Yield diagnostics about keys that reserved bits cannot have."""
     for key in ("enum", "default"):
         if key in m.places:
             message = f'"{key}" has no meaning for bits that nobody uses'
             yield Diagnostic("C011", message, place(m, key))
 
 
-def _enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
+def _check_enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each enum value that the bits of a member cannot hold."""
     enum = model.enums.get(m.enum or "")
     if enum is None:
         return
@@ -65,9 +69,10 @@ def _enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
             return
 
 
-def _one_version(
+def _check_version(
     f: Field, there: list[BitMember], width: int, whole: bool, releases: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
+    """Yield diagnostics about overlapping, missing and free bits in one version."""
     taken: dict[int, BitMember] = {}
     for m in there:
         if m.reserved:
@@ -91,21 +96,21 @@ def _one_version(
         message = f'no bits are left for "{reserved[0].name}"'
         yield Diagnostic("C015", message, place(reserved[0], "reserved"), help="take it out")
     elif not reserved and free and there:
-        message = f'{_listed(free)} of "{f.name}" belong to no member'
+        message = f'{_format_bits(free)} of "{f.name}" belong to no member'
         help = "add `unused: {reserved: keep}`"
         yield Diagnostic("C015", message, place(f, "members"), help=help)
     if reserved:
-        yield from _in_one_piece(f, there, reserved[0], width, releases)
+        yield from _check_contiguous(f, there, reserved[0], width, releases)
 
 
-def _in_one_piece(
+def _check_contiguous(
     f: Field,
     there: list[BitMember],
     reserved: BitMember,
     width: int,
     releases: tuple[str, ...],
 ) -> Iterator[Diagnostic]:
-    """The bits that are left lie beside each other, today and as of every release."""
+    """Yield a diagnostic if the reserved bits are not adjacent, today or as of an earlier release."""
     for release in (None, *releases):
         taken = {
             bit
@@ -116,15 +121,14 @@ def _in_one_piece(
         free = [bit for bit in range(width) if bit not in taken]
         if free and free[-1] - free[0] + 1 != len(free):
             when = f" as of {release}" if release else ""
-            message = (
-                f'{_listed(free)} of "{f.name}" are left{when}: they do not lie beside each other'
-            )
+            message = f'{_format_bits(free)} of "{f.name}" are left{when}: they do not lie beside each other'
             help = "give the lower ones a member of their own"
             yield Diagnostic("C015", message, place(reserved, "reserved"), help=help)
             return
 
 
-def _listed(bits: list[int]) -> str:
+def _format_bits(bits: list[int]) -> str:
+    """Return bit numbers in words."""
     if len(bits) == 1:
         return f"bit {bits[0]}"
     if bits[-1] - bits[0] + 1 == len(bits):

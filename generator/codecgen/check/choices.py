@@ -1,11 +1,11 @@
-"""Choices: what decides lies at one place, and every value that can come has a case."""
+"""Check choices: their discriminators, their cases, choices in layouts, and choices within choices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.expressions import newer
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.check.expressions import check_ages
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.plan.resolve import Resolver
 from codecgen.plan.scope import Scope
@@ -14,51 +14,56 @@ from codecgen.schema.expression import Expression
 from codecgen.schema.key_types import MAX_CASES
 from codecgen.schema.lookup import choice_of, versions_of
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model
-from codecgen.schema.nested_choices import fits, same
+from codecgen.schema.nested_choices import can_nest, has_same_discriminator
 from codecgen.schema.scalars import INTEGERS, VARINTS
 from codecgen.schema.types import ChoiceType, Reference, ScalarType, Span, choosing, held_layouts
 from codecgen.spans import expression_span, place, version_place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about discriminators at variable positions, duplicate cases and missing cases."""
     plan = make_plan(model)
     for layout in model.layouts.values():
         if layout.version_is is not None:
             plans = [(p, version_place(layout)) for p in plan.versions[layout.name]]
-            yield from once(_one_place(layout.version_is, plans))
+            yield from unique(_check_position(layout.version_is, plans))
     for choice in model.choices.values():
         if not choice.named:
             yield Diagnostic("C017", f'"{choice.name}" has no cases', place(choice, "cases"))
             continue
-        yield from _twice(choice)
+        yield from _check_duplicates(choice)
         if choice.by is not None:
-            yield from once(_one_place(choice.by, list(_cases(choice, plan)), varints=True))
+            yield from unique(
+                _check_position(choice.by, list(_iterate_cases(choice, plan)), varints=True)
+            )
         elif choice.given is not None:
-            yield from _complete(choice, model.enums[choice.given])
+            yield from _check_complete(choice, model.enums[choice.given])
 
 
-def _cases(choice: Choice, plan: Plan) -> Iterator[tuple[LayoutPlan, Span]]:
+def _iterate_cases(choice: Choice, plan: Plan) -> Iterator[tuple[LayoutPlan, Span]]:
+    """Yield the layouts of all cases, each with the place of its case."""
     for _, ref in choice.cases:
         for p in plan.of(ref):
             yield p, ref.span
 
 
-def _twice(choice: Choice) -> Iterator[Diagnostic]:
+def _check_duplicates(choice: Choice) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each case that is given twice."""
     keys = [key for key, _ in choice.named]
     for i, (key, ref) in enumerate(choice.named):
         if key in keys[:i]:
             yield Diagnostic("C008", f"case {key} is given twice", ref.span)
 
 
-def _one_place(
+def _check_position(
     by: str, plans: list[tuple[LayoutPlan, Span]], *, varints: bool = False
 ) -> Iterator[Diagnostic]:
-    """The field lies at the same byte and has the same type in all the layouts; ``varints`` may be what decides."""
+    """Yield diagnostics unless the field ``by`` has the same byte position and type in all layouts."""
     allowed = (*INTEGERS, *VARINTS) if varints else INTEGERS
     what = "an integer" if varints else "an integer of fixed size"
     first: tuple[int, str, LayoutPlan] | None = None
     for plan, where in plans:
-        name = _title(plan.layout, plan.version)
+        name = _layout_name(plan.layout, plan.version)
         fp = plan.field(by)
         if fp is None:
             yield Diagnostic("C020", f'"{by}" is not there in {name}', where)
@@ -75,7 +80,7 @@ def _one_place(
         if first is None:
             first = (fp.offset, type_, plan)
             continue
-        other = _title(first[2].layout, first[2].version)
+        other = _layout_name(first[2].layout, first[2].version)
         if fp.offset != first[0]:
             message = f'"{by}" lies at byte {fp.offset} in {name}, at byte {first[0]} in {other}'
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
@@ -84,12 +89,13 @@ def _one_place(
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
 
 
-def _title(layout: Layout, version: int | None) -> str:
+def _layout_name(layout: Layout, version: int | None) -> str:
+    """Return the name of a layout with its version: ``message@1``."""
     return layout.name if version is None else f"{layout.name}@{version}"
 
 
-def _complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
-    """Values without a case are at least spoken of."""
+def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if a value of the enum has no case and ``doc`` does not mention it."""
     given = {key for key, _ in choice.named}
     doc = choice.doc.lower()
     missing = [
@@ -107,6 +113,7 @@ def _complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
 
 
 def check_uses(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about choices and versions that fields of layouts use."""
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
         for i, f in enumerate(layout.fields):
@@ -119,10 +126,11 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
                     found += _check_given(one, choice, scope)
                 if choosing(one.type)[1] is not None:
                     found += _check_version(one, layout, scope)
-        yield from once(found)
+        yield from unique(found)
 
 
 def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics if a field lacks the discriminator of its choice, or has an unsuitable one."""
     choice = scope.model.choices[type_.choice]
     where = type_.span
     if choice.by is not None:
@@ -150,6 +158,9 @@ def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnost
 
 
 def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics about ``version`` of a field: it must be a number, and the held layouts must have
+    versions.
+    """
     expression = choosing(f.type)[1]
     assert expression is not None
     found: list[Diagnostic] = []
@@ -170,23 +181,27 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
 
 
 def _reference_span(ref: Reference, f: Field) -> Span:
+    """Return the place of a reference, or of the field if it is a case of a choice."""
     return ref.span if choice_of(f) is None else f.span
 
 
 def _take_out_help(held: list[Reference], model: Model) -> str:
+    """Return the help for ``version`` on a layout without versions."""
     layout = model.layouts[held[0].layout]
     return f'take out "version", or give "{layout.name}" `versions` ({layout.span})'
 
 
 def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic]) -> Type | None:
+    """Return the type of an expression, or None if it is invalid. Diagnostics are added to ``found``."""
     resolver = Resolver(expression, scope)
     value = resolver.resolve()
     found += resolver.found
-    found += newer(resolver)
+    found += check_ages(resolver)
     return None if value is None else value.type
 
 
 def check_nested(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about cases that are choices themselves."""
     for choice in model.choices.values():
         reported: set[Span] = set()
         for key, ref in choice.named:
@@ -206,7 +221,7 @@ def check_nested(model: Model) -> Iterator[Diagnostic]:
 def _find_nested_mistake(
     choice: Choice, key: int | str, ref: Reference, inner: Choice, model: Model
 ) -> Diagnostic | None:
-    """What is wrong with a case that is a choice."""
+    """Return the diagnostic about a case that is a choice, or None if it is valid."""
     if ref.version is not None:
         message = f'"{inner.name}" is a choice, which has no versions'
         return Diagnostic("C020", message, ref.span, help=f'write "{inner.name}"')
@@ -215,24 +230,27 @@ def _find_nested_mistake(
         message = " holds ".join(f'"{name}"' for name in way)
         help = "a case of each choice comes down to layouts"
         return Diagnostic("C019", f"{message}, without end", ref.span, help=help)
-    if not fits(choice, inner):
+    if not can_nest(choice, inner):
         message = f'nothing says which case of "{inner.name}" it is'
         help = f'"{inner.name}" is chosen by {_describe_decider(inner)}, "{choice.name}" by {_describe_decider(choice)}'
         return Diagnostic("C054", message, ref.span, help=f"{help} ({inner.span})")
-    if same(choice, inner) and key not in {key for key, _ in inner.named}:
+    if has_same_discriminator(choice, inner) and key not in {key for key, _ in inner.named}:
         message = f'"{inner.name}" has no case for {key}'
         return Diagnostic("C054", message, ref.span, help=f"the choice is at {inner.span}")
     return None
 
 
 def _describe_decider(choice: Choice) -> str:
+    """Return the discriminator of a choice in words."""
     if choice.by is not None:
         return f'the field "{choice.by}"'
     return f'the enum "{choice.given}"' if choice.given is not None else "a number"
 
 
 def _find_way_back(start: str, name: str, model: Model) -> list[str]:
-    """The choices on the way from one, by a case of it, back to itself; none where there is no such way."""
+    """Return the choices on the way from ``start`` through ``name`` back to ``start``, or ``[]`` if there is no
+    such way.
+    """
     came_from: dict[str, str] = {name: start}
     todo = [name]
     while todo:

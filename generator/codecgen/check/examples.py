@@ -1,4 +1,4 @@
-"""Examples: they name what is there, and the bytes at fixed places say what the values say.
+"""Check examples: names exist, values fit, and bytes at fixed positions match the values.
 
 What can be seen without the generated codecs is said here; the pass after this one parses and builds them as a whole.
 """
@@ -35,6 +35,7 @@ _64_BITS = (-(1 << 63), (1 << 64) - 1)
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the examples of all layouts."""
     plan = make_plan(model)
     for layout in model.layouts.values():
         names: dict[str, Span] = {}
@@ -48,6 +49,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 class _Example:
+    """Checks one example and collects the diagnostics."""
+
     def __init__(self, example: Example, layout: Layout, plan: Plan) -> None:
         self.example = example
         self.layout = layout
@@ -56,11 +59,14 @@ class _Example:
         self.found: list[Diagnostic] = []
 
     def report(self, code: str, message: str, path: str = "", help: str = "") -> None:
-        """A finding about the value at a path (``records[0].key``), or about all of them."""
+        """Record a diagnostic about the value at ``path`` (``records[0].key``), or about all values if it is
+        empty.
+        """
         where = self.example.places.get(f"values.{path}", self.where)
         self.found.append(Diagnostic(code, message, where, help=help))
 
     def findings(self) -> list[Diagnostic]:
+        """Return the diagnostics about the example."""
         plan = self.version()
         if plan is None:
             return self.found
@@ -73,7 +79,7 @@ class _Example:
         return self.found
 
     def version(self) -> LayoutPlan | None:
-        """The plan of the version that the example is in."""
+        """Return the plan of the version that the example has, or None after a diagnostic."""
         plans = self.plan.versions[self.layout.name]
         wanted = self.example.version
         name = self.layout.version_is
@@ -132,7 +138,7 @@ class _Example:
         values: Mapping[Any, object],
         path: str,
     ) -> None:
-        """The value of a field, of the ``values`` around it."""
+        """Check the value of a field. ``values`` are the values around it."""
         f = fp.field
         if value is None and f.when is not None:
             return
@@ -173,7 +179,7 @@ class _Example:
                         self.scalar(item, element, f"{path}[{i}]")
 
     def tags(self, value: object, path: str) -> None:
-        """Tagged fields that the layout does not name, with their tags and bytes."""
+        """Check the tagged fields that the layout does not name: their tags and bytes."""
         if not isinstance(value, list):
             self.wrong(value, "a list", path)
             return
@@ -185,6 +191,7 @@ class _Example:
             self.data(item["data"], BytesType("uvarint"), f"{path}[{i}].data")
 
     def wrong(self, value: object, wanted: str, path: str) -> None:
+        """Record that a value is not what ``wanted`` says."""
         shown = repr(value)
         shown = shown if len(shown) <= 40 else shown[:37] + "..."
         self.report("C017", f"{path} is {wanted}, not {shown}", path)
@@ -197,7 +204,7 @@ class _Example:
         values: Mapping[Any, object],
         path: str,
     ) -> None:
-        """One of several layouts; what has no case may be bytes."""
+        """Check a case of a choice. A value without a case can be bytes."""
         choice = choice_of(fp.field)
         if choice is not None and choice.unknown and isinstance(value, bytes | str):
             return
@@ -226,6 +233,7 @@ class _Example:
         self.fields(value, same if same and not in_band else list(plans), f"{path}.", fills)
 
     def scalar(self, value: object, type_: ScalarType, path: str) -> None:
+        """Check the value of a scalar type."""
         if type_.enum is not None:
             self.word(value, type_.enum, type_.only, path)
         elif type_.name == "bool":
@@ -238,12 +246,14 @@ class _Example:
             self.whole(value, integer_range(type_.name) or (0, 0), type_.name, path)
 
     def whole(self, value: object, reach: tuple[int, int], name: str, path: str) -> None:
+        """Check that a value is a whole number within ``reach``."""
         if isinstance(value, bool) or not isinstance(value, int):
             self.wrong(value, "a number", path)
         elif not reach[0] <= value <= reach[1]:
             self.report("C017", f"{path} is {value}, which does not fit {name}", path)
 
     def word(self, value: object, enum: str, only: tuple[str, ...] | None, path: str) -> None:
+        """Check that a value is a name or a number of an enum value that ``only`` allows."""
         declared = self.plan.model.enums[enum]
         known = dict(enum_values(declared, only))
         spelled = {v.spelled for v in declared.values}
@@ -256,6 +266,7 @@ class _Example:
         self.report("C012", message, path, hint(str(value), spans))
 
     def bits(self, value: object, members: tuple[BitMember, ...], path: str) -> None:
+        """Check the members of a word of bits."""
         if not isinstance(value, Mapping):
             self.wrong(value, "a mapping of bits", path)
             return
@@ -275,6 +286,7 @@ class _Example:
                 self.whole(part, (0, (1 << m.width) - 1), f"{m.width} bits", f"{path}.{key}")
 
     def data(self, value: object, type_: BytesType, path: str) -> None:
+        """Check that a value is bytes or text of the right size."""
         if value is None:
             if type_.null is None:
                 self.report("C017", f"{path} is never null", path)
@@ -290,7 +302,7 @@ class _Example:
     # ------------------------------------------------------------ bytes
 
     def compare_all(self, data: bytes, values: Mapping[object, object], plan: LayoutPlan) -> None:
-        """The fields at fixed places: the bytes there are the values that are given."""
+        """Check that the bytes at fixed positions equal the given values."""
         if plan.size is not None and plan.size != len(data) and not self.layout.accepts:
             self.report(
                 "C024", f'"{self.layout.name}" has {plan.size} bytes, the example {len(data)}'
@@ -308,7 +320,9 @@ class _Example:
                 self.compare(fp, number, values)
 
     def number(self, fp: FieldPlan, data: bytes) -> int | None:
-        """The integer at the place of a field; None when there is none, or the bytes end before."""
+        """Return the integer in the bytes of a field, or None if the field is not an integer or the bytes end
+        before it.
+        """
         name = fp.field.type.name if isinstance(fp.field.type, ScalarType) else ""
         if isinstance(fp.field.type, BitsType):
             name = fp.field.type.base
@@ -321,6 +335,7 @@ class _Example:
         return int.from_bytes(part, fp.field.endian, signed=is_signed(name))
 
     def compare(self, fp: FieldPlan, number: int, values: Mapping[object, object]) -> None:
+        """Compare the number in the bytes of a field with its given value."""
         f = fp.field
         fixed = f.const if isinstance(f.const, int) else None
         if fixed is not None and number != fixed:
@@ -340,13 +355,14 @@ class _Example:
                     self.differs(f"{f.name}.{m.name}", fp, part, given)
 
     def plain(self, value: object, enum: str | None) -> int | None:
-        """The number that a value is written as."""
+        """Return the number that a value is written as, or None if it is not one."""
         if enum is not None and isinstance(value, str):
             values = self.plan.model.enums[enum].values
             return next((v.value for v in values if value in (v.name, v.spelled)), None)
         return int(value) if isinstance(value, bool | int) else None
 
     def differs(self, path: str, fp: FieldPlan, there: int, given: int) -> None:
+        """Record that the bytes of a field differ from its given value."""
         self.report(
             "C024",
             f"{path} is {there} in the bytes (at byte {fp.offset}), the example says {given}",
@@ -355,6 +371,7 @@ class _Example:
 
 
 def _is_uuid(value: object) -> bool:
+    """Return whether a value is the text of a uuid."""
     try:
         return isinstance(value, str) and uuid.UUID(value) is not None
     except ValueError:
@@ -362,6 +379,7 @@ def _is_uuid(value: object) -> bool:
 
 
 def check_trials(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about examples that the generated codecs do not read and write as given."""
     if model.has_examples:
         from codecgen.examples.trial import findings  # needed where there are examples
 

@@ -1,12 +1,12 @@
-"""Expressions: they name fields that are there by then, and their parts fit together."""
+"""Check expressions: they use fields that are available, and their parts have matching types."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.check.nulls import in_reach
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.check.nulls import check_reach
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.as_of import release_key
 from codecgen.plan.nodes import BitValue, EndValue, FieldValue
 from codecgen.plan.resolve import Resolver, as_maximum
@@ -27,28 +27,31 @@ from codecgen.spans import expression_span, hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about all expressions of layouts."""
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
         for i, f in enumerate(layout.fields):
             for version in versions_of(layout, f.versions):
                 since = f.since or layout.since
-                found += _field(f, i, Scope(model, layout, version, owner=f.name, since=since))
+                found += _check_field(
+                    f, i, Scope(model, layout, version, owner=f.name, since=since)
+                )
         for d in layout.derived:
             for version in versions_of(layout, d.versions):
                 since = d.since or layout.since
-                found += _derived(d, Scope(model, layout, version, owner=d.name, since=since))
+                found += _check_derived(d, Scope(model, layout, version, owner=d.name, since=since))
         for rule in layout.rules:
             for version in versions_of(layout, rule.versions):
                 since = rule.since or layout.since
                 scope = Scope(model, layout, version, owner=rule.name, since=since)
-                found += _rule(rule, replace(scope, whole=True, ruled=True))
+                found += _check_rule(rule, replace(scope, whole=True, ruled=True))
         for fill in layout.fills:
-            found += _fill(fill, layout, model)
-        yield from once(found)
+            found += _check_fill(fill, layout, model)
+        yield from unique(found)
 
 
-def _fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Check that a fill takes a number of an element, less a number of the layout that holds the array."""
+def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless a fill is a number of an element, less a number of the layout around the array."""
     array, base = field_of(layout, fill.array), field_of(layout, fill.base)
     if array is None or not isinstance(array.type, ArrayType):
         message = (
@@ -75,7 +78,7 @@ def _fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
             yield Diagnostic("C066", message, where, help=f"it is declared at {f.span}")
         elif fill.otherwise is not None and f is not base and isinstance(f.type, ScalarType):
             reach = integer_range(f.type.name) or (0, 0)
-            yield from in_reach(fill.otherwise, f.type.name, reach, place(fill, "otherwise"))
+            yield from check_reach(fill.otherwise, f.type.name, reach, place(fill, "otherwise"))
     if field_of(inner, fill.given) is not None:
         message = f'"{fill.given}" is a field of "{inner.name}" already'
         help = "take a name that no field of the elements has"
@@ -83,35 +86,37 @@ def _fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
 
 
 def _is_free_number(f: Field) -> bool:
+    """Return whether a caller of the builder gives a field, and it is a number."""
     worked_out = f.measures is not None or f.counts is not None or f.checksum is not None
     settled = worked_out or f.const is not None or f.is_version or f.when is not None
     plain = isinstance(f.type, ScalarType) and f.type.enum is None and f.type.name != "bool"
     return plain and not settled and integer_range(getattr(f.type, "name", "")) is not None
 
 
-def _rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
+def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics about a rule of a layout."""
     if field_of(scope.layout, rule.about) is None:
         message = f'"{scope.layout.name}" has no field "{rule.about}"'
         help = hint(rule.about, field_spans(scope.layout))
         yield Diagnostic("C014", message, place(rule, "about"), help=help)
     if rule.condition is not None:
-        found = list(must_be("bool", rule.condition, scope, "a rule"))
+        found = list(check_kind("bool", rule.condition, scope, "a rule"))
         yield from found
         if not found and not any(True for _ in rule.condition.paths()):
             message = f'the rule "{rule.name}" asks for no field: it always says the same'
             yield Diagnostic("C065", message, expression_span(scope.model, rule.condition))
     elif rule.ascending is not None:
-        yield from _ascending(rule, rule.ascending, scope)
+        yield from _check_ascending(rule, rule.ascending, scope)
 
 
-def _ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """Check that a rule `ascending` names a number that every element of an array of the layout has."""
+def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless ``ascending`` names a number in every element of an array of the layout."""
     help = "write the array and a field of its elements: `ascending: items_.number`"
     where = expression_span(scope.model, path)
     resolver = Resolver(as_maximum(path), scope)
     value = resolver.resolve()
     yield from resolver.found
-    yield from newer(resolver)
+    yield from check_ages(resolver)
     if value is None:
         return
     inner = value.value if isinstance(value, EndValue) else None
@@ -120,30 +125,31 @@ def _ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Diagnosti
         yield Diagnostic("C065", message, where, help=help)
 
 
-def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
-    before = _until(scope, index)
-    itself = _until(scope, index + 1)
+def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the expressions of a field."""
+    before = _limit_scope(scope, index)
+    itself = _limit_scope(scope, index + 1)
     if f.when is not None:
-        yield from must_be("bool", f.when, before, "`when`")
+        yield from check_kind("bool", f.when, before, "`when`")
     for key, condition in (("valid", f.valid), ("refuse", f.refuse)):
         if condition is not None:
-            yield from must_be("bool", condition, itself, f"`{key}`")
+            yield from check_kind("bool", condition, itself, f"`{key}`")
     if isinstance(f.type, ArrayType) and f.type.compression is not None:
-        yield from _codec(f.type.compression.by, before)
+        yield from _check_codec(f.type.compression.by, before)
     type_ = f.in_versions((scope.version,)).type
     if isinstance(type_, ArrayType) and type_.until is not None:
-        yield from _last(f, type_.until, replace(before, item=type_.element))
+        yield from _check_end_condition(f, type_.until, replace(before, item=type_.element))
     if f.default is not None and (f.absent is None or "default" in f.places):
-        yield from _default(f, f.default, _until(scope, index, built=True, whole=True))
+        yield from _check_default(f, f.default, _limit_scope(scope, index, built=True, whole=True))
     for m in members(f):
         if m.default is not None and exists_in(m, scope.version):
-            inner = replace(_until(scope, index, built=True), since=m.since or scope.since)
-            yield from value_fits(m.default, inner, bit_type(m), f'"{m.name}"')
+            inner = replace(_limit_scope(scope, index, built=True), since=m.since or scope.since)
+            yield from check_type(m.default, inner, bit_type(m), f'"{m.name}"')
 
 
-def _last(f: Field, until: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """The condition for the last element is one about elements."""
-    found = list(must_be("bool", until, scope, "`until`"))
+def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless ``until`` is a condition on the element."""
+    found = list(check_kind("bool", until, scope, "`until`"))
     yield from found
     if not found and not any(path.names[0] == "item" for path in until.paths()):
         message = f'`until` does not ask for anything of the elements of "{f.name}"'
@@ -151,8 +157,9 @@ def _last(f: Field, until: Expression, scope: Scope) -> Iterator[Diagnostic]:
         yield Diagnostic("C064", message, expression_span(scope.model, until), help=help)
 
 
-def _codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    found = list(must_be("enum", by, scope, "what names a codec"))
+def _check_codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless a codec is named by a field, or bits of a field, with an enum."""
+    found = list(check_kind("enum", by, scope, "what names a codec"))
     yield from found
     value = Resolver(by, scope).resolve()
     if not found and not isinstance(value, FieldValue | BitValue):
@@ -160,12 +167,13 @@ def _codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
         yield Diagnostic("C022", message, expression_span(scope.model, by))
 
 
-def _until(scope: Scope, before: int, *, built: bool = False, whole: bool = False) -> Scope:
+def _limit_scope(scope: Scope, before: int, *, built: bool = False, whole: bool = False) -> Scope:
+    """Return the scope limited to the fields before an index."""
     return replace(scope, before=before, built=built, whole=whole)
 
 
-def newer(resolver: Resolver) -> Iterator[Diagnostic]:
-    """What an expression names is as old as what it belongs to: as of any release both are there, or neither."""
+def check_ages(resolver: Resolver) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each name that is newer than the thing to which the expression belongs."""
     scope = resolver.scope
     noted, _ = scope.layout.version_notes.get(scope.version or 0, (None, None))
     releases = [s.release for s in (scope.since, noted) if s is not None and s.release is not None]
@@ -179,13 +187,13 @@ def newer(resolver: Resolver) -> Iterator[Diagnostic]:
             yield Diagnostic("C028", message, resolver.span_of(path), help=f"see {since.span}")
 
 
-def must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
-    """What is wrong with an expression that has to give a value of a kind."""
+def check_kind(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless an expression gives a value of ``kind``. ``what`` names it in messages."""
     resolver = Resolver(expression, scope)
     value = resolver.resolve()
     found = None if value is None else value.type
     yield from resolver.found
-    yield from newer(resolver)
+    yield from check_ages(resolver)
     if found is not None and found.kind != kind:
         wanted = {"bool": "true or false", "enum": "a value of an enum"}[kind]
         message = f"{what} is {wanted}, not {found}"
@@ -196,26 +204,27 @@ def must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Itera
         yield Diagnostic("C022", message, place, help=help)
 
 
-def _default(f: Field, default: Expression, scope: Scope) -> Iterator[Diagnostic]:
+def _check_default(f: Field, default: Expression, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless the default of a field has the type of the field."""
     if isinstance(f.type, ScalarType):
         wanted = scalar_type(f.type)
-        yield from value_fits(default, scope, wanted, f'"{f.name}"')
+        yield from check_type(default, scope, wanted, f'"{f.name}"')
     elif isinstance(f.type, BytesType):
         wanted = Type("text" if f.type.text else "bytes", nullable=f.type.null is not None)
-        yield from value_fits(default, scope, wanted, f'"{f.name}"')
+        yield from check_type(default, scope, wanted, f'"{f.name}"')
     elif isinstance(default.node, Null):
         pass  # whether it can be null is said where nulls are looked at
 
 
-def value_fits(
+def check_type(
     expression: Expression, scope: Scope, wanted: Type, what: str
 ) -> Iterator[Diagnostic]:
-    """What is wrong with an expression that has to give a value of a type."""
+    """Yield diagnostics unless an expression gives a value of the type ``wanted``."""
     resolver = Resolver(expression, scope)
     value = resolver.resolve(wanted.enum)
     found = None if value is None else value.type
     yield from resolver.found
-    yield from newer(resolver)
+    yield from check_ages(resolver)
     if found is None:
         return
     place = expression_span(scope.model, expression)
@@ -224,12 +233,12 @@ def value_fits(
     elif found.kind != "null":
         widened = wanted.kind == "float" and found.kind == "int"
         if (found.kind, found.enum) != (wanted.kind, wanted.enum) and not widened:
-            help = _instead(expression.node, wanted)
+            help = _suggest_literal(expression.node, wanted)
             yield Diagnostic("C022", f"{what} is {wanted}, not {found}", place, help=help)
 
 
-def _instead(node: Node, wanted: Type) -> str:
-    """What to write for true and false where a number is meant, and for 0 and 1 where it is the other way round."""
+def _suggest_literal(node: Node, wanted: Type) -> str:
+    """Return help if true or false stands for a number, or 0 or 1 for a condition, and ``""`` otherwise."""
     if isinstance(node, Truth) and wanted.kind == "int":
         return f"write {int(node.value)}, or `type: bool` for a byte that is true or false"
     if isinstance(node, Number) and wanted.kind == "bool" and node.value in (0, 1):
@@ -237,7 +246,8 @@ def _instead(node: Node, wanted: Type) -> str:
     return ""
 
 
-def _derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
+def _check_derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless a derived value is a number or null."""
     item = None
     if d.array is not None:
         array = field_of(scope.layout, d.array)
@@ -249,7 +259,7 @@ def _derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
     value = resolver.resolve()
     found = None if value is None else value.type
     yield from resolver.found
-    yield from newer(resolver)
+    yield from check_ages(resolver)
     if found is not None and found.kind not in ("int", "null"):
         place = expression_span(scope.model, d.value)
         yield Diagnostic("C022", f'"{d.name}" is a number or null, not {found}', place)

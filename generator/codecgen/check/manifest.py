@@ -1,4 +1,4 @@
-"""The manifest: titles, links, and keys that do not get into each other's way."""
+"""Check the manifest: its title, its links and its keys."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the manifest."""
     manifest = model.manifest
     if not manifest.title:
         yield Diagnostic("C017", "the title is empty", place(manifest, "title"))
@@ -19,25 +20,31 @@ def check(model: Model) -> Iterator[Diagnostic]:
         if name == manifest.release_line:
             message = f'"{name}" names releases already: `since` could not tell which is meant'
             yield Diagnostic("C011", message, where, help=f"see {place(manifest, 'release_line')}")
-        yield from _address(f'a link to "{name}"', pattern, "the number", where)
+        yield from _check_address(f'a link to "{name}"', pattern, "the number", where)
     if manifest.pages_at:
         where = place(manifest, "documents.at")
-        yield from _address("the address of pages", manifest.pages_at, "the file", where)
+        yield from _check_address("the address of pages", manifest.pages_at, "the file", where)
     if len(model.files) == 1:
         message = "the schema directory declares nothing"
         help = "add a file with a `layout`"
         yield Diagnostic("C025", message, manifest.span, help=help)
 
 
-def _address(what: str, pattern: str, part: str, where: Span) -> Iterator[Diagnostic]:
+def _check_address(what: str, pattern: str, part: str, where: Span) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless ``pattern`` is a web address with exactly one ``{}``."""
     if not pattern.startswith(("https://", "http://")):
         yield Diagnostic("C017", f"{what} begins with https://", where)
-    elif pattern.count("{}") != 1 or "{" in pattern.replace("{}", "") or any(map(_unsafe, pattern)):
+    elif (
+        pattern.count("{}") != 1
+        or "{" in pattern.replace("{}", "")
+        or any(map(_is_unsafe, pattern))
+    ):
         message = (
             f"{what} has {{}} once, where {part} goes, and nothing that an address cannot have"
         )
         yield Diagnostic("C017", message, where)
 
 
-def _unsafe(character: str) -> bool:
+def _is_unsafe(character: str) -> bool:
+    """Return whether an address cannot contain a character."""
     return character.isspace() or character in "<>\"'`\\"

@@ -1,4 +1,4 @@
-"""Names that generated code cannot have, and names that would meet there."""
+"""Check names: generated code can have them, and no two become the same name there."""
 
 from __future__ import annotations
 
@@ -140,16 +140,18 @@ _FILE_PART = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    yield from _package(model)
-    yield from _files(model)
-    yield from _declarations(model)
+    """Yield diagnostics about the names of packages, files, declarations and fields."""
+    yield from _check_package(model)
+    yield from _check_files(model)
+    yield from _check_declarations(model)
     for layout in model.layouts.values():
-        yield from _fields(layout)
-    yield from _symbols(model)
-    yield from _used(model)
+        yield from _check_fields(layout)
+    yield from _check_symbols(model)
+    yield from _check_used(model)
 
 
-def _package(model: Model) -> Iterator[Diagnostic]:
+def _check_package(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the name of the package."""
     name = model.manifest.package
     where = place(model.manifest, "package")
     if name in TARGET_DIRECTORIES:
@@ -159,10 +161,11 @@ def _package(model: Model) -> Iterator[Diagnostic]:
         message = f'a package "{name}" would hide the module that generated code imports'
         yield Diagnostic("C027", message, where, help=f'take another name, perhaps "{name}_codecs"')
     else:
-        yield from word(name, where, frozenset())
+        yield from check_word(name, where, frozenset())
 
 
-def _files(model: Model) -> Iterator[Diagnostic]:
+def _check_files(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about file names that cannot become module names, or become the same one."""
     modules: dict[str, str] = {}
     directories: dict[str, str] = {}
     for file in model.files:
@@ -197,20 +200,21 @@ def _files(model: Model) -> Iterator[Diagnostic]:
             yield Diagnostic("C008", message, Span(file, 1, 1, 1))
 
 
-def _declarations(model: Model) -> Iterator[Diagnostic]:
+def _check_declarations(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the names of declarations."""
     for layout in model.layouts.values():
         if layout.name in (*SCALARS, *FLEXIBLE):
             message = (
                 f'"{layout.name}" is a type: `array: {layout.name}` could not tell which is meant'
             )
             yield Diagnostic("C027", message, layout.span, help="take another name")
-        yield from word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
+        yield from check_word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
     for choice in model.choices.values():
-        yield from word(choice.name, choice.span, frozenset())
+        yield from check_word(choice.name, choice.span, frozenset())
     for text in model.texts.values():
-        yield from word(text.name, text.span, frozenset())
+        yield from check_word(text.name, text.span, frozenset())
     for enum in model.enums.values():
-        yield from word(enum.name, enum.span, RUNTIME)
+        yield from check_word(enum.name, enum.span, RUNTIME)
         if keyword.iskeyword(class_of(enum.name)):
             message = f'the class of "{enum.name}" would be called {class_of(enum.name)}, a keyword of Python'
             yield Diagnostic("C027", message, enum.span, help="take another name")
@@ -226,22 +230,23 @@ def _declarations(model: Model) -> Iterator[Diagnostic]:
             elif value.name == "labels":
                 yield Diagnostic("C027", '"labels" is taken in the classes of enums', value.span)
             elif len(value.name) > LONGEST:
-                yield _long(value.name, value.span)
+                yield _too_long(value.name, value.span)
 
 
-def _fields(layout: Layout) -> Iterator[Diagnostic]:
+def _check_fields(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the names of fields and derived values of a layout."""
     taken = CONTAINER | EXPRESSION
     seen: dict[str, Span] = {}
     for f in layout.fields:
-        yield from word(f.name, f.span, taken, field=True)
+        yield from check_word(f.name, f.span, taken, field=True)
         seen[f.name] = f.span
         for m in members(f):
-            yield from word(m.name, m.span, taken, field=True)
+            yield from check_word(m.name, m.span, taken, field=True)
     for rule in layout.rules:
-        yield from word(rule.name, rule.span, frozenset())
+        yield from check_word(rule.name, rule.span, frozenset())
     functions: dict[str, Span] = {}
     for d in layout.derived:
-        yield from word(d.name, d.span, taken | HELPERS)
+        yield from check_word(d.name, d.span, taken | HELPERS)
         if d.array is None and d.name in seen:
             help = f"the field is at {seen[d.name]}"
             yield Diagnostic("C008", f'"{d.name}" is a field already', d.span, help=help)
@@ -253,10 +258,10 @@ def _fields(layout: Layout) -> Iterator[Diagnostic]:
         functions.setdefault(function, d.span)
 
 
-def word(
+def check_word(
     name: str, where: Span, taken: frozenset[str], *, field: bool = False
 ) -> Iterator[Diagnostic]:
-    """What is wrong with a name that is not to be one of ``taken``."""
+    """Yield diagnostics if a name is reserved, too long, or one of ``taken``."""
     help = "take another name"
     if field:
         help = f'write "{name}_", and `spelled: {name}` for the documents'
@@ -266,20 +271,21 @@ def word(
         message = f'"{name}" is taken: it means something else in expressions or in generated code'
         yield Diagnostic("C027", message, where, help=help)
     elif len(name) > LONGEST:
-        yield _long(name, where)
+        yield _too_long(name, where)
 
 
-def _long(name: str, where: Span) -> Diagnostic:
+def _too_long(name: str, where: Span) -> Diagnostic:
+    """Return the diagnostic about a name that is too long."""
     return Diagnostic("C027", f"a name of {len(name)} characters: {LONGEST} is the most", where)
 
 
 def class_of(enum: str) -> str:
-    """What the class of an enum is called."""
+    """Return the name of the class that is generated for an enum."""
     return "".join(part.capitalize() for part in enum.split("_"))
 
 
 def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
-    """What generated modules export: (symbol, the declaration that it stands for, its place)."""
+    """Yield the exports of generated modules: (symbol, declaration, place)."""
     for enum in model.enums.values():
         yield class_of(enum.name), enum.name, enum.span
     for layout in model.layouts.values():
@@ -295,8 +301,8 @@ def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
         yield choice.name.upper(), choice.name, choice.span
 
 
-def _used(model: Model) -> Iterator[Diagnostic]:
-    """Names that would be those of used declarations in functions that are generated."""
+def _check_used(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about names that collide with names of used directories in generated code."""
     for things in (model.layouts, model.enums, model.choices):
         for name, thing in things.items():
             if name in model.manifest.uses:
@@ -318,7 +324,8 @@ def _used(model: Model) -> Iterator[Diagnostic]:
             yield Diagnostic("C008", message, layout.span)
 
 
-def _symbols(model: Model) -> Iterable[Diagnostic]:
+def _check_symbols(model: Model) -> Iterable[Diagnostic]:
+    """Return diagnostics about declarations that become the same symbol."""
     seen: dict[str, tuple[str, Span]] = {}
     found = []
     for symbol, name, where in symbols(model):

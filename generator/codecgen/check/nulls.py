@@ -1,10 +1,10 @@
-"""Null: the number that means it is one that can stand there, and that means nothing else."""
+"""Check nulls: the number that means null fits its type and has no other meaning."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.schema.lookup import field_of, integer_range, is_signed, versions_of
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, Span, StructType
@@ -12,40 +12,46 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the nulls of all fields."""
     for layout in model.layouts.values():
         for f in layout.fields:
-            yield from once(_field(f, layout))
+            yield from unique(_check_field(f, layout))
 
 
-def _field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+def _check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the null of a field, for each of its types."""
     for version in versions_of(layout, f.versions):
         one = f.in_versions((version,))
         match one.type:
             case BytesType():
-                yield from _bytes(one, one.type)
+                yield from _check_bytes(one, one.type)
             case ArrayType():
-                yield from _array(one, one.type, layout, version)
+                yield from _check_array(one, one.type, layout, version)
                 if isinstance(one.type.element, BytesType):
-                    yield from _bytes(one, one.type.element, "array.null")
+                    yield from _check_bytes(one, one.type.element, "array.null")
                 elif isinstance(one.type.element, ChoiceType):
-                    yield from _choice(one, one.type.element, "array.null")
+                    yield from _check_choice(one, one.type.element, "array.null")
             case StructType():
-                yield from _struct(one, one.type)
+                yield from _check_struct(one, one.type)
             case ChoiceType():
-                yield from _choice(one, one.type)
+                yield from _check_choice(one, one.type)
 
 
-def in_reach(number: int, name: str, reach: tuple[int, int], where: Span) -> Iterator[Diagnostic]:
-    """A finding where a number does not fit its type."""
+def check_reach(
+    number: int, name: str, reach: tuple[int, int], where: Span
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless a number lies within ``reach``, the range of the type ``name``."""
     if not reach[0] <= number <= reach[1]:
         message = f"{number} does not fit {name} ({reach[0]} to {reach[1]})"
         yield Diagnostic("C017", message, where)
 
 
-def default_of_many(
+def check_container_default(
     f: Field, where: Span, nullable: bool, *, is_null: bool
 ) -> Iterator[Diagnostic]:
-    """A finding about the default of an array or a layout: null, where it can be null, is the only expression."""
+    """Yield a diagnostic unless the default of an array or a layout is null, or ``[]`` for arrays, where
+    allowed.
+    """
     if is_null and nullable:
         return
     if isinstance(f.type, ArrayType):
@@ -57,7 +63,8 @@ def default_of_many(
     yield Diagnostic("C017", message, where)
 
 
-def _bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diagnostic]:
+def _check_bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diagnostic]:
+    """Yield diagnostics about the null of bytes or text."""
     if type_.null is None:
         return
     if type_.prefix is None:
@@ -65,15 +72,19 @@ def _bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diagnostic
         help = 'take out "null", or give the length a type'
         yield Diagnostic("C011", message, place(f, key), help=help)
         return
-    yield from _number(type_.null, "length", type_.prefix, place(f, key))
+    yield from _check_number(type_.null, "length", type_.prefix, place(f, key))
 
 
-def _choice(f: Field, type_: ChoiceType, key: str = "null") -> Iterator[Diagnostic]:
+def _check_choice(f: Field, type_: ChoiceType, key: str = "null") -> Iterator[Diagnostic]:
+    """Yield diagnostics about the null of a choice."""
     if type_.null is not None and type_.length is not None:
-        yield from _number(type_.null, "length", type_.length, place(f, key))
+        yield from _check_number(type_.null, "length", type_.length, place(f, key))
 
 
-def _array(f: Field, type_: ArrayType, layout: Layout, version: int | None) -> Iterator[Diagnostic]:
+def _check_array(
+    f: Field, type_: ArrayType, layout: Layout, version: int | None
+) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the null of an array in one version."""
     if type_.null is None:
         return
     counter = field_of(layout, type_.counted_by) if type_.counted_by is not None else None
@@ -87,10 +98,11 @@ def _array(f: Field, type_: ArrayType, layout: Layout, version: int | None) -> I
         yield Diagnostic("C011", message, place(f, "null"), help=help)
         return
     what = "length" if name is type_.length else "count"
-    yield from _number(type_.null, what, name, place(f, "null"))
+    yield from _check_number(type_.null, what, name, place(f, "null"))
 
 
-def _struct(f: Field, type_: StructType) -> Iterator[Diagnostic]:
+def _check_struct(f: Field, type_: StructType) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the null of an optional layout."""
     present, null = type_.present, type_.null
     if present is None:
         return
@@ -103,18 +115,18 @@ def _struct(f: Field, type_: StructType) -> Iterator[Diagnostic]:
     else:
         reach = integer_range(present)
         if reach is not None:
-            yield from in_reach(null, present, reach, place(f, "null"))
+            yield from check_reach(null, present, reach, place(f, "null"))
 
 
-def _number(null: int, what: str, name: str, where: Span) -> Iterator[Diagnostic]:
-    """The number that a length or a count of type ``name`` has for null."""
+def _check_number(null: int, what: str, name: str, where: Span) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless ``null`` can mean null for a length or count of type ``name``."""
     reach = integer_range(name)
     if name == "compact":
         if null != 0:
             message = f"a compact {what} means null by 0"
             yield Diagnostic("C017", message, where, help="write `null: 0`")
     elif reach is not None and not reach[0] <= null <= reach[1]:
-        yield from in_reach(null, name, reach, where)
+        yield from check_reach(null, name, reach, where)
     elif is_signed(name) and null >= 0:
         message = f"a {what} of {null} cannot mean null: it is a {what} too"
         yield Diagnostic("C017", message, where, help="write `null: -1`")

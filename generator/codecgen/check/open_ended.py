@@ -1,11 +1,11 @@
-"""Ends: where a field that takes what is left stops, and arrays whose elements take bytes."""
+"""Check ends: fields that take the rest of the input come last, and array elements take bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.relations import measured
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.check.relations import measured_ranges
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema.lookup import choice_of, reference_of
@@ -25,13 +25,16 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about fields without a defined end."""
     ends = Ends(make_plan(model))
     for plans in ends.plan.versions.values():
-        yield from once(d for plan in plans for d in ends.findings(plan))
+        yield from unique(d for plan in plans for d in ends.findings(plan))
 
 
 class Ends:
-    """Which layouts take what is left, and the fewest bytes that they take."""
+    """Determines which layouts take the rest of the input, and the minimum size of each layout. Results are
+    cached.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -39,6 +42,7 @@ class Ends:
         self.min_sizes: dict[tuple[str, int | None], int] = {}
 
     def findings(self, layout: LayoutPlan) -> Iterator[Diagnostic]:
+        """Yield diagnostics about the fields of a layout."""
         for i, fp in enumerate(layout.in_order):
             what = self.takes_the_rest(fp, layout)
             if what:
@@ -47,7 +51,7 @@ class Ends:
                 yield from self.elements(fp, layout)
 
     def takes_the_rest(self, fp: FieldPlan, layout: LayoutPlan) -> str:
-        """Why only the end of its field range says where a field ends; empty when something else does."""
+        """Return in words why only the end of its range ends a field, or ``""`` if the field ends by itself."""
         match fp.field.type:
             case BytesType("rest"):
                 return "takes what is left"
@@ -64,18 +68,20 @@ class Ends:
         return ""
 
     def field_ranges(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
-        """The field ranges that a field may end with, the innermost first: (index of the last field, always measured)."""
+        """Return the ranges that a field can end, innermost first: (index of the last field, whether it is
+        always measured).
+        """
         places = {f.name: j for j, f in enumerate(layout.fields)}
         every = layout.layout.fields
         around = []
-        for f, first, last in measured(layout.layout, layout.version):
+        for f, first, last in measured_ranges(layout.layout, layout.version):
             inside = [places[g.name] for g in every[first : last + 1] if g.name in places]
             if inside and inside[0] <= i <= inside[-1]:
                 around.append((inside[-1] - inside[0], inside[-1], f.when is None))
         return [(last, always) for _, last, always in sorted(around)]
 
     def followers(self, layout: LayoutPlan, i: int, what: str) -> Iterator[Diagnostic]:
-        """Behind such a field, up to the end of its field range, the lengths of all fields must be known."""
+        """Yield a diagnostic if a field after one that takes the rest has no fixed size."""
         lasts = []
         for last, always in self.field_ranges(layout, i):
             lasts.append(last)
@@ -93,7 +99,7 @@ class Ends:
                 return
 
     def in_the_way(self, layout: LayoutPlan, i: int, follower: FieldPlan) -> str:
-        """Why a field cannot follow one that takes what is left; empty when it can."""
+        """Return in words why ``follower`` cannot come after a field that takes the rest, or ``""`` if it can."""
         if not isinstance(layout.fields[i].field.type, BytesType):
             return ": only bytes and text that take what is left leave fields after them"
         f, when = layout.fields[i].field, follower.field.when
@@ -107,10 +113,11 @@ class Ends:
         return ""
 
     def is_open(self, type_: FieldType, holder: LayoutPlan) -> bool:
+        """Return whether a type, held by ``holder``, takes the rest of the input."""
         return any(self.layout_open(plan) for plan in self.plan.held_by(type_, holder))
 
     def layout_open(self, layout: LayoutPlan) -> bool:
-        """Whether only the bytes around a layout say where it ends."""
+        """Return whether only the bytes around a layout determine its end."""
         key = (layout.name, layout.version)
         if key not in self.opens:
             self.opens[key] = (
@@ -126,6 +133,7 @@ class Ends:
     # ------------------------------------------------------------ elements
 
     def elements(self, fp: FieldPlan, layout: LayoutPlan) -> Iterator[Diagnostic]:
+        """Yield diagnostics unless each element of an array ends by itself and takes at least one byte."""
         ref = reference_of(fp.field)
         where = place(fp.field, "array")
         choice = choice_of(fp.field)
@@ -144,7 +152,7 @@ class Ends:
     def chosen_elements(
         self, fp: FieldPlan, choice: ChoiceType, layout: LayoutPlan
     ) -> Iterator[Diagnostic]:
-        """Elements that are one of several layouts end by themselves, and take at least a byte."""
+        """Yield diagnostics unless each case of an element ends by itself and takes at least one byte."""
         if choice.length is not None:
             return
         message = ""
@@ -158,7 +166,7 @@ class Ends:
             yield Diagnostic("C031", message, choice.span, help="give each a `length` in front")
 
     def min_size(self, layout: LayoutPlan) -> int:
-        """The fewest bytes that a layout can take."""
+        """Return the minimum size of a layout in bytes. A layout within itself counts 0."""
         key = (layout.name, layout.version)
         if key not in self.min_sizes:
             self.min_sizes[key] = 0
@@ -182,6 +190,7 @@ class Ends:
         return type_.length if isinstance(type_.length, int) else int(type_.length != "rest")
 
     def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
+        """Return the minimum size of a field in bytes. Optional fields count 0."""
         if fp.field.when is not None:
             return 0
         if fp.size is not None:
@@ -207,13 +216,13 @@ class Ends:
                 return 0
 
     def least_choice(self, choice: ChoiceType, layout: LayoutPlan) -> int:
-        """The fewest bytes of a choice, with the length before it."""
+        """Return the minimum size of a choice in bytes, including its length prefix."""
         before = 0 if choice.length is None else scalar_bounds(choice.length)[0]
         nothing = choice.length is not None and choice.null is not None
         return before if nothing else before + self.fewest(choice, layout)
 
     def fewest(self, type_: FieldType, layout: LayoutPlan) -> int:
-        """The fewest bytes of what a field holds."""
+        """Return the minimum size in bytes of the layouts that a field can hold."""
         if isinstance(type_, ChoiceType) and type_.unknown:
             return 0
         held = self.plan.held_by(type_, layout)

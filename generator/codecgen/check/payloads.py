@@ -1,5 +1,4 @@
-"""Views into payloads: something says what each part is, their rows are of what the parts can be, and every column has values of
-its type, whether a part is there or not."""
+"""Check views of payloads: the parts are decided, their rows can occur, and the columns have values."""
 
 from __future__ import annotations
 
@@ -7,8 +6,8 @@ import keyword
 from collections.abc import Iterator
 
 from codecgen.check import view_columns
-from codecgen.check.views import typed, values_of
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.check.views import check_value_type, check_values
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan import Plan, make_plan
 from codecgen.plan.constant_folding import as_truth, is_known
 from codecgen.plan.payloads import (
@@ -27,7 +26,7 @@ from codecgen.plan.resolve_views import (
 )
 from codecgen.schema.lookup import all_versions, field_of
 from codecgen.schema.model import Choice, Layout, Model, Rows, View
-from codecgen.schema.nested_choices import inner_of
+from codecgen.schema.nested_choices import inner_choices
 from codecgen.schema.types import ArrayType, ScalarType
 from codecgen.spans import hint, place
 
@@ -42,19 +41,21 @@ _TAKEN = frozenset(
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about views of payloads."""
     plan = None
     for view in model.views.values():
         if not view.parts:
             continue
-        found = [*view_columns.names(view), *_parts(view, model)]
+        found = [*view_columns.check_names(view), *_check_parts(view, model)]
         if not found:
             plan = plan or make_plan(model)
             for rows in view.rows:
-                found += _rows(rows, view, plan)
-        yield from once(found)
+                found += _check_rows(rows, view, plan)
+        yield from unique(found)
 
 
-def _parts(view: View, model: Model) -> Iterator[Diagnostic]:
+def _check_parts(view: View, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the parts of a payload and their discriminator."""
     kinds = part_kinds(model, view)
     deciders = [kind for kind in kinds if kind.decides]
     for i, kind in enumerate(kinds):
@@ -78,13 +79,13 @@ def _parts(view: View, model: Model) -> Iterator[Diagnostic]:
                 help = f"a part before it is a choice by a field whose values are those of {kind.choice.given or kind.choice.given_type}"
                 yield Diagnostic("C059", message, where, help=help)
             else:
-                yield from _same_enum(deciders[0], kind, model, view)
-        nested = inner_of(kind.choice)
+                yield from _check_same_enum(deciders[0], kind, model, view)
+        nested = inner_choices(kind.choice)
         if nested:
             message = f'"{nested[0]}" is a choice in "{kind.of}": one number tells the layouts of a part apart'
             yield Diagnostic("C059", message, where)
             continue
-        for name in sorted(_layouts(kind)):
+        for name in sorted(_layouts_of(kind)):
             layout = model.layouts.get(name)
             refs = [ref for ref in kind.cases.values() if ref.layout == name]
             open_ = not refs or any(ref.version is None for ref in refs)
@@ -96,17 +97,19 @@ def _parts(view: View, model: Model) -> Iterator[Diagnostic]:
                 yield Diagnostic("C059", message, where, help=help)
 
 
-def _layouts(kind: PartKind) -> set[str]:
-    """The layouts that a part can be."""
+def _layouts_of(kind: PartKind) -> set[str]:
+    """Return the names of the layouts that a part can have."""
     if kind.choice is None:
         return {kind.of}
     return {ref.layout for _, ref in kind.choice.cases}
 
 
-def _same_enum(decider: PartKind, kind: PartKind, model: Model, view: View) -> Iterator[Diagnostic]:
-    """The number that decides is one of the enum that a choice is given, as far as its field says."""
+def _check_same_enum(
+    decider: PartKind, kind: PartKind, model: Model, view: View
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if the discriminator has another enum than the choice that is given it."""
     assert decider.choice is not None and kind.choice is not None
-    for name in sorted(_layouts(decider)):
+    for name in sorted(_layouts_of(decider)):
         f = field_of(model.layouts[name], decider.choice.by or "")
         enum = f.type.enum if f is not None and isinstance(f.type, ScalarType) else None
         given = kind.choice.given
@@ -116,7 +119,8 @@ def _same_enum(decider: PartKind, kind: PartKind, model: Model, view: View) -> I
             return
 
 
-def _rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
+def _check_rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
+    """Yield diagnostics about keys and layouts of rows."""
     model = plan.model
     if not rows.parts:
         known = ", ".join(f"{name}: .." for name in view.parts)
@@ -140,18 +144,19 @@ def _rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
             message = f'the view has no part "{name}"'
             help = f"its parts are {', '.join(kinds)}"
             yield Diagnostic("C059", message, where, help=help)
-        elif layout not in _layouts(kinds[name]):
+        elif layout not in _layouts_of(kinds[name]):
             wrong = True
             message = f'"{layout}" is no layout of "{kinds[name].of}"'
-            help = f"its layouts are {', '.join(sorted(_layouts(kinds[name])))}"
+            help = f"its layouts are {', '.join(sorted(_layouts_of(kinds[name])))}"
             yield Diagnostic("C060", message, where, help=help)
     if not wrong:
-        yield from _fitting(rows, view, plan, kinds)
+        yield from _check_occurrence(rows, view, plan, kinds)
 
 
-def _fitting(
+def _check_occurrence(
     rows: Rows, view: View, plan: Plan, kinds: dict[str, PartKind]
 ) -> Iterator[Diagnostic]:
+    """Yield diagnostics if no payload has the parts of the rows, or a column or array is unknown."""
     decider = next((kind for kind in kinds.values() if kind.decides), None)
     numbers: list[int | None] = [None] if decider is None else [*decider.cases]
     found = ({n: kind.reference(number) for n, kind in kinds.items()} for number in numbers)
@@ -159,7 +164,9 @@ def _fitting(
         pair = " and ".join(f'{name} "{layout}"' for name, layout in rows.parts.items())
         message = f"no payload has {pair} together"
         last = [*rows.parts][-1]
-        yield Diagnostic("C060", message, place(rows, f"of.{last}"), help=_together(rows, kinds))
+        yield Diagnostic(
+            "C060", message, place(rows, f"of.{last}"), help=_list_companions(rows, kinds)
+        )
         return
     spans = {c.name: c.span for c in view.columns}
     for name in rows.values:
@@ -175,11 +182,11 @@ def _fitting(
             message = f'"{rows.each}" is no array of a part of these rows'
             yield Diagnostic("C032", message, place(rows, "each"), help="`each: part.array`")
             return
-    yield from _columns(rows, view, plan)
+    yield from _check_columns(rows, view, plan)
 
 
-def _together(rows: Rows, kinds: dict[str, PartKind]) -> str:
-    """What goes with the layout of the part that decides."""
+def _list_companions(rows: Rows, kinds: dict[str, PartKind]) -> str:
+    """Return in words the layouts that occur with the deciding part's layout."""
     decider = next((kind for kind in kinds.values() if kind.decides), None)
     if decider is None or decider.name not in rows.parts:
         return ""
@@ -193,8 +200,8 @@ def _together(rows: Rows, kinds: dict[str, PartKind]) -> str:
     return "; ".join(said)
 
 
-def _columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
-    """The values of the columns, for all that the parts can be."""
+def _check_columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the values of the columns, for each combination of parts."""
     for _, layouts, named in iterate_combinations(plan, view):
         if not any(one is rows for one in named):
             continue
@@ -202,7 +209,7 @@ def _columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
         scope = payload_scope(plan.model, view, rows, parts)
         if rows.when is not None:
             resolver = ViewResolver(rows.when, scope, parts)
-            condition = list(typed(resolver, "`when`", ("bool",), False))
+            condition = list(check_value_type(resolver, "`when`", ("bool",), False))
             yield from condition
             settled = resolve_condition_of_rows(rows, scope, parts)
             if condition or settled is None or (is_known(settled) and not as_truth(settled)):
@@ -211,7 +218,7 @@ def _columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
         if rows.each is not None and (part is None or part.null or array is None):
             continue
         scope = scope_under_condition(scope, rows, parts)
-        yield from values_of(
+        yield from check_values(
             view,
             rows,
             lambda e, s=scope, p=parts: ViewResolver(e, s, p),  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Layouts that hold each other: there is an end to it."""
+"""Check recursion: layouts that contain themselves end at some depth."""
 
 from __future__ import annotations
 
@@ -15,48 +15,50 @@ DEEPEST = Limits().depth
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    ending = _ending(model)
+    """Yield diagnostics about endless and too deep recursion."""
+    ending = _ending_layouts(model)
     endless = {
-        name: [f for f in layout.fields if _endless(f) and not _one_ends(f, ending)]
+        name: [f for f in layout.fields if _is_endless(f) and not _has_ending_case(f, ending)]
         for name, layout in model.layouts.items()
     }
     reported: set[str] = set()
     for layout in model.layouts.values():
-        cycle = _cycle(layout.name, endless)
+        cycle = _shortest_cycle(layout.name, endless)
         if cycle and not reported & set(cycle):
             reported |= set(cycle)
-            yield _endless_finding(layout, cycle, endless[layout.name])
+            yield _endless_diagnostic(layout, cycle, endless[layout.name])
     if not reported:
-        yield from _too_deep(model)
+        yield from _check_depth(model)
 
 
-def _endless(f: Field) -> bool:
-    """Whether a field holds a layout whatever the bytes say, with nothing that bounds how deep."""
+def _is_endless(f: Field) -> bool:
+    """Return whether a field always holds a layout, with nothing that limits the depth."""
     if not references_of(f) or f.when is not None or getattr(f.type, "present", None):
         return False
     choice = choice_of(f)
     if choice is not None and (choice.unknown or choice.null is not None) and choice is f.type:
         return False
-    return not (isinstance(f.type, ArrayType) and f.type.nesting is not None and _may_be_empty(f))
+    return not (isinstance(f.type, ArrayType) and f.type.nesting is not None and _can_be_empty(f))
 
 
-def _may_be_empty(f: Field) -> bool:
-    """Whether there may be no elements, in each version."""
+def _can_be_empty(f: Field) -> bool:
+    """Return whether an array can be empty in every version."""
     types = f.all_types()
     return all(isinstance(t, ArrayType) and t.fixed is None and t.until is None for t in types)
 
 
-def _one_ends(f: Field, ending: set[str]) -> bool:
-    """Whether a field is a choice of which a case ends."""
-    return isinstance(f.type, ChoiceType) and any(_ends(ref, ending) for ref in f.type.layouts)
+def _has_ending_case(f: Field, ending: set[str]) -> bool:
+    """Return whether a field is a choice with at least one case in ``ending``."""
+    return isinstance(f.type, ChoiceType) and any(_is_ending(ref, ending) for ref in f.type.layouts)
 
 
-def _ends(ref: Reference, ending: set[str]) -> bool:
+def _is_ending(ref: Reference, ending: set[str]) -> bool:
+    """Return whether the layout of a reference is in ``ending``."""
     return ref.layout in ending or is_used(ref.layout)  # what is used was checked by itself
 
 
-def _ending(model: Model) -> set[str]:
-    """The layouts that do not hold themselves whatever the bytes say."""
+def _ending_layouts(model: Model) -> set[str]:
+    """Return the names of the layouts that can end, whatever they contain."""
     ending: set[str] = set()
     grows = True
     while grows:
@@ -64,22 +66,22 @@ def _ending(model: Model) -> set[str]:
             name
             for name, layout in model.layouts.items()
             if name not in ending
-            and all(not _endless(f) or _field_ends(f, ending) for f in layout.fields)
+            and all(not _is_endless(f) or _does_field_end(f, ending) for f in layout.fields)
         }
         grows = bool(more)
         ending |= more
     return ending
 
 
-def _field_ends(f: Field, ending: set[str]) -> bool:
-    """Whether what a field holds ends: of a choice one of the cases, of elements all that they can be."""
+def _does_field_end(f: Field, ending: set[str]) -> bool:
+    """Return whether the content of a field ends: one case of a choice, or every possible element of an array."""
     if isinstance(f.type, ChoiceType):
-        return _one_ends(f, ending)
-    return all(_ends(ref, ending) for ref in references_of(f))
+        return _has_ending_case(f, ending)
+    return all(_is_ending(ref, ending) for ref in references_of(f))
 
 
-def _cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
-    """The layouts on the shortest way from one back to itself, or none."""
+def _shortest_cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
+    """Return the layouts on the shortest way from ``start`` back to itself, or ``[]`` if there is none."""
     came_from: dict[str, str] = {}
     todo = [start]
     while todo:
@@ -96,7 +98,8 @@ def _cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
     return []
 
 
-def _endless_finding(layout: Layout, cycle: list[str], fields: list[Field]) -> Diagnostic:
+def _endless_diagnostic(layout: Layout, cycle: list[str], fields: list[Field]) -> Diagnostic:
+    """Return the diagnostic about a layout that contains itself without end."""
     following = cycle[1] if len(cycle) > 1 else cycle[0]
     refs = [(f, ref) for f in fields for ref in references_of(f) if ref.layout == following]
     f, ref = refs[0]
@@ -106,19 +109,19 @@ def _endless_finding(layout: Layout, cycle: list[str], fields: list[Field]) -> D
         help = "one of the cases must end"
     if isinstance(f.type, ArrayType):
         help = "say how deep the array may go: `nesting: 1`"
-        if not _may_be_empty(f):
+        if not _can_be_empty(f):
             help = "the array is never empty: it needs `when`"
     return Diagnostic("C019", f"{way}, without end", ref.span, help=help)
 
 
-def _too_deep(model: Model) -> Iterator[Diagnostic]:
-    """Layouts lie no deeper in each other than parsers go, who count an array as one more."""
+def _check_depth(model: Model) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each layout that nests deeper than parsers go. An array counts as one level."""
     depth: dict[str, int] = {}
     for layout in model.layouts.values():
         todo = [layout.name]
         while todo:
             name = todo[-1]
-            held = _held(model.layouts[name], model)
+            held = _held_depths(model.layouts[name], model)
             waiting = [inner for inner in held if inner not in depth and inner not in todo]
             if waiting and name not in depth:
                 todo.append(waiting[0])
@@ -133,8 +136,8 @@ def _too_deep(model: Model) -> Iterator[Diagnostic]:
             return
 
 
-def _held(layout: Layout, model: Model) -> dict[str, int]:
-    """The layouts that a layout holds, and how much deeper they lie."""
+def _held_depths(layout: Layout, model: Model) -> dict[str, int]:
+    """Return the layouts that a layout holds directly, and how many levels deeper they lie."""
     out: dict[str, int] = {}
     for f in layout.fields:
         for ref in references_of(f):

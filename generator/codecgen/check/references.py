@@ -1,11 +1,11 @@
-"""Every enum, layout, enum value and field that something names is declared."""
+"""Check references: every enum, layout, enum value and field that is named is declared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from codecgen.check.nulls import in_reach
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.check.nulls import check_reach
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.runtime.compression import CODECS
 from codecgen.schema import other_words
 from codecgen.schema.lookup import (
@@ -24,25 +24,26 @@ from codecgen.spans import hint, place, unknown
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about undeclared names."""
     for layout in model.layouts.values():
-        yield from _enums(layout, model)
+        yield from _check_enums(layout, model)
         for f in layout.fields:
             ref = reference_of(f)
             if ref is not None:
-                yield from layout_known(ref, model)
-            yield from once(_choices_known(f, model))
-            yield from _counts(f, layout)
-            yield from _codecs(f, model)
-        yield from _derived_arrays(layout)
+                yield from check_layout_known(ref, model)
+            yield from unique(_check_choice_known(f, model))
+            yield from _check_counts(f, layout)
+            yield from _check_codecs(f, model)
+        yield from _check_derived_arrays(layout)
         if layout.overhead is not None:
-            yield from _overhead(layout.overhead, model)
-    yield from once(_codecs_known(model))
+            yield from _check_overhead(layout.overhead, model)
+    yield from unique(_check_codec_enums(model))
     for choice in model.choices.values():
-        yield from _choice(choice, model)
+        yield from _check_choice(choice, model)
 
 
-def layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
-    """A finding when a reference names no layout."""
+def check_layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless a reference names a layout."""
     if ref.layout in model.layouts or model.is_broken(ref.layout):
         return
     others = (("a choice", model.choices), ("an enum", model.enums), ("a text", model.texts))
@@ -56,12 +57,12 @@ def layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
         )
         return
     message = f'unknown layout "{ref.layout}"'
-    help = other_words.type_of(ref.layout, SCALARS) or unknown(ref.layout, model.layouts)
+    help = other_words.type_help(ref.layout, SCALARS) or unknown(ref.layout, model.layouts)
     yield Diagnostic("C012", message, ref.span, "not declared", help)
 
 
-def _choices_known(f: Field, model: Model) -> Iterator[Diagnostic]:
-    """A finding when a field names no choice."""
+def _check_choice_known(f: Field, model: Model) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless the choice of a field is declared."""
     for one in f.variants():
         found = choice_of(one)
         if found is None or found.choice in model.choices or model.is_broken(found.choice):
@@ -80,8 +81,8 @@ def _choices_known(f: Field, model: Model) -> Iterator[Diagnostic]:
         yield Diagnostic("C012", message, found.span, "not a choice", help)
 
 
-def value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
-    """A finding when a word is no value of an enum."""
+def check_value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless ``word`` is a value of an enum."""
     spans = {value.name: value.span for value in enum.values}
     if word not in spans:
         message = f'"{word}" is not a value of the enum "{enum.name}"'
@@ -89,7 +90,8 @@ def value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
         yield Diagnostic("C012", message, where, "not a value", help)
 
 
-def _enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnostic]:
+def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless ``name`` is an enum."""
     if name in model.enums or model.is_broken(name):
         return
     other = model.layouts.get(name) or model.choices.get(name)
@@ -103,42 +105,46 @@ def _enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnostic]:
     yield Diagnostic("C012", f'unknown enum "{name}"', where, "not declared", help)
 
 
-def _enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
+def _check_enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about enums and enum values that fields and bits name."""
     for thing, name, only in enum_uses(layout):
-        yield from _enum_known(name, place(thing, "enum"), model)
+        yield from _check_enum_known(name, place(thing, "enum"), model)
         enum = model.enums.get(name)
         if enum is None:
             continue
         for i, word in enumerate(only or ()):
             where = thing.places.get(f"only.{i}", place(thing, "only"))
-            yield from value_known(word, enum, where)
+            yield from check_value_known(word, enum, where)
             if word in (only or ())[:i]:
                 yield Diagnostic("C008", f'"{word}" is listed twice', where)
 
 
-def _field_known(
+def _check_field_known(
     word: str, layout: Layout, where: Span, declared: Mapping[str, Span] | None = None
 ) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless ``word`` is a field of a layout."""
     spans = field_spans(layout) if declared is None else declared
     if word not in spans:
         message = f'"{layout.name}" has no field "{word}"'
         yield Diagnostic("C014", message, where, "not a field", hint(word, spans))
 
 
-def _counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless ``counts`` names an array of the layout."""
     if f.counts is None:
         return
     arrays = {g.name: g.span for g in layout.fields if isinstance(g.type, ArrayType)}
     target = field_of(layout, f.counts)
     where = place(f, "counts")
     if target is None:
-        yield from _field_known(f.counts, layout, where, arrays)
+        yield from _check_field_known(f.counts, layout, where, arrays)
     elif f.counts not in arrays:
         message = f'"{f.counts}" is not an array: there is nothing to count'
         yield Diagnostic("C016", message, where, help=f"it is declared at {target.span}")
 
 
-def _codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
+def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the codecs that an array excludes or varies."""
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     if compression is None:
         return
@@ -147,17 +153,19 @@ def _codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
         return
     for i, word in enumerate(compression.excluded):
         where = compression.places.get(f"except.{i}", place(f, "compressed"))
-        yield from value_known(word, enum, where)
+        yield from check_value_known(word, enum, where)
     for word, _, write, read in compression.variants:
         where = compression.places.get(f"variants.{word}", place(f, "compressed"))
-        yield from value_known(word, enum, where)
+        yield from check_value_known(word, enum, where)
         if word in CODECS:
-            yield from _variant(write, CODECS[word].write_variants, f"{word} is written", where)
-            yield from _variant(read, CODECS[word].read_variants, f"{word} is read", where)
+            yield from _check_variant(
+                write, CODECS[word].write_variants, f"{word} is written", where
+            )
+            yield from _check_variant(read, CODECS[word].read_variants, f"{word} is read", where)
 
 
-def _codecs_known(model: Model) -> Iterator[Diagnostic]:
-    """A finding for each value of an enum that names a codec, but none that there is."""
+def _check_codec_enums(model: Model) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each value of a codec enum that is not the name of a codec."""
     for layout in model.layouts.values():
         for f in layout.fields:
             compression = f.type.compression if isinstance(f.type, ArrayType) else None
@@ -171,13 +179,17 @@ def _codecs_known(model: Model) -> Iterator[Diagnostic]:
                     yield Diagnostic("C023", message, value.span, help=help)
 
 
-def _variant(name: str, known: tuple[str, ...], what: str, where: Span) -> Iterator[Diagnostic]:
+def _check_variant(
+    name: str, known: tuple[str, ...], what: str, where: Span
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless a variant of a codec is known."""
     if name not in known:
         help = f"known: {', '.join(known)}" if known else "it has no variants"
         yield Diagnostic("C023", f'no way in which {what} is called "{name}"', where, help=help)
 
 
-def _derived_arrays(layout: Layout) -> Iterator[Diagnostic]:
+def _check_derived_arrays(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about derived values for elements of something that is not an array."""
     seen = set()
     for d in layout.derived:
         if d.array is None or d.array in seen:
@@ -186,21 +198,23 @@ def _derived_arrays(layout: Layout) -> Iterator[Diagnostic]:
         field = field_of(layout, d.array)
         arrays = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
         if field is None:
-            yield from _field_known(d.array, layout, d.span, arrays)
+            yield from _check_field_known(d.array, layout, d.span, arrays)
         elif d.array not in arrays:
             message = f'"{d.array}" is not an array: it has no elements to derive values for'
             yield Diagnostic("C014", message, d.span, help=f"it is declared at {field.span}")
 
 
-def _overhead(overhead: Overhead, model: Model) -> Iterator[Diagnostic]:
+def _check_overhead(overhead: Overhead, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the layouts and fields of an overhead table."""
     for column in overhead.columns:
-        yield from layout_known(column.layout, model)
+        yield from check_layout_known(column.layout, model)
         layout = model.layouts.get(column.layout.layout)
         if layout is not None:
-            yield from _column(column, layout, model)
+            yield from _check_column(column, layout, model)
 
 
-def _column(column: OverheadOf, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+def _check_column(column: OverheadOf, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the fields that a column of an overhead table names."""
     message: Layout | None = layout
     if column.array is not None:
         array = field_of(layout, column.array)
@@ -215,31 +229,32 @@ def _column(column: OverheadOf, layout: Layout, model: Model) -> Iterator[Diagno
     if message is None:
         return
     for name in column.sizes:
-        yield from _field_known(name, message, place_of(column, f"each.{name}"))
+        yield from _check_field_known(name, message, place_of(column, f"each.{name}"))
     if column.number is not None:
-        yield from _field_known(column.number, message, place_of(column, "number"))
+        yield from _check_field_known(column.number, message, place_of(column, "number"))
 
 
 def place_of(column: OverheadOf, key: str) -> Span:
-    """Where the value of a key of a column stands."""
+    """Return the place of a key of an overhead column, or of the column's layout if the key is missing."""
     return column.places.get(key, column.layout.span)
 
 
-def _choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
+def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the layouts and discriminators of a choice."""
     for _, ref in choice.named:
         if ref.layout not in model.choices:
-            yield from layout_known(ref, model)
+            yield from check_layout_known(ref, model)
     if choice.given is not None:
-        yield from _enum_known(choice.given, place(choice, "given"), model)
+        yield from _check_enum_known(choice.given, place(choice, "given"), model)
         enum = model.enums.get(choice.given)
         for key, ref in choice.named:
             where = choice.places.get(f"cases.{key}", ref.span)
             if isinstance(key, int):
                 message = f"{key} is a number: the cases are values of an enum"
-                help = _value_named(key, enum)
+                help = _enum_value_help(key, enum)
                 yield Diagnostic("C012", message, where, help=help)
             elif enum is not None:
-                yield from value_known(key, enum, where)
+                yield from check_value_known(key, enum, where)
     for key, ref in choice.named if choice.given_type is not None else ():
         where = choice.places.get(f"cases.{key}", ref.span)
         reach = integer_range(choice.given_type or "")
@@ -247,17 +262,19 @@ def _choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
             message = f'"{key}" is not a number: the cases are numbers of type {choice.given_type}'
             yield Diagnostic("C012", message, where)
         elif reach is not None:
-            yield from in_reach(key, choice.given_type or "", reach, where)
+            yield from check_reach(key, choice.given_type or "", reach, where)
     if choice.by is not None:
-        yield from _by(choice, choice.by, model)
+        yield from _check_by(choice, choice.by, model)
 
 
-def _value_named(number: int, enum: Enum | None) -> str:
+def _enum_value_help(number: int, enum: Enum | None) -> str:
+    """Return help that names the enum value with a number, or ``""`` if there is none."""
     found = next((v.name for v in enum.values if v.value == number), "") if enum is not None else ""
     return f'write "{found}"' if found else ""
 
 
-def _by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
+def _check_by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless ``by`` is a field of every case, and the cases are its values."""
     for key, ref in choice.named:
         layout = model.layouts.get(first_layout(ref, model.choices))
         if isinstance(key, str):
@@ -265,7 +282,7 @@ def _by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
             field = None if layout is None else field_of(layout, by)
             enum = model.enums.get(str(getattr(field and field.type, "enum", "")))
             if enum is not None:
-                yield from value_known(key, enum, where)
+                yield from check_value_known(key, enum, where)
                 continue
             message = f'"{key}" is not a number: the cases are numbers that "{by}" can have'
             yield Diagnostic("C012", message, where)

@@ -1,22 +1,22 @@
-"""Lengths, counts and checksums: what they are about exists, lies where it must, and can be worked out."""
+"""Check lengths, counts, checksums and fixed sizes: their targets exist, come in order and can be computed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.runtime.checksums import CRCS
 from codecgen.schema.lookup import (
     all_versions,
-    bounds,
     covered_parts,
     exists_in,
     field_of,
     field_spans,
+    has_byte_order,
     has_fixed_size,
-    has_order,
     index_of,
     integer_range,
+    range_bounds,
     versions_of,
 )
 from codecgen.schema.model import Field, Layout, Model
@@ -26,27 +26,29 @@ from codecgen.spans import hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about lengths, counts, checksums and fixed sizes of all layouts."""
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
         for f in layout.fields:
-            found += _roles(f)
-            found += _run(f, f.measures, "measures", layout)
+            found += _check_roles(f)
+            found += _check_range(f, f.measures, "measures", layout)
             for key, part in covered_parts(f):
-                found += _run(f, part, key, layout)
-            found += find_overlap(f, layout)
+                found += _check_range(f, part, key, layout)
+            found += check_overlap(f, layout)
             found += check_mask(f)
-            found += _counts(f, layout)
-            found += _array(f)
+            found += _check_counts(f, layout)
+            found += _check_array(f)
             found += check_sizes(f, layout)
-            found += _codec(f, layout)
+            found += _check_codec(f, layout)
         if not found:
             for version in all_versions(layout):
-                found += _nested(layout, version)
-                found += find_cycles(layout, version)
-        yield from once(found)
+                found += _check_nesting(layout, version)
+                found += check_cycles(layout, version)
+        yield from unique(found)
 
 
-def _roles(f: Field) -> Iterator[Diagnostic]:
+def _check_roles(f: Field) -> Iterator[Diagnostic]:
+    """Yield diagnostics about keys of a field that exclude each other."""
     keys = [
         ("measures", f.measures is not None),
         ("counts", f.counts is not None),
@@ -62,7 +64,7 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
     if len(given) > 1:
         message = f'"{given[0]}" and "{given[1]}" both say what is written into "{f.name}"'
         yield Diagnostic("C011", message, place(f, given[1]), help=f'take out "{given[1]}"')
-    if "endian" in f.places and not has_order(f):
+    if "endian" in f.places and not has_byte_order(f):
         message = f'there are no numbers of several bytes in "{f.name}"'
         yield Diagnostic("C011", message, place(f, "endian"), help='take out "endian"')
     computed = f.default is not None and any(True for _ in f.default.paths())
@@ -71,7 +73,7 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
         yield Diagnostic("C011", message, place(f, "default"), help='take out "default"')
     for key in given[:1]:
         if key in ("measures", "counts", "checksum"):
-            yield from _integer(f, key)
+            yield from _check_integer(f, key)
     if f.checksum is not None and isinstance(f.type, ScalarType):
         crc = CRCS[f.checksum]
         if f.type.name != f"u{crc.width}":
@@ -81,7 +83,8 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
             yield Diagnostic("C017", message, place(f, "type"), help=help)
 
 
-def _integer(f: Field, key: str) -> Iterator[Diagnostic]:
+def _check_integer(f: Field, key: str) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless the field with ``key`` is an integer."""
     what = {"measures": "a length", "counts": "a count", "checksum": "a checksum"}[key]
     numbers = all(isinstance(t, ScalarType) and integer_range(t.name) for t in f.all_types())
     if not isinstance(f.type, ScalarType) or not numbers:
@@ -92,9 +95,10 @@ def _integer(f: Field, key: str) -> Iterator[Diagnostic]:
         yield Diagnostic("C011", f"{what} does not stand for values of an enum", place(f, "enum"))
 
 
-def _run(
+def _check_range(
     f: Field, field_range: FieldRange | None, key: str, layout: Layout
 ) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the ends and the order of a field range."""
     if field_range is None:
         return
     unknown = False
@@ -104,7 +108,7 @@ def _run(
             where = f.places.get(f"{key}.{part}", field_range.span)
             message = f'"{layout.name}" has no field "{name}"'
             yield Diagnostic("C014", message, where, "not a field", hint(name, field_spans(layout)))
-    ends = bounds(layout, f, field_range)
+    ends = range_bounds(layout, f, field_range)
     if unknown or ends is None:
         return
     own = index_of(layout, f.name) or 0
@@ -123,21 +127,23 @@ def _run(
         return
     if key == "measures" and first == own:
         alone = any(layout.fields_of(v)[-1] is f for v in versions_of(layout, f.versions))
-        yield from _counts_itself(f, layout, last > own and not alone, start)
+        yield from _check_self_count(f, layout, last > own and not alone, start)
     elif key == "measures" and first < own:
-        yield from _counts_before(f, layout, layout.fields[first:own], start)
-        yield from _counts_itself(f, layout, last > own, start)
+        yield from _check_counted_before(f, layout, layout.fields[first:own], start)
+        yield from _check_self_count(f, layout, last > own, start)
     if key != "measures":
         yield from check_zeroed_fields(f, field_range, key, layout, first, last)
         if first <= own <= last and f.name not in field_range.zero:
             message = f'the checksum "{f.name}" lies in the range that it covers'
             help = f"let it end before, or begin after the checksum, or let it count as zero: `zero: [{f.name}]`"
             yield Diagnostic("C016", message, stop if field_range.last else start, help=help)
-    yield from _there(f, field_range, key, layout, start, stop)
+    yield from _check_ends_exist(f, field_range, key, layout, start, stop)
 
 
-def _counts_itself(f: Field, layout: Layout, more: bool, where: Span) -> Iterator[Diagnostic]:
-    """A length that counts its own bytes is always there, as long as it is always, and something follows in its range."""
+def _check_self_count(f: Field, layout: Layout, more: bool, where: Span) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless a length that counts itself has a fixed size, always exists, and has a
+    successor in its range.
+    """
     why = ""
     if not isinstance(f.type, ScalarType) or not is_integer(f.type.name):
         why = "has no fixed size"
@@ -147,14 +153,14 @@ def _counts_itself(f: Field, layout: Layout, more: bool, where: Span) -> Iterato
         why = "measures nothing else"
     if why:
         message = f'"{f.name}" measures itself, but {why}'
-        help = _next_help(layout, index_of(layout, f.name) or 0)
+        help = _range_help(layout, index_of(layout, f.name) or 0)
         yield Diagnostic("C016", message, where, help=help)
 
 
-def _counts_before(
+def _check_counted_before(
     f: Field, layout: Layout, before: tuple[Field, ...], where: Span
 ) -> Iterator[Diagnostic]:
-    """What lies before a length in the range that it measures is always there, and always as long."""
+    """Yield a diagnostic unless the fields before a length in its range always exist and have fixed sizes."""
     for g in before:
         why = ""
         if g.when is not None or g.versions != f.versions:
@@ -163,21 +169,22 @@ def _counts_before(
             why = "has no fixed size"
         if why:
             message = f'"{f.name}" measures "{g.name}" before it, but that {why}'
-            help = _next_help(layout, index_of(layout, f.name) or 0)
+            help = _range_help(layout, index_of(layout, f.name) or 0)
             yield Diagnostic("C016", message, where, help=help)
             return
 
 
-def _next_help(layout: Layout, own: int) -> str:
+def _range_help(layout: Layout, own: int) -> str:
+    """Return help that names the field after a length."""
     if own + 1 < len(layout.fields):
         return f'the next field is "{layout.fields[own + 1].name}"'
     return "no field follows"
 
 
-def _there(
+def _check_ends_exist(
     f: Field, field_range: FieldRange, key: str, layout: Layout, start: Span, stop: Span
 ) -> Iterator[Diagnostic]:
-    """In every version that has the field, the ends of its field range are there too."""
+    """Yield a diagnostic for each version that has the field, but not both ends of its range."""
     for name, where in ((field_range.first, start), (field_range.last, stop)):
         end = field_of(layout, name) if name else None
         if end is None:
@@ -192,7 +199,8 @@ def _there(
                 break
 
 
-def _counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about a count and its array."""
     array = field_of(layout, f.counts) if f.counts is not None else None
     if array is None or not isinstance(array.type, ArrayType):
         return
@@ -218,7 +226,8 @@ def _counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
             break
 
 
-def _array(f: Field) -> Iterator[Diagnostic]:
+def _check_array(f: Field) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless exactly one key ends an array."""
     if not isinstance(f.type, ArrayType):
         return
     given = [key for key in ("count", "length", "until") if key in f.places]
@@ -234,8 +243,8 @@ def _array(f: Field) -> Iterator[Diagnostic]:
         yield Diagnostic("C005", message, f.span, help=help)
 
 
-def _codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """What names the codec of an array is there wherever the array is."""
+def _check_codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless the field that names the codec exists wherever the array does."""
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     for path in compression.by.paths() if compression is not None else ():
         by = field_of(layout, path.names[0])
@@ -251,19 +260,20 @@ def _codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 # ------------------------------------------------------------ field ranges and checksums together
 
 
-def measured(layout: Layout, version: int | None) -> list[tuple[Field, int, int]]:
-    """The measured field ranges of a version, as indexes into all fields of the layout."""
+def measured_ranges(layout: Layout, version: int | None) -> list[tuple[Field, int, int]]:
+    """Return the measured ranges of a version: (field, first index, last index)."""
     out = []
     for f in layout.fields:
         if f.measures is not None and exists_in(f, version):
-            ends = bounds(layout, f, f.measures)
+            ends = range_bounds(layout, f, f.measures)
             if ends is not None:
                 out.append((f, *ends))
     return out
 
 
-def _nested(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
-    field_ranges = measured(layout, version)
+def _check_nesting(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
+    """Yield diagnostics about measured ranges that overlap or are equal."""
+    field_ranges = measured_ranges(layout, version)
     for i, (f, first, last) in enumerate(field_ranges):
         for g, other_first, other_last in field_ranges[:i]:
             where = place(f, "measures")
@@ -294,7 +304,7 @@ def _nested(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
 def check_zeroed_fields(
     f: Field, field_range: FieldRange, key: str, layout: Layout, first: int, last: int
 ) -> Iterator[Diagnostic]:
-    """What counts as zero bytes for a checksum is a field that it covers."""
+    """Yield diagnostics unless each field under ``zero`` lies in the range of the checksum."""
     for i, name in enumerate(field_range.zero):
         where = f.places.get(f"{key}.zero.{i}", f.places.get(f"{key}.zero", field_range.span))
         index = index_of(layout, name)
@@ -308,7 +318,7 @@ def check_zeroed_fields(
 
 
 def check_mask(f: Field) -> Iterator[Diagnostic]:
-    """Some bits of a checksum are kept, and no others than it has."""
+    """Yield a diagnostic unless the mask of a checksum fits its width."""
     crc = None if f.checksum is None else CRCS[f.checksum]
     if crc is None or f.mask is None or 0 < f.mask < 1 << crc.width:
         return
@@ -317,11 +327,11 @@ def check_mask(f: Field) -> Iterator[Diagnostic]:
     yield Diagnostic("C063", message, place(f, "mask"), help=help)
 
 
-def find_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """A checksum covers no field twice."""
+def check_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if a checksum covers a field twice."""
     seen: dict[int, FieldRange] = {}
     for key, part in covered_parts(f):
-        ends = bounds(layout, f, part)
+        ends = range_bounds(layout, f, part)
         for i in () if ends is None else range(ends[0], ends[1] + 1):
             if seen.setdefault(i, part) is not part:
                 message = f'"{f.name}" covers "{layout.fields[i].name}" twice'
@@ -330,12 +340,12 @@ def find_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:
                 return
 
 
-def find_cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
-    """Checksums over each other: none of them could be worked out first."""
+def check_cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if checksums cover each other, so that none can be computed first."""
     covers: dict[str, list[Field]] = {}
     checksums = [f for f in layout.fields if f.checksum is not None and exists_in(f, version)]
     for f in checksums:
-        all_ends = [(bounds(layout, f, part), part.zero) for part in f.covers]
+        all_ends = [(range_bounds(layout, f, part), part.zero) for part in f.covers]
         covers[f.name] = [
             g
             for ends, zeros in all_ends
@@ -369,23 +379,23 @@ _VALUE_KEYS = ("default", "absent", "const", "valid", "refuse", "unit", "is", "m
 
 
 def check_sizes(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """What is wrong with the sizes of a field."""
+    """Yield diagnostics about fixed counts and padding of a field."""
     for type_ in f.all_types():
         match type_:
             case ArrayType(fixed=int(number)):
                 yield from _check_fixed_count(f, number)
             case BytesType(length=str(), padded=True):
-                yield _unpaddable(f, "padded")
+                yield _unpaddable_diagnostic(f, "padded")
             case PaddingType(multiple):
                 yield from _check_padding(f, multiple)
                 yield from _check_padding_place(f, layout)
         match type_:
             case ArrayType(BytesType(length=str(), padded=True)):
-                yield _unpaddable(f, "array.padded")
+                yield _unpaddable_diagnostic(f, "array.padded")
 
 
 def _check_fixed_count(f: Field, number: int) -> Iterator[Diagnostic]:
-    """What is wrong with a number of elements that is always the same."""
+    """Yield diagnostics about a fixed number of elements."""
     if not 1 <= number <= MOST_ELEMENTS:
         message = f'"{f.name}" cannot always have {number} elements'
         help = f"write 1 to {MOST_ELEMENTS}, or the type of a count before them"
@@ -395,14 +405,15 @@ def _check_fixed_count(f: Field, number: int) -> Iterator[Diagnostic]:
         yield Diagnostic("C011", message, place(f, "at_least"), help='take out "at_least"')
 
 
-def _unpaddable(f: Field, key: str) -> Diagnostic:
+def _unpaddable_diagnostic(f: Field, key: str) -> Diagnostic:
+    """Return the diagnostic about ``padded`` on a field without a fixed size."""
     message = f'"{f.name}" has no fixed size that zeros could fill up'
     help = 'write how many bytes there are, or take out "padded"'
     return Diagnostic("C011", message, place(f, key), help=help)
 
 
 def _check_padding_place(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Where padding begins is known when it is written: lengths of varying size are only worked out then."""
+    """Yield a diagnostic if a length of variable size precedes padding. Builders do not know the position then."""
     for g in layout.fields[: layout.fields.index(f)]:
         if g.measures is not None and not all(has_fixed_size(one) for one in g.variants()):
             message = f'where "{f.name}" begins depends on how long the length "{g.name}" is, which is worked out last'
@@ -412,7 +423,7 @@ def _check_padding_place(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_padding(f: Field, multiple: int) -> Iterator[Diagnostic]:
-    """What is wrong with padding: it has no value that anything could be said of."""
+    """Yield diagnostics about the multiple of padding, and about keys that need a value."""
     if not 2 <= multiple <= MOST_PADDING:
         message = f'"{f.name}" cannot go up to a multiple of {multiple}'
         yield Diagnostic("C062", message, place(f, "padding"), help=f"write 2 to {MOST_PADDING}")

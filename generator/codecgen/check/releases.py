@@ -1,4 +1,4 @@
-"""Releases: those of the manifest, in an order that can be."""
+"""Check releases: the manifest lists them, and nothing ends before it begins."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the releases of all declarations."""
     manifest = model.manifest
-    yield from _order(manifest)
+    yield from _check_order(manifest)
     for i, release in enumerate(manifest.as_of):
         where = manifest.places.get(f"documents.as_of.{i}", place(manifest, "documents"))
-        yield from _known(release, where, manifest)
+        yield from _check_known(release, where, manifest)
     yield from _as_of_folders(model)
     for layout in model.layouts.values():
-        yield from _layout(layout, model)
+        yield from _check_layout(layout, model)
     for choice in model.choices.values():
-        yield from _since(choice.since, place(choice, "since"), manifest)
+        yield from _check_since(choice.since, place(choice, "since"), manifest)
     for text in model.texts.values():
-        yield from _since(text.since, place(text, "since"), manifest)
+        yield from _check_since(text.since, place(text, "since"), manifest)
         for key in text.properties:
-            yield from _since(key.since, place(key, "since"), manifest)
+            yield from _check_since(key.since, place(key, "since"), manifest)
         for example in text.examples:
-            yield from _since(example.since, place(example, "since"), manifest)
+            yield from _check_since(example.since, place(example, "since"), manifest)
     for enum in model.enums.values():
         for value in enum.values:
-            yield from _since(value.since, place(value, "since"), manifest)
+            yield from _check_since(value.since, place(value, "since"), manifest)
 
 
 def _as_of_folders(model: Model) -> Iterator[Diagnostic]:
@@ -52,7 +53,8 @@ def _as_of_folders(model: Model) -> Iterator[Diagnostic]:
             yield Diagnostic("C018", message, where, "no such folder", help)
 
 
-def _order(manifest: Manifest) -> Iterator[Diagnostic]:
+def _check_order(manifest: Manifest) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless the manifest lists its releases from the oldest to the newest."""
     if manifest.releases and manifest.release_line is None:
         message = "releases need a `release_line`: the key under `since` that names one"
         yield Diagnostic("C005", message, place(manifest, "releases"))
@@ -65,13 +67,14 @@ def _order(manifest: Manifest) -> Iterator[Diagnostic]:
             yield Diagnostic("C028", message, where)
 
 
-def known_release(release: str, manifest: Manifest) -> bool:
-    """Whether the manifest lists a release (``2.1`` is ``2.1.0``)."""
+def is_known_release(release: str, manifest: Manifest) -> bool:
+    """Return whether the manifest lists a release. ``2.1`` and ``2.1.0`` are equal."""
     return release_key(release) in {release_key(r) for r in manifest.releases}
 
 
-def _known(release: str | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
-    if release is None or known_release(release, manifest):
+def _check_known(release: str | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless the manifest lists a release."""
+    if release is None or is_known_release(release, manifest):
         return
     help = did_you_mean(release, manifest.releases)
     help = help or f"add it to `releases` ({place(manifest, 'releases')})"
@@ -79,15 +82,17 @@ def _known(release: str | None, where: Span, manifest: Manifest) -> Iterator[Dia
     yield Diagnostic("C018", message, where, "not listed", help)
 
 
-def _since(since: Since | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
+def _check_since(since: Since | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless the manifest lists the release of a ``since``."""
     if since is not None:
-        yield from _known(since.release, since.span or where, manifest)
+        yield from _check_known(since.release, since.span or where, manifest)
 
 
-def _layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
+def _check_layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the releases of a layout, its versions and its fields."""
     manifest = model.manifest
-    yield from _since(layout.since, place(layout, "since"), manifest)
-    yield from _since(layout.draft, place(layout, "draft"), manifest)
+    yield from _check_since(layout.since, place(layout, "since"), manifest)
+    yield from _check_since(layout.draft, place(layout, "draft"), manifest)
     if layout.draft is not None and layout.since is not None:
         message = "a draft never shipped: it has no release from which it exists"
         yield Diagnostic(
@@ -95,39 +100,45 @@ def _layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
         )
     for version, (since, until) in layout.version_notes.items():
         where = layout.places.get(f"version_notes.{version}", layout.span)
-        yield from _since(since, where, manifest)
-        yield from _since(until, where, manifest)
+        yield from _check_since(since, where, manifest)
+        yield from _check_since(until, where, manifest)
         first, last = (since and since.release), (until and until.release)
         if first and last and release_key(first) >= release_key(last):
             message = f"version {version} ends in {last}, before it begins in {first}"
             yield Diagnostic("C028", message, where)
     for f in layout.fields:
-        yield from _since(f.since, place(f, "since"), manifest)
-        yield from _after(f.since, layout.since, f"{layout.name} itself", place(f, "since"))
-        yield from _formerly(f, f.formerly, layout, manifest)
-        yield from _misprint(f.misprint, place(f, "misprint.until"), manifest)
-        yield from _held(f, layout, model)
-        yield from _ends(f, layout)
+        yield from _check_since(f.since, place(f, "since"), manifest)
+        yield from _check_not_older(
+            f.since, layout.since, f"{layout.name} itself", place(f, "since")
+        )
+        yield from _check_former_name(f, f.formerly, layout, manifest)
+        yield from _check_misprint(f.misprint, place(f, "misprint.until"), manifest)
+        yield from _check_held(f, layout, model)
+        yield from _check_range_ends(f, layout)
         if isinstance(f.type, BitsType):
             for m in f.type.members:
                 where = place(m, "since")
-                yield from _since(m.since, where, manifest)
-                yield from _after(m.since, f.since or layout.since, f.name, where)
-                yield from _misprint(m.misprint, place(m, "misprint.until"), manifest)
+                yield from _check_since(m.since, where, manifest)
+                yield from _check_not_older(m.since, f.since or layout.since, f.name, where)
+                yield from _check_misprint(m.misprint, place(m, "misprint.until"), manifest)
     for d in layout.derived:
-        yield from _since(d.since, place(d, "since"), manifest)
-        yield from _after(d.since, layout.since, f"{layout.name} itself", place(d, "since"))
+        yield from _check_since(d.since, place(d, "since"), manifest)
+        yield from _check_not_older(
+            d.since, layout.since, f"{layout.name} itself", place(d, "since")
+        )
     for rule in layout.rules:
-        yield from _since(rule.since, place(rule, "since"), manifest)
-        yield from _after(rule.since, layout.since, f"{layout.name} itself", place(rule, "since"))
+        yield from _check_since(rule.since, place(rule, "since"), manifest)
+        yield from _check_not_older(
+            rule.since, layout.since, f"{layout.name} itself", place(rule, "since")
+        )
     for e in layout.examples:
-        yield from _since(e.since, e.span, manifest)
+        yield from _check_since(e.since, e.span, manifest)
 
 
-def _after(
+def _check_not_older(
     inner: Since | None, outer: Since | None, what: str, where: Span
 ) -> Iterator[Diagnostic]:
-    """What is part of something is not older than it."""
+    """Yield a diagnostic if a part is older than the whole. ``what`` names the whole."""
     if inner is None or outer is None or inner.release is None or outer.release is None:
         return
     if release_key(inner.release) < release_key(outer.release):
@@ -135,13 +146,14 @@ def _after(
         yield Diagnostic("C028", message, inner.span or where)
 
 
-def _formerly(
+def _check_former_name(
     f: Field, formerly: Formerly | None, layout: Layout, manifest: Manifest
 ) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the release until which a field had another name."""
     if formerly is None:
         return
     where = place(f, "formerly.until")
-    yield from _known(formerly.until, where, manifest)
+    yield from _check_known(formerly.until, where, manifest)
     since = f.since or layout.since
     first = since.release if since is not None else None
     if first is not None and release_key(formerly.until) <= release_key(first):
@@ -149,13 +161,16 @@ def _formerly(
         yield Diagnostic("C028", message, where)
 
 
-def _misprint(misprint: Misprint | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
+def _check_misprint(
+    misprint: Misprint | None, where: Span, manifest: Manifest
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless the manifest lists the release of a misprint."""
     if misprint is not None:
-        yield from _known(misprint.until, where, manifest)
+        yield from _check_known(misprint.until, where, manifest)
 
 
-def _ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """A range begins and ends with fields that are as old as what measures it."""
+def _check_range_ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if an end of a field range is newer than the field that measures it."""
     own = f.since or layout.since
     first = own.release if own is not None else None
     ends = [] if f.measures is None else [("measures", f.measures)]
@@ -174,18 +189,21 @@ def _ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
             yield Diagnostic("C028", message, place(f, key))
 
 
-def _held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """A layout that is there while one that it holds is not."""
+def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about held layouts that are newer than their holder, or drafts."""
     used = choice_of(f)
     if used is None:
         for ref in references_of(f):
-            yield from _held_layout(ref, f, layout, model)
+            yield from _check_held_layout(ref, f, layout, model)
     elif used.choice in model.choices and not is_used(used.choice) and layout.draft is None:
         # Which of its layouts are cases goes by what is there.
-        yield from _held_since(model.choices[used.choice], used.span, f, layout)
+        yield from _check_held_since(model.choices[used.choice], used.span, f, layout)
 
 
-def _held_layout(ref: Reference, f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+def _check_held_layout(
+    ref: Reference, f: Field, layout: Layout, model: Model
+) -> Iterator[Diagnostic]:
+    """Yield diagnostics about one held layout."""
     held = model.layouts.get(ref.layout)
     if held is None or layout.draft is not None or is_used(ref.layout):
         return
@@ -193,12 +211,13 @@ def _held_layout(ref: Reference, f: Field, layout: Layout, model: Model) -> Iter
         message = f'"{held.name}" is a draft that never shipped, and "{layout.name}" is none'
         yield Diagnostic("C028", message, ref.span, help=f"see {place(held, 'draft')}")
         return
-    yield from _held_since(held, ref.span, f, layout)
+    yield from _check_held_since(held, ref.span, f, layout)
 
 
-def _held_since(
+def _check_held_since(
     held: Layout | Choice, where: Span, f: Field, layout: Layout
 ) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if a held layout, or its version, is newer than the field that holds it."""
     since = f.since or layout.since
     if since is not None and since.release is not None:
         newer = held.since.release if held.since is not None else None

@@ -1,4 +1,4 @@
-"""Secrets: the field that names a value is a text of the same layout, and endings of names are what they are compared with."""
+"""Check secrets: the field that names a value is text of the same layout, and name endings are lower-case."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from codecgen.spans import hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the secrets of all fields."""
     for layout in model.layouts.values():
         for f in layout.fields:
-            yield from _named(f, layout)
+            yield from _check_naming_field(f, layout)
 
 
-def _named(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+def _check_naming_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the naming field and the endings of a secret."""
     secret = f.sensitive
     if secret is None or secret.named_by is None:
         return

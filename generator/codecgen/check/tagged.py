@@ -1,10 +1,10 @@
-"""Flexible layouts and tagged fields: from which version on, with which numbers, and what can be tagged."""
+"""Check flexible layouts and tagged fields: their versions, their tags, and their defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.schema.expression import Data, Null, Number, Path, Truth
 from codecgen.schema.flexible import UNKNOWN_TAGS
 from codecgen.schema.lookup import (
@@ -39,19 +39,21 @@ _NOT_TAGGED = (
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about flexible layouts and tagged fields."""
     for layout in model.layouts.values():
         if not layout.is_local:
-            yield from _flexible(layout)
-        yield from _names(layout)
-        yield from once(_tags(layout))
-        yield from once(_ranges(layout))
+            yield from _check_flexible(layout)
+        yield from _check_names(layout)
+        yield from unique(_check_tags(layout))
+        yield from unique(_check_ranges(layout))
         for f in layout.fields:
-            yield from once(_held(f, layout, model))
+            yield from unique(_check_held(f, layout, model))
             if f.tag is not None:
-                yield from _tagged(f, layout, model)
+                yield from _check_tagged_field(f, layout, model)
 
 
-def _flexible(layout: Layout) -> Iterator[Diagnostic]:
+def _check_flexible(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the versions that a layout declares as flexible."""
     said, versions = layout.flexible, layout.versions
     if not isinstance(said, Versions):
         return
@@ -67,8 +69,8 @@ def _flexible(layout: Layout) -> Iterator[Diagnostic]:
         yield Diagnostic("C051", message, where, help="write `flexible: never`")
 
 
-def _names(layout: Layout) -> Iterator[Diagnostic]:
-    """Fields, tagged fields and the section that they are in share the names of one mapping."""
+def _check_names(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about tagged fields whose name another field of the layout has."""
     seen: dict[str, Field] = {}
     for f in layout.fields:
         other = seen.setdefault(f.name, f)
@@ -84,7 +86,8 @@ def _names(layout: Layout) -> Iterator[Diagnostic]:
             yield Diagnostic("C008", message, f.span, help=f"it is declared at {other.span}")
 
 
-def _tags(layout: Layout) -> Iterator[Diagnostic]:
+def _check_tags(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about tags that are out of range or used twice."""
     seen: dict[int, Field] = {}
     for f in layout.fields:
         if f.tag is None:
@@ -99,8 +102,8 @@ def _tags(layout: Layout) -> Iterator[Diagnostic]:
         seen.setdefault(f.tag, f)
 
 
-def _ranges(layout: Layout) -> Iterator[Diagnostic]:
-    """The ends of ranges are fields in the order of the bytes."""
+def _check_ranges(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if a field range begins or ends with a tagged field."""
     for f in layout.fields:
         measured = [] if f.measures is None else [("measures", f.measures)]
         for key, found in (*measured, *covered_parts(f)):
@@ -112,8 +115,8 @@ def _ranges(layout: Layout) -> Iterator[Diagnostic]:
                     yield Diagnostic("C052", message, place(f, key), help=help)
 
 
-def _held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """A flexible layout holds flexible ones, in the same versions."""
+def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless the layouts in a flexible layout are flexible in the same versions."""
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)
     if held is None or ref is None or held.is_local or layout.flexible in (None, "never"):
@@ -137,16 +140,17 @@ def _held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
             return
 
 
-def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about keys and types that a tagged field cannot have."""
     for key in _NOT_TAGGED:
         if key in f.places:
             message = f'"{key}" is not for tagged fields'
             yield Diagnostic("C052", message, place(f, key), help=f'take out "{key}"')
             return
-    yield from _in_flexible_versions(f, layout)
+    yield from _check_versions(f, layout)
     nullable = getattr(f.type, "null", None) is not None
     if f.filled:
-        yield from once(_filled(f, model))
+        yield from unique(_check_filled(f, model))
     elif isinstance(f.type, StructType) and not nullable:
         message = f'nothing says what "{f.name}" is where it is left out'
         help = f"add `nullable: {layout.flexible}`: it is null then; or `default: {{}}`"
@@ -165,9 +169,9 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
         node = None if m.default is None else m.default.node
         word = isinstance(node, Path) and len(node.names) == 1 and m.enum is not None
         if m.default is not None and not (isinstance(node, Number | Truth) or word):
-            yield _depends(place(m, "default"))
+            yield _dependent_diagnostic(place(m, "default"))
     if f.default is not None:
-        yield from _default(f)
+        yield from _check_default(f)
     elif isinstance(f.type, ScalarType) and f.type.enum in model.enums:
         enum = model.enums[f.type.enum or ""]
         if 0 not in {number for _, number in enum_values(enum, f.type.only)}:
@@ -175,8 +179,8 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
             yield Diagnostic("C052", message, f.span, help="give it a `default`")
 
 
-def _filled(f: Field, model: Model) -> Iterator[Diagnostic]:
-    """All fields of a layout that is left out hold their defaults."""
+def _check_filled(f: Field, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless all fields of a tagged layout with the default ``{}`` have defaults."""
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)
     for inner in () if held is None else held.fields:
@@ -190,7 +194,8 @@ def _filled(f: Field, model: Model) -> Iterator[Diagnostic]:
             yield Diagnostic("C052", message, place(f, "default"), help=help)
 
 
-def _in_flexible_versions(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+def _check_versions(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics if a tagged field exists in a version that is not flexible."""
     if not isinstance(layout.flexible, Versions):
         message = f'"{layout.name}" has no flexible versions, and "{f.name}" is tagged'
         yield Diagnostic("C052", message, place(f, "tag"), help="add `flexible: 0+`")
@@ -202,16 +207,17 @@ def _in_flexible_versions(f: Field, layout: Layout) -> Iterator[Diagnostic]:
         yield Diagnostic("C052", message, where, help=f"write `versions: {layout.flexible}`")
 
 
-def _default(f: Field) -> Iterator[Diagnostic]:
-    """Readers know a default without the other fields."""
+def _check_default(f: Field) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if the default of a tagged field depends on other fields."""
     assert f.default is not None
     node = f.default.node
     word = isinstance(node, Path) and len(node.names) == 1 and getattr(f.type, "enum", None)
     if not (isinstance(node, Number | Truth | Data | Null) or word):
-        yield _depends(place(f, "default"))
+        yield _dependent_diagnostic(place(f, "default"))
 
 
-def _depends(where: Span) -> Diagnostic:
+def _dependent_diagnostic(where: Span) -> Diagnostic:
+    """Return the diagnostic about a default that depends on something."""
     message = "the default of a tagged field depends on nothing"
     help = "write a number, true or false, text, {hex: ..}, null or a value of the enum"
     return Diagnostic("C052", message, where, help=help)

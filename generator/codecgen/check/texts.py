@@ -1,12 +1,12 @@
-"""Texts: every line ends somewhere, counts and rules point the right way, freedoms have something to free."""
+"""Check texts: every line has an end, counts and rules refer to earlier lines, and tolerances have an effect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.expressions import must_be, value_fits
-from codecgen.check.names import CONTAINER, EXPRESSION, word
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.check.expressions import check_kind, check_type
+from codecgen.check.names import CONTAINER, EXPRESSION, check_word
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.texts import value_scopes
 from codecgen.plan.types import INT
 from codecgen.runtime.properties_file import COMMENTS, ORDER, UNKNOWN
@@ -29,11 +29,13 @@ BESIDE = frozenset([UNKNOWN, COMMENTS, ORDER])
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about all texts."""
     for text in model.texts.values():
-        yield from once(_text(text, model))
+        yield from unique(_check_text(text, model))
 
 
-def _text(text: Text, model: Model) -> Iterator[Diagnostic]:
+def _check_text(text: Text, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about a text."""
     if not text.lines and not text.properties:
         yield Diagnostic("C017", f'"{text.name}" has no lines and no keys', text.span)
         return
@@ -41,13 +43,13 @@ def _text(text: Text, model: Model) -> Iterator[Diagnostic]:
         message = "a text of such lines alone is empty when there are none"
         where = place(text, "may_be_empty")
         yield Diagnostic("C011", message, where, help="leave `may_be_empty` out")
-    yield from _names(text)
-    yield from _lines(text)
-    yield from _keys(text)
-    yield from _freedoms(text)
+    yield from _check_names(text)
+    yield from _check_lines(text)
+    yield from _check_keys(text)
+    yield from _check_tolerances(text)
     for path, value in text.values():
-        yield from _numbers(value)
-        yield from _rules(text, path, value, model)
+        yield from _check_numbers(value)
+        yield from _check_rules(text, path, value, model)
     names: dict[str, Span] = {}
     for example in text.examples:
         if example.name in names:
@@ -57,25 +59,27 @@ def _text(text: Text, model: Model) -> Iterator[Diagnostic]:
         names.setdefault(example.name, example.span)
 
 
-def _names(text: Text) -> Iterator[Diagnostic]:
+def _check_names(text: Text) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the names of lines and values."""
     taken = CONTAINER | EXPRESSION
     for line in text.lines:
-        yield from word(line.name, line.span, taken)
+        yield from check_word(line.name, line.span, taken)
         for value in line.values if isinstance(line, EachLine) else ():
-            yield from word(value.name, value.span, taken)
+            yield from check_word(value.name, value.span, taken)
     for value in text.properties:
-        yield from word(value.name, value.span, taken | BESIDE, field=True)
+        yield from check_word(value.name, value.span, taken | BESIDE, field=True)
 
 
-def _lines(text: Text) -> Iterator[Diagnostic]:
+def _check_lines(text: Text) -> Iterator[Diagnostic]:
+    """Yield diagnostics about labels, separators and counts of lines."""
     spans = {line.name: line.span for line in text.lines}
     counted: dict[str, str] = {}
     for i, line in enumerate(text.lines):
         if isinstance(line, EachLine):
-            yield from _each(line, i, text)
+            yield from _check_repeated_lines(line, i, text)
         elif line.label is not None:
-            yield from _piece(line, "label", line.label)
-            yield from _piece(line, "separator", line.separator)
+            yield from _check_piece(line, "label", line.label)
+            yield from _check_piece(line, "separator", line.separator)
             if line.separator and line.separator in line.label:
                 message = f'the separator stands in the label of "{line.name}": it would end there'
                 yield Diagnostic("C031", message, place(line, "label"))
@@ -99,7 +103,8 @@ def _lines(text: Text) -> Iterator[Diagnostic]:
             counted[line.counts] = line.name
 
 
-def _each(line: EachLine, index: int, text: Text) -> Iterator[Diagnostic]:
+def _check_repeated_lines(line: EachLine, index: int, text: Text) -> Iterator[Diagnostic]:
+    """Yield diagnostics about repeated lines: their end, and the separator of their values."""
     if line.counted_by is None and index + 1 < len(text.lines):
         message = f'nothing says where "{line.name}" ends: lines follow, and none before counts it'
         yield Diagnostic("C031", message, line.span, help=f"add a line with `counts: {line.name}`")
@@ -114,18 +119,18 @@ def _each(line: EachLine, index: int, text: Text) -> Iterator[Diagnostic]:
         if value.of == "rest":
             message = f'"{value.name}" takes all that is left of the line: no value can follow'
             yield Diagnostic("C031", message, place(value, "string"), help="write `string: word`")
-    yield from _piece(line, "separator", line.separator)
+    yield from _check_piece(line, "separator", line.separator)
     if not line.separator or set(line.separator) & set(BLANKS):
         return  # values hold no blank, so the first one is that of a separator
     for value in line.values:
-        if value.of != "rest" and _may_hold(value, line.separator):
+        if value.of != "rest" and _can_contain(value, line.separator):
             message = f'"{value.name}" may hold the separator'
             where = place(line, "separator")
             yield Diagnostic("C031", message, where, help="separate the values by a blank")
 
 
-def _may_hold(value: TextValue, separator: str) -> bool:
-    """Whether a separator can stand in a value."""
+def _can_contain(value: TextValue, separator: str) -> bool:
+    """Return whether a value can contain the separator."""
     if value.kind == "string":
         return True
     others = "+-" if value.kind == "decimal" else "-_="
@@ -136,13 +141,15 @@ def _may_hold(value: TextValue, separator: str) -> bool:
     )
 
 
-def _piece(line: TextValue | EachLine, key: str, text: str) -> Iterator[Diagnostic]:
+def _check_piece(line: TextValue | EachLine, key: str, text: str) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless a label or separator fits on one line and is printable."""
     if any(not c.isprintable() and c != "\t" for c in text):
         message = f"a {key} stands in one line, and people can read it"
         yield Diagnostic("C017", message, place(line, key))
 
 
-def _keys(text: Text) -> Iterator[Diagnostic]:
+def _check_keys(text: Text) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each property key that is declared twice."""
     keys: dict[str, Span] = {}
     for value in text.properties:
         if value.key in keys:
@@ -152,26 +159,29 @@ def _keys(text: Text) -> Iterator[Diagnostic]:
         keys.setdefault(value.key, value.span)
 
 
-def _freedoms(text: Text) -> Iterator[Diagnostic]:
+def _check_tolerances(text: Text) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each tolerance without effect."""
     for freedom in sorted(text.accepts):
         things = [*text.lines, *text.properties]
         beside = text.properties and freedom == "invalid_utf8"  # in other keys and comments
         if (not any(_applies(freedom, thing) for thing in things) and not beside) or freedom in (
             PROPERTIES_ONLY if text.lines else LINES_ONLY
         ):
-            yield _nothing(freedom, f'"{text.name}"', place(text, "accepts"))
+            yield _no_effect(freedom, f'"{text.name}"', place(text, "accepts"))
     for line in (*text.lines, *text.properties):
         for freedom in sorted(line.accepts - text.accepts):
             if not _applies(freedom, line):
-                yield _nothing(freedom, f'"{line.name}"', place(line, "accepts"))
+                yield _no_effect(freedom, f'"{line.name}"', place(line, "accepts"))
 
 
-def _nothing(freedom: str, what: str, where: Span) -> Diagnostic:
+def _no_effect(freedom: str, what: str, where: Span) -> Diagnostic:
+    """Return the diagnostic about a tolerance without effect."""
     message = f'{what} has nothing that "{freedom}" could be about'
     return Diagnostic("C029", message, where, help=f"it allows {TEXT_FREEDOMS[freedom]}")
 
 
 def _applies(freedom: str, line: TextValue | EachLine) -> bool:
+    """Return whether a tolerance can have an effect on a line or value."""
     match freedom:
         case "extra_blanks":
             return bool(line.separator)
@@ -190,7 +200,8 @@ def _applies(freedom: str, line: TextValue | EachLine) -> bool:
             return True
 
 
-def _numbers(value: TextValue) -> Iterator[Diagnostic]:
+def _check_numbers(value: TextValue) -> Iterator[Diagnostic]:
+    """Yield diagnostics about constants, counts and defaults of a value."""
     low, high = integer_range(value.of) or (0, 0)
     if value.const is not None and not low <= value.const <= high:
         message = f'{value.const} does not fit "{value.name}": {value.of} is {low}..{high}'
@@ -204,10 +215,11 @@ def _numbers(value: TextValue) -> Iterator[Diagnostic]:
         yield Diagnostic("C011", message, place(value, "default"))
 
 
-def _rules(text: Text, path: str, value: TextValue, model: Model) -> Iterator[Diagnostic]:
+def _check_rules(text: Text, path: str, value: TextValue, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the rules and the default of a value."""
     ruled, built = value_scopes(text, path, model)
     for key, rule in (("valid", value.valid), ("refuse", value.refuse)):
         if rule is not None:
-            yield from must_be("bool", rule, ruled, f"`{key}`")
+            yield from check_kind("bool", rule, ruled, f"`{key}`")
     if value.default is not None:
-        yield from value_fits(value.default, built, INT, f'"{value.name}"')
+        yield from check_type(value.default, built, INT, f'"{value.name}"')

@@ -1,4 +1,4 @@
-"""Freedoms: each has something to free."""
+"""Check tolerances of layouts: each one has an effect."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each tolerance of a layout or field that has no effect."""
     plan = make_plan(model)
     for layout in model.layouts.values():
-        fields = tuple(_with_local(layout, model))
+        fields = tuple(_with_inline_fields(layout, model))
         for freedom in () if layout.is_local else sorted(layout.accepts):
             if freedom != "trailing_bytes" and not any(_applies(freedom, f, plan) for f in fields):
-                yield _nothing(freedom, f'"{layout.name}"', layout)
+                yield _no_effect(freedom, f'"{layout.name}"', layout)
         for f in layout.fields:
-            inside = tuple(_inside(f, model))
+            inside = tuple(_inline_fields(f, model))
             for freedom in sorted(f.accepts - layout.accepts):
                 if not any(_applies(freedom, g, plan) for g in (f, *inside)):
-                    yield _nothing(freedom, f'"{f.name}"', f)
+                    yield _no_effect(freedom, f'"{f.name}"', f)
 
 
-def _with_local(layout: Layout, model: Model) -> Iterator[Field]:
-    """The fields of a layout, and those of layouts that are written in the place of one."""
+def _with_inline_fields(layout: Layout, model: Model) -> Iterator[Field]:
+    """Yield the fields of a layout, and those of its inline layouts."""
     for f in layout.fields:
         yield f
-        yield from _inside(f, model)
+        yield from _inline_fields(f, model)
 
 
-def _inside(f: Field, model: Model) -> Iterator[Field]:
+def _inline_fields(f: Field, model: Model) -> Iterator[Field]:
+    """Yield the fields of the inline layouts in a field."""
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)
     if held is not None and held.is_local:
-        yield from _with_local(held, model)
+        yield from _with_inline_fields(held, model)
 
 
-def _nothing(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
+def _no_effect(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
+    """Return the diagnostic about a tolerance without effect."""
     message = f'{what} has nothing that "{freedom}" could be about'
     help = f"it allows {FREEDOMS[freedom]}"
     if freedom == "truncated_tail":
@@ -50,10 +53,12 @@ def _nothing(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
 
 
 def _applies(freedom: str, f: Field, plan: Plan) -> bool:
-    return any(_fits(freedom, one, plan) for one in f.variants())
+    """Return whether a tolerance can have an effect on a field, in any of its types."""
+    return any(_applies_to_type(freedom, one, plan) for one in f.variants())
 
 
-def _fits(freedom: str, f: Field, plan: Plan) -> bool:
+def _applies_to_type(freedom: str, f: Field, plan: Plan) -> bool:
+    """Return whether a tolerance can have an effect on a field of one type."""
     match freedom:
         case "overlong_varints":
             return any(name in (*VARINTS, COMPACT.name) for name in number_types(f))
@@ -70,27 +75,31 @@ def _fits(freedom: str, f: Field, plan: Plan) -> bool:
             found = bytes_of(f)
             return found is not None and found.text
         case "bytes_after_none":
-            return isinstance(f.type, ArrayType) and _may_say_none(f.type)
+            return isinstance(f.type, ArrayType) and _can_count_zero(f.type)
         case "truncated_tail":
-            return isinstance(f.type, ArrayType) and _ends_open(f.type) and _tells_its_end(f, plan)
+            return (
+                isinstance(f.type, ArrayType)
+                and _is_open_ended(f.type)
+                and _has_known_size(f, plan)
+            )
         case "mixed_versions" | "unchecked_elements":
-            return isinstance(f.type, ArrayType) and _element_can(freedom, f, plan.model)
+            return isinstance(f.type, ArrayType) and _applies_to_elements(freedom, f, plan.model)
         case _:
             return f.measures is not None or bool(references_of(f))
 
 
-def _may_say_none(array: ArrayType) -> bool:
-    """Whether a number says how many elements there are, and can be 0."""
+def _can_count_zero(array: ArrayType) -> bool:
+    """Return whether a count gives the number of elements and can be 0."""
     return array.count is not None or array.counted_by is not None
 
 
-def _ends_open(array: ArrayType) -> bool:
-    """Whether only the end of the bytes says how many elements there are."""
-    return not array.says_how_many and array.until is None
+def _is_open_ended(array: ArrayType) -> bool:
+    """Return whether only the end of the bytes ends an array."""
+    return not array.has_count and array.until is None
 
 
-def _tells_its_end(f: Field, plan: Plan) -> bool:
-    """Whether the first bytes of an element tell its length, so that one that is cut off is known from a broken one."""
+def _has_known_size(f: Field, plan: Plan) -> bool:
+    """Return whether the first bytes of an element give its size, so that a cut-off element is recognizable."""
     ref = reference_of(f)
     if ref is None:
         element = f.type.element if isinstance(f.type, ArrayType) else None
@@ -101,7 +110,7 @@ def _tells_its_end(f: Field, plan: Plan) -> bool:
 
 
 def _is_measured(plan: LayoutPlan) -> bool:
-    """Whether a field at a fixed place measures the layout to its end, from a fixed place on."""
+    """Return whether a field at a fixed position measures the layout to its end."""
     for fp in plan.fields:
         field_range = fp.measures
         if field_range is None or fp.offset is None or fp.size is None or fp.field.when is not None:
@@ -113,7 +122,8 @@ def _is_measured(plan: LayoutPlan) -> bool:
     return False
 
 
-def _element_can(freedom: str, f: Field, model: Model) -> bool:
+def _applies_to_elements(freedom: str, f: Field, model: Model) -> bool:
+    """Return whether a tolerance can have an effect on the elements of an array."""
     ref = reference_of(f)
     held = model.layouts.get(ref.layout) if ref is not None else None
     if held is None:

@@ -1,12 +1,12 @@
-"""Numbers: constants, defaults, enum values and limits fit the types that hold them."""
+"""Check numbers, constants and defaults: they fit the types that hold them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.nulls import default_of_many, in_reach
-from codecgen.check.references import value_known
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.check.nulls import check_container_default, check_reach
+from codecgen.check.references import check_value_known
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.type_text import constant_words
 from codecgen.schema.expression import Data, Expression, Null, Number
 from codecgen.schema.lookup import (
@@ -33,24 +33,27 @@ DEEPEST = 16
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about constants, defaults, enum values and limits."""
     for enum in model.enums.values():
-        yield from _enum(enum)
+        yield from _check_enum(enum)
     for layout in model.layouts.values():
         for f in layout.fields:
-            yield from once(_field(f, model))
-        yield from _enums_fit(layout, model)
-        yield from _overhead(layout)
+            yield from unique(_check_field(f, model))
+        yield from _check_enums_fit(layout, model)
+        yield from _check_overhead(layout)
 
 
-def _field(f: Field, model: Model) -> Iterator[Diagnostic]:
+def _check_field(f: Field, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the values of a field."""
     for one in f.variants():
-        yield from _numbers(one, model, f.nullable)
-        yield from _lengths(one)
-        yield from _limits(one)
-        yield from _bit_defaults(one, model)
+        yield from _check_numbers(one, model, f.nullable)
+        yield from _check_lengths(one)
+        yield from _check_limits(one)
+        yield from _check_bit_defaults(one, model)
 
 
-def _enum(enum: Enum) -> Iterator[Diagnostic]:
+def _check_enum(enum: Enum) -> Iterator[Diagnostic]:
+    """Yield diagnostics about equal or too large numbers of an enum."""
     if not enum.values:
         yield Diagnostic("C017", f'the enum "{enum.name}" has no values', enum.span)
     seen: dict[int, tuple[str, Span]] = {}
@@ -66,15 +69,16 @@ def _enum(enum: Enum) -> Iterator[Diagnostic]:
             yield Diagnostic("C017", message, where)
 
 
-def _enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Values of an enum fit the integers that stand for them (the pass over bits does that for bits)."""
+def _check_enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about enum values that do not fit the scalar fields of a layout."""
     for thing, name, only in enum_uses(layout):
         enum = model.enums.get(name)
         if enum is not None and isinstance(thing, Field):
-            yield from once(_enum_fits(thing, enum, only))
+            yield from unique(_check_enum_fits(thing, enum, only))
 
 
-def _enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iterator[Diagnostic]:
+def _check_enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each allowed enum value that does not fit a field."""
     for thing in f.variants():
         if not isinstance(thing.type, ScalarType):
             continue
@@ -94,21 +98,22 @@ def _enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iterator[D
             yield Diagnostic("C017", "no value may stand here", place(thing, "only"))
 
 
-def _numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnostic]:
+def _check_numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the constant, the default and ``absent`` of a number."""
     if f.const is not None and not isinstance(f.const, int):
-        yield from _word(f, f.const, model)
-    elif f.const is not None and (isinstance(f.const, bool) or _is(f, "bool")):
-        yield from _truth(f)
+        yield from _check_word(f, f.const, model)
+    elif f.const is not None and (isinstance(f.const, bool) or _has_type(f, "bool")):
+        yield from _check_boolean(f)
     for key, number in (("const", f.const), ("absent", f.absent)):
-        if not isinstance(number, int) or isinstance(number, bool) or _is(f, "bool"):
+        if not isinstance(number, int) or isinstance(number, bool) or _has_type(f, "bool"):
             continue
         where = place(f, key)
         reach = integer_range(f.type.name) if isinstance(f.type, ScalarType) else None
         if reach is None or not isinstance(f.type, ScalarType):
-            help = _fitting(f) if key == "const" else ""
+            help = _describe_fitting(f) if key == "const" else ""
             yield Diagnostic("C017", f'"{key}" goes with an integer type', where, help=help)
             continue
-        yield from in_reach(number, f.type.name, reach, where)
+        yield from check_reach(number, f.type.name, reach, where)
         enum = model.enums.get(f.type.enum or "")
         if enum is None:
             continue
@@ -119,42 +124,45 @@ def _numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnostic]:
             message = f'{number} is not a value of the enum "{enum.name}"'
             yield Diagnostic("C017", message, where, help=f"it is declared at {enum.span}")
     if f.absent is None and f.default is not None:
-        yield from _default(f, f.default, model, nullable)
+        yield from _check_default(f, f.default, model, nullable)
 
 
-def _words(value: int | str | bytes) -> str:
-    """A constant, no longer than a line of a finding is."""
+def _short_text(value: int | str | bytes) -> str:
+    """Return a constant as text of limited length."""
     words = constant_words(value)
     return words if len(words) <= 60 else words[:57] + "..."
 
 
-def _is(f: Field, name: str) -> bool:
+def _has_type(f: Field, name: str) -> bool:
+    """Return whether a field has the scalar type ``name``."""
     return isinstance(f.type, ScalarType) and f.type.name == name
 
 
-def _truth(f: Field) -> Iterator[Diagnostic]:
-    """A constant that is true or false, or should be."""
-    if f.const is not None and not (_is(f, "bool") and isinstance(f.const, bool)):
-        words = _words(f.const)
-        yield Diagnostic("C017", f"{words} does not fit", place(f, "const"), help=_fitting(f))
+def _check_boolean(f: Field) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if a boolean constant and the type of the field do not match."""
+    if f.const is not None and not (_has_type(f, "bool") and isinstance(f.const, bool)):
+        words = _short_text(f.const)
+        yield Diagnostic(
+            "C017", f"{words} does not fit", place(f, "const"), help=_describe_fitting(f)
+        )
 
 
-def _word(f: Field, const: str | bytes, model: Model) -> Iterator[Diagnostic]:
-    """A constant of bytes or text, or the name of an enum's value."""
+def _check_word(f: Field, const: str | bytes, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about a constant of bytes or text, or the name of an enum value."""
     where = place(f, "const")
     if isinstance(f.type, BytesType):
-        yield from _data(f.type, const, where)
+        yield from _check_data(f.type, const, where)
         return
     enum = model.enums.get(f.type.enum or "") if isinstance(f.type, ScalarType) else None
     if enum is None or not isinstance(const, str):
-        message = f"{_words(const)} does not fit"
-        yield Diagnostic("C017", message, where, help=_fitting(f))
+        message = f"{_short_text(const)} does not fit"
+        yield Diagnostic("C017", message, where, help=_describe_fitting(f))
     else:
-        yield from value_known(const, enum, where)
+        yield from check_value_known(const, enum, where)
 
 
-def _fitting(f: Field) -> str:
-    """What would fit a field as its constant."""
+def _describe_fitting(f: Field) -> str:
+    """Return in words which constants fit a field."""
     match f.type:
         case ScalarType("bool"):
             return "write true or false"
@@ -167,9 +175,9 @@ def _fitting(f: Field) -> str:
     return "constants are numbers, true or false, bytes and text"
 
 
-def _data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnostic]:
-    """Bytes or text of a constant or a default fit the type."""
-    words = _words(value)
+def _check_data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless bytes or text of a constant or default fit the type."""
+    words = _short_text(value)
     if type_.text and isinstance(value, bytes):
         yield Diagnostic("C017", f"{words} is not text", where, help='write "text" in quotes')
         return
@@ -183,7 +191,7 @@ def _data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnos
     size = len(value.encode("utf-8", "replace") if isinstance(value, str) else value)
     length = type_.length
     if type_.padded or length == ZERO_TERMINATED:
-        yield from _with_zeros(type_, value, where)
+        yield from _check_zeros(type_, value, where)
         return
     if isinstance(length, int):
         if size != length:
@@ -200,31 +208,37 @@ def _data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnos
         yield Diagnostic("C017", message, where)
 
 
-def _with_zeros(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnostic]:
-    """A constant or a default that zero bytes end, or fill up."""
+def _check_zeros(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnostic]:
+    """Yield diagnostics about zero bytes in a constant or default of zero-terminated or padded bytes."""
     data = value.encode("utf-8", "replace") if isinstance(value, str) else value
     if not isinstance(type_.length, int):
         if 0 in data:
-            message = f"{_words(value)} has a zero byte, which would end it"
+            message = f"{_short_text(value)} has a zero byte, which would end it"
             yield Diagnostic("C017", message, where)
     elif len(data) > type_.length:
-        message = f"{_words(value)} has {len(data)} bytes, more than the field ({type_.length})"
+        message = (
+            f"{_short_text(value)} has {len(data)} bytes, more than the field ({type_.length})"
+        )
         yield Diagnostic("C017", message, where)
     elif data[-1:] == b"\0":
-        message = f"{_words(value)} ends with a zero byte, which would be read as none of it"
+        message = f"{_short_text(value)} ends with a zero byte, which would be read as none of it"
         yield Diagnostic("C017", message, where)
 
 
-def _default(f: Field, default: Expression, model: Model, nullable: bool) -> Iterator[Diagnostic]:
-    """``nullable``: the field may be null in some version."""
+def _check_default(
+    f: Field, default: Expression, model: Model, nullable: bool
+) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the default of a field. ``nullable``: the field can be null in some version."""
     where = expression_span(model, default)
     if isinstance(f.type, BitsType):
         message = f'"{f.name}" has no default: its members have'
         yield Diagnostic("C017", message, where)
     elif not isinstance(f.type, ScalarType | BytesType | PaddingType):
-        yield from default_of_many(f, where, nullable, is_null=isinstance(default.node, Null))
+        yield from check_container_default(
+            f, where, nullable, is_null=isinstance(default.node, Null)
+        )
     elif isinstance(f.type, BytesType) and isinstance(default.node, Data):
-        yield from _data(f.type, default.node.value, where)
+        yield from _check_data(f.type, default.node.value, where)
     elif isinstance(f.type, ScalarType) and isinstance(default.node, Number):
         number = default.node.value
         reach = integer_range(f.type.name)
@@ -233,10 +247,11 @@ def _default(f: Field, default: Expression, model: Model, nullable: bool) -> Ite
             message = f'{number} is not a value of the enum "{enum.name}" that may stand here'
             yield Diagnostic("C017", message, where, help=f"it is declared at {enum.span}")
         elif reach is not None:
-            yield from in_reach(number, f.type.name, reach, where)
+            yield from check_reach(number, f.type.name, reach, where)
 
 
-def _bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
+def _check_bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the defaults of bits."""
     for m in members(f):
         if m.default is None or not isinstance(m.default.node, Number):
             continue
@@ -251,7 +266,8 @@ def _bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
             yield Diagnostic("C017", f"{number} does not fit {bits}", where)
 
 
-def _lengths(f: Field) -> Iterator[Diagnostic]:
+def _check_lengths(f: Field) -> Iterator[Diagnostic]:
+    """Yield diagnostics about fixed lengths and minimum counts."""
     if isinstance(f.type, ArrayType) and not 0 <= f.type.at_least <= MAX_BYTES:
         message = f"{f.type.at_least} is not a number of elements"
         yield Diagnostic("C017", message, place(f, "at_least"))
@@ -266,7 +282,8 @@ def _lengths(f: Field) -> Iterator[Diagnostic]:
         yield Diagnostic("C017", message, place(f, f"{inside}{key}"))
 
 
-def _limits(f: Field) -> Iterator[Diagnostic]:
+def _check_limits(f: Field) -> Iterator[Diagnostic]:
+    """Yield diagnostics about limits of nesting and decompressed size."""
     if not isinstance(f.type, ArrayType):
         return
     if f.type.nesting is not None and not 1 <= f.type.nesting <= DEEPEST:
@@ -278,7 +295,8 @@ def _limits(f: Field) -> Iterator[Diagnostic]:
         yield Diagnostic("C017", message, place(f, "compressed.limit"))
 
 
-def _overhead(layout: Layout) -> Iterator[Diagnostic]:
+def _check_overhead(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the sizes in an overhead table."""
     if layout.overhead is None:
         return
     for size in layout.overhead.batch_sizes:

@@ -1,13 +1,13 @@
-"""Versions: ranges inside those of the layout, versions that exist, and no doubt about which one is meant."""
+"""Check versions: ranges lie within those of the layout, and each reference means one existing version."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.types import scalar_type
-from codecgen.schema.by_version import may_be_left_out
+from codecgen.schema.by_version import is_optional_by_version
 from codecgen.schema.lookup import (
     MAX_VERSIONS,
     choice_of,
@@ -23,10 +23,11 @@ from codecgen.spans import place, version_place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about versions of layouts, fields, references and choices."""
     for layout in model.layouts.values():
-        yield from _own(layout)
-        yield from _ranges(layout)
-        yield from _version_field(layout)
+        yield from _check_own(layout)
+        yield from _check_within(layout)
+        yield from _check_version_field(layout)
         for f in layout.fields:
             yield from check_types_by_version(layout, f)
             for one in f.variants():
@@ -35,23 +36,24 @@ def check(model: Model) -> Iterator[Diagnostic]:
                     for ref in references_of(one):
                         # Of a choice the field is what is wrong, not the case that others use too.
                         at = ref if chosen is None else replace(ref, span=chosen.span)
-                        yield from _held(at, layout, f, model)
+                        yield from _check_held(at, layout, f, model)
         for example in layout.examples:
-            yield from _example(
+            yield from _check_example(
                 layout, example.version, example.places.get("version", example.span)
             )
         if layout.overhead is not None:
             for column in layout.overhead.columns:
-                yield from _named(column.layout, model)
+                yield from _check_named(column.layout, model)
     cases: list[Diagnostic] = []
     for choice in model.choices.values():
         named = set(choice.named)
         for key, ref in choice.cases:
-            cases += _case(choice, key, ref, model, (key, ref) in named)
-    yield from once(cases)
+            cases += _check_case(choice, key, ref, model, (key, ref) in named)
+    yield from unique(cases)
 
 
-def _own(layout: Layout) -> Iterator[Diagnostic]:
+def _check_own(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the version range and version notes of a layout."""
     v = layout.versions
     where = place(layout, "versions")
     if v is None:
@@ -68,10 +70,13 @@ def _own(layout: Layout) -> Iterator[Diagnostic]:
         yield Diagnostic("C010", f"more than {MAX_VERSIONS} versions of one layout", where)
     for version in layout.version_notes:
         if version not in v:
-            yield _missing(version, layout, layout.places.get(f"version_notes.{version}", where))
+            yield _missing_diagnostic(
+                version, layout, layout.places.get(f"version_notes.{version}", where)
+            )
 
 
-def _missing(version: int, layout: Layout, where: Span) -> Diagnostic:
+def _missing_diagnostic(version: int, layout: Layout, where: Span) -> Diagnostic:
+    """Return the diagnostic about a version that a layout does not have."""
     message = f'"{layout.name}" has no version {version}'
     help = f"its versions are {layout.versions} ({layout.span})"
     if layout.versions is None:
@@ -79,7 +84,8 @@ def _missing(version: int, layout: Layout, where: Span) -> Diagnostic:
     return Diagnostic("C020", message, where, help=help)
 
 
-def _ranges(layout: Layout) -> Iterator[Diagnostic]:
+def _check_within(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about ranges of fields that exceed the versions of the layout."""
     things: list[tuple[str, Versions | None, Span]] = []
     for f in layout.fields:
         things.append((f'"{f.name}"', f.versions, place(f, "versions")))
@@ -106,21 +112,23 @@ def _ranges(layout: Layout) -> Iterator[Diagnostic]:
             message = f'{what} has versions, but "{layout.name}" has none'
             help = f"give the layout `versions` ({layout.span})"
             yield Diagnostic("C020", message, where, help=help)
-        elif not _inside(versions, layout.versions):
+        elif not _is_within(versions, layout.versions):
             message = f'{what} is in versions {versions}, but "{layout.name}" has {layout.versions}'
             yield Diagnostic(
                 "C020", message, where, help=f"the layout is declared at {layout.span}"
             )
-    yield from _bits_inside(layout)
+    yield from _check_bits(layout)
 
 
-def _inside(part: Versions, whole: Versions) -> bool:
+def _is_within(part: Versions, whole: Versions) -> bool:
+    """Return whether the range ``part`` lies within ``whole``."""
     if part.low not in whole:
         return False
     return part.high is None or part.high in whole
 
 
-def _bits_inside(layout: Layout) -> Iterator[Diagnostic]:
+def _check_bits(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about members in versions that their field does not have."""
     for f in layout.fields:
         for m in members(f):
             if f.versions is None or m.versions is None:
@@ -133,8 +141,8 @@ def _bits_inside(layout: Layout) -> Iterator[Diagnostic]:
                 yield Diagnostic("C020", message, place(m, "versions"))
 
 
-def _version_field(layout: Layout) -> Iterator[Diagnostic]:
-    """Findings about the field that says that it holds the version."""
+def _check_version_field(layout: Layout) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the field that holds the version."""
     marked = [f for f in layout.fields if f.is_version]
     for f in marked[1:]:
         message = f'"{f.name}" says that it holds the version, and so does "{marked[0].name}"'
@@ -144,10 +152,11 @@ def _version_field(layout: Layout) -> Iterator[Diagnostic]:
             message = f'"{layout.name}" has a field for its version, but no versions'
             yield Diagnostic("C011", message, place(f, "is"), help="give it `versions`")
         else:
-            yield from _fits(f, layout, layout.versions)
+            yield from _check_version_type(f, layout, layout.versions)
 
 
-def _fits(f: Field, layout: Layout, versions: Versions) -> Iterator[Diagnostic]:
+def _check_version_type(f: Field, layout: Layout, versions: Versions) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless the version field is an integer that exists in all versions and can hold them."""
     if f.versions is not None or f.when is not None:
         key = "versions" if f.versions is not None else "when"
         message = f'"{f.name}" holds the version, so it is there in all of them'
@@ -167,17 +176,18 @@ def _fits(f: Field, layout: Layout, versions: Versions) -> Iterator[Diagnostic]:
         yield Diagnostic("C017", message, place(f, "type"))
 
 
-def _named(ref: Reference, model: Model) -> Iterator[Diagnostic]:
-    """A finding when a reference names a version that the layout does not have."""
+def _check_named(ref: Reference, model: Model) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if a reference names a version that the layout does not have."""
     layout = model.layouts.get(ref.layout)
     if layout is None or ref.version is None:
         return
     if layout.versions is None or ref.version not in layout.versions:
-        yield _missing(ref.version, layout, ref.span)
+        yield _missing_diagnostic(ref.version, layout, ref.span)
 
 
-def _held(ref: Reference, holder: Layout, f: Field, model: Model) -> Iterator[Diagnostic]:
-    yield from _named(ref, model)
+def _check_held(ref: Reference, holder: Layout, f: Field, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless the version of a held layout is determined."""
+    yield from _check_named(ref, model)
     held = model.layouts.get(ref.layout)
     if held is None or ref.version is not None or held.versions is None:
         return
@@ -204,22 +214,26 @@ def _held(ref: Reference, holder: Layout, f: Field, model: Model) -> Iterator[Di
         yield Diagnostic("C020", message, ref.span, help=help)
 
 
-def _example(layout: Layout, version: int | None, where: Span) -> Iterator[Diagnostic]:
+def _check_example(layout: Layout, version: int | None, where: Span) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless an example names an existing version, where one is needed."""
     if version is None:
         several = layout.versions is not None and layout.versions.low != layout.versions.high
         if several and layout.version_is is None:
             message = f'"{layout.name}" has versions {layout.versions}: the example says which one it is in'
             yield Diagnostic("C020", message, where, help="write `version:`")
     elif layout.versions is None or version not in layout.versions:
-        yield _missing(version, layout, where)
+        yield _missing_diagnostic(version, layout, where)
 
 
-def _case(
+def _check_case(
     choice: Choice, key: int | str, ref: Reference, model: Model, named: bool
 ) -> Iterator[Diagnostic]:
-    """What is wrong with a layout of a choice. Where it is not ``named`` there an inner choice names it, and is what is wrong."""
+    """Yield diagnostics about the layout of a case.
+
+    If ``named`` is False, an inner choice names the layout, and is at fault.
+    """
     if named:
-        yield from _named(ref, model)
+        yield from _check_named(ref, model)
     layout = model.layouts.get(ref.layout)
     if layout is None:
         return
@@ -228,7 +242,7 @@ def _case(
     if open_ and not named:
         return
     if choice.by is None or open_:
-        if open_ and (choice.by is not None or not _used(choice, model)):
+        if open_ and (choice.by is not None or not _names_version(choice, model)):
             message = f'"{layout.name}" has versions {v}: which one is meant is open'
             help = f'name one: "{layout.name}@{v.low if v else 0}" ({layout.span})'
             yield Diagnostic("C020", message, ref.span, help=help)
@@ -253,8 +267,8 @@ def _case(
             yield Diagnostic("C017", message, where, help=f"see {field.span}")
 
 
-def _used(choice: Choice, model: Model) -> bool:
-    """Whether a field is the choice, and says which version a case is in."""
+def _names_version(choice: Choice, model: Model) -> bool:
+    """Return whether a field holds the choice and gives the version of its cases."""
     fields = (f for layout in model.layouts.values() for f in layout.fields)
     found = (choice_of(one) for f in fields for one in f.variants())
     names = {choice.name}
@@ -266,7 +280,7 @@ def _used(choice: Choice, model: Model) -> bool:
 
 
 def check_types_by_version(layout: Layout, f: Field) -> Iterator[Diagnostic]:
-    """What is wrong with the ranges of one field."""
+    """Yield diagnostics about the version ranges of a field's types."""
     for key, ranges in f.ranges.items():
         if layout.versions is None:
             message = f'"{f.name}" has `{key}` by version, but "{layout.name}" has no versions'
@@ -275,13 +289,14 @@ def check_types_by_version(layout: Layout, f: Field) -> Iterator[Diagnostic]:
             return
         if layout.versions.high is None:
             return
-        yield from _check_ranges(layout, f, key, ranges)
-    yield from _check_kinds(f)
+        yield from _check_type_ranges(layout, f, key, ranges)
+    yield from _check_same_kind(f)
 
 
-def _check_ranges(
+def _check_type_ranges(
     layout: Layout, f: Field, key: str, ranges: tuple[tuple[Versions, Span], ...]
 ) -> Iterator[Diagnostic]:
+    """Yield diagnostics about ranges that overlap, leave out versions, or name versions that the field lacks."""
     own = [v for v in versions_of(layout, f.versions) if v is not None]
     there = f'"{f.name}" is in versions {f.versions or layout.versions}'
     taken: dict[int, Versions] = {}
@@ -299,13 +314,13 @@ def _check_ranges(
             yield Diagnostic("C050", message, span)
         taken |= dict.fromkeys(mine, part)
     missing = next((v for v in own if v not in taken), None)
-    if missing is not None and not may_be_left_out(key):
+    if missing is not None and not is_optional_by_version(key):
         message = f'"{f.name}" has no `{key}` in version {missing}'
         yield Diagnostic("C050", message, place(f, key), help=there)
 
 
-def _check_kinds(f: Field) -> Iterator[Diagnostic]:
-    """A number stays a number, so that expressions and columns mean the same in all versions."""
+def _check_same_kind(f: Field) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless the field has the same kind of value in all versions."""
     kinds = {
         scalar_type(t).kind: str(scalar_type(t)) for t in f.all_types() if isinstance(t, ScalarType)
     }

@@ -1,4 +1,4 @@
-"""Columns of views: their names, and whether what is inside of structs and lists fits the fields that it is named after."""
+"""Check columns of views: their names, and the content of structs and lists."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _MODULES = ("_kernels", "_numpy", "_writer", "_encoders")
 """How the modules end that a view has beside the one of its own name."""
 
 
-def names(view: View) -> Iterator[Diagnostic]:
-    """Findings about the names of a view and its columns, and about what columns inside of others cannot say."""
+def check_names(view: View) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the name of a view and the names and keys of its columns."""
     if keyword.iskeyword(view.name) or view.name.endswith(_MODULES):
         message = f'"{view.name}" cannot be the name of a view: modules are called after it'
         yield Diagnostic("C027", message, view.span)
     taken: set[str] = set()
     for column in view.columns:
-        for name, c in _names(column, column.name):
+        for name, c in _iterate_names(column, column.name):
             if name in taken:
                 message = f'"{name}" has a meaning of its own in the generated code'
                 yield Diagnostic("C027", message, c.span, help="give the column another name")
@@ -50,30 +50,32 @@ def names(view: View) -> Iterator[Diagnostic]:
                 yield Diagnostic("C032", message, place(c, "on_request"))
 
 
-def _names(column: Column, name: str) -> Iterator[tuple[str, Column]]:
+def _iterate_names(column: Column, name: str) -> Iterator[tuple[str, Column]]:
+    """Yield the column and all columns inside it, each with its name in generated code."""
     yield name, column
     for part in column.parts:
-        yield from _names(part, f"{name}_{part.name}")
+        yield from _iterate_names(part, f"{name}_{part.name}")
 
 
-def inside(column: Column, value: Value | None, model: Model) -> Iterator[Diagnostic]:
-    """Findings about what is inside of a column of structs or lists, whose value is a field."""
+def check_content(column: Column, value: Value | None, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the content of a column of structs or lists, whose value is a field."""
     if isinstance(value, Conditional):
         for part in (value.then, value.otherwise):
-            yield from inside(column, part, model)
+            yield from check_content(column, part, model)
     elif isinstance(value, FieldValue) and column.parts:
         for f in value.field.variants():
-            yield from _parts(column, f.type, model)
+            yield from _check_parts(column, f.type, model)
 
 
-def _parts(column: Column, type_: FieldType, model: Model) -> Iterator[Diagnostic]:
+def _check_parts(column: Column, type_: FieldType, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the members of structs in a column."""
     ref: object = None
     if column.type == "struct" and isinstance(type_, StructType):
         ref = type_.layout
     elif column.type == "list" and isinstance(type_, ArrayType):
         ref = type_.element
         if column.element is not None:
-            yield from _element(column.element, type_.element, model)
+            yield from _check_element(column.element, type_.element, model)
             return
     elif column.type == "struct" and isinstance(type_, ChoiceType):
         message = f'"{column.name}" holds one of several layouts, which is no struct'
@@ -83,19 +85,20 @@ def _parts(column: Column, type_: FieldType, model: Model) -> Iterator[Diagnosti
         layout = model.layouts.get(ref.layout)
         for member in column.members if layout is not None else ():
             assert layout is not None
-            yield from _member(member, layout, model)
+            yield from _check_member(member, layout, model)
     elif ref is not None:
         message = f'the elements are no layouts: "{column.name}" cannot be lists of structs'
         help = "write `list:` with a type, as `list: int32`"
         yield Diagnostic("C032", message, column.span, help=help)
 
 
-def _element(column: Column, element: Element, model: Model) -> Iterator[Diagnostic]:
+def _check_element(column: Column, element: Element, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the elements of lists of plain values."""
     if isinstance(element, Reference):
         message = f'the elements are of "{element}": lists of these are lists of structs'
         help = "write `list:` with names of its fields and their columns"
         yield Diagnostic("C032", message, column.span, help=help)
-    elif not _holds(column, element):
+    elif not _can_hold(column, element):
         message = f"lists of {column.type} cannot hold the elements of this array"
         yield Diagnostic("C032", message, column.span)
     elif isinstance(element, BytesType) and element.null is not None:
@@ -103,35 +106,36 @@ def _element(column: Column, element: Element, model: Model) -> Iterator[Diagnos
         yield Diagnostic("C032", message, column.span)
 
 
-def _member(column: Column, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """A member is a field of the layout, by its name."""
+def _check_member(column: Column, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless a member has the name and type of a field of the layout."""
     f = field_of(layout, column.name)
-    if f is None or not all(_holds(column, one.type) for one in f.variants()):
+    if f is None or not all(_can_hold(column, one.type) for one in f.variants()):
         kind = column.type if column.element is None else f"list of {column.element.type}"
         message = f'"{layout.name}" has no field "{column.name}" of type {kind}'
         help = f"the elements are declared at {layout.span}"
         if f is not None or not column.members:
-            help = _help(f) or help
+            help = _help_for(f) or help
         yield Diagnostic("C032", message, column.span, help=help)
         return
-    if may_be_missing(f) and not column.nullable:
+    if can_be_missing(f) and not column.nullable:
         message = f'"{column.name}" can be null in "{layout.name}"'
         yield Diagnostic("C032", message, column.span, help="say `nullable: true`")
     for one in f.variants():
-        yield from _parts(column, one.type, model)
+        yield from _check_parts(column, one.type, model)
 
 
-def _help(f: Field | None) -> str:
+def _help_for(f: Field | None) -> str:
+    """Return help that says where a field is declared."""
     return "" if f is None else f"it is declared at {f.span}"
 
 
-def may_be_missing(f: Field) -> bool:
-    """Whether a field may have no value: it is null, left out, or not in every version."""
+def can_be_missing(f: Field) -> bool:
+    """Return whether a field can lack a value: it is null, conditional, or missing in some version."""
     return f.when is not None or f.nullable or f.versions is not None
 
 
-def _holds(column: Column, type_: FieldType | Element) -> bool:
-    """Whether a column is of the kind that a field has, with room for all its numbers."""
+def _can_hold(column: Column, type_: FieldType | Element) -> bool:
+    """Return whether a column has the kind of a field and room for all its numbers."""
     match type_:
         case ArrayType():
             return column.type == "list"
@@ -144,14 +148,14 @@ def _holds(column: Column, type_: FieldType | Element) -> bool:
         case ScalarType("f32" | "f64" as name):
             return FLOATS.get(column.type) == name
         case ScalarType("bool"):
-            return column.type == "bool" or is_integer(column)
+            return column.type == "bool" or is_integer_column(column)
         case ScalarType(name) | BitsType(name):
             low, high = integer_range(name) or (0, 0)
             least, most = column_range(column.type)
-            return is_integer(column) and least <= low and high <= most
+            return is_integer_column(column) and least <= low and high <= most
     return False
 
 
-def is_integer(column: Column) -> bool:
-    """Whether the values of a column are whole numbers."""
+def is_integer_column(column: Column) -> bool:
+    """Return whether the values of a column are whole numbers."""
     return column.type.startswith(("int", "uint")) or column.type == "timestamp_ms"

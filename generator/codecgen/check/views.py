@@ -1,4 +1,4 @@
-"""Views: their rows are in layouts of their choice, and every column has values of its type."""
+"""Check views: their rows lie in layouts of their choice, and every column has values of its type."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codecgen.check import view_columns
 from codecgen.check.open_ended import Ends
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan import LayoutPlan, make_plan
 from codecgen.plan.nodes import FieldValue, Value, fields_read, iterate_nodes
 from codecgen.plan.resolve_views import NUMBERS, ViewResolver, rows_scope
@@ -17,7 +17,7 @@ from codecgen.plan.value_ranges import column_range, exact_range, range_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
 from codecgen.schema.model import Column, Layout, Model, Rows, View
-from codecgen.schema.nested_choices import inner_of
+from codecgen.schema.nested_choices import inner_choices
 from codecgen.schema.types import ArrayType, Span
 from codecgen.spans import expression_span, hint, place, unknown
 
@@ -34,10 +34,11 @@ _KINDS = {
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about views of entries."""
     for view in model.views.values():
         if view.parts:
             continue
-        found = list(view_columns.names(view))
+        found = list(view_columns.check_names(view))
         if "kernels" in view.places:
             message = (
                 "`kernels` is for views into payloads: a view of entries has kernels without asking"
@@ -48,17 +49,17 @@ def check(model: Model) -> Iterator[Diagnostic]:
             found.append(Diagnostic("C032", message, view.span, help="`of: {key: .., value: ..}`"))
             yield from found
             continue
-        layouts = _layouts(view, model, found)
+        layouts = _find_layouts(view, model, found)
         for rows in view.rows if layouts else ():
-            found += _rows(rows, view, layouts, model)
-        yield from once(found)
+            found += _check_rows(rows, view, layouts, model)
+        yield from unique(found)
 
 
-def _layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:
-    """The layouts that stand one after the other."""
+def _find_layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:
+    """Return the layouts of the entries. Diagnostics are added to ``found``."""
     where = place(view, "of")
     choice = model.choices.get(view.of)
-    nested = inner_of(choice)
+    nested = inner_choices(choice)
     if choice is not None and choice.by is not None and nested:
         message = f'"{nested[0]}" is a choice in "{view.of}": rows are of layouts that one field tells apart'
         found.append(Diagnostic("C032", message, where, help=f"the choice is at {choice.span}"))
@@ -70,7 +71,7 @@ def _layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:
         )
         found.append(Diagnostic("C032", message, where))
     elif view.of in model.layouts:
-        wrong = list(_entries(model.layouts[view.of], model, where))
+        wrong = list(_check_entries(model.layouts[view.of], model, where))
         found += wrong
         return set() if wrong else {view.of}
     elif not model.is_broken(view.of):
@@ -81,8 +82,8 @@ def _layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:
     return set()
 
 
-def _entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagnostic]:
-    """Findings where one entry of a layout cannot be told from the next."""
+def _check_entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagnostic]:
+    """Yield diagnostics if the end or the version of an entry is not determined."""
     help = f"it is declared at {layout.span}"
     plans = make_plan(model).versions[layout.name]
     ends = Ends(make_plan(model))
@@ -97,7 +98,8 @@ def _entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagnostic]:
         yield Diagnostic("C032", message, where, help=help)
 
 
-def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
+def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about rows: their layout, array, columns and conditions."""
     layout = model.layouts.get(rows.layout)
     if layout is None or rows.layout not in layouts:
         if not model.is_broken(rows.layout):
@@ -126,15 +128,17 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
         bare = replace(scope, holds=())
         for what, condition in (("`when`", rows.when), ("`full_check`", rows.full_check)):
             if condition is not None:
-                yield from typed(ViewResolver(condition, bare), what, ("bool",), False)
-        yield from values_of(view, rows, lambda e, known=scope: ViewResolver(e, known))  # type: ignore[misc]
+                yield from check_value_type(ViewResolver(condition, bare), what, ("bool",), False)
+        yield from check_values(view, rows, lambda e, known=scope: ViewResolver(e, known))  # type: ignore[misc]
         if rows.header_only:
             plans = make_plan(model).versions[layout.name]
-            yield from _heads(rows, next(p for p in plans if p.version == version), scope)
+            yield from _check_header_only(
+                rows, next(p for p in plans if p.version == version), scope
+            )
 
 
-def _heads(rows: Rows, layout: LayoutPlan, scope: Scope) -> Iterator[Diagnostic]:
-    """Findings about rows that are made of the head of a layout, but take a field at no fixed place."""
+def _check_header_only(rows: Rows, layout: LayoutPlan, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each field that ``header_only`` rows use outside the fixed header."""
     taken = {"when": rows.when, "full_check": rows.full_check}
     taken |= {f"columns.{name}": expression for name, expression in rows.values.items()}
     for where, expression in taken.items():
@@ -151,26 +155,30 @@ Resolve = Callable[[Expression], ViewResolver]
 """What settles an expression where it stands."""
 
 
-def values_of(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnostic]:
-    """What is wrong with the values of columns in some rows."""
+def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the values of the columns in some rows. ``resolve`` returns a resolver for an
+    expression.
+    """
     for column in view.columns:
         value = rows.values.get(column.name)
         if value is not None:
             kinds = _KINDS.get(column.type, NUMBERS)
-            yield from typed(resolve(value), f'the column "{column.name}"', kinds, column.nullable)
-            yield from _wide_enough(column, resolve(value))
+            yield from check_value_type(
+                resolve(value), f'the column "{column.name}"', kinds, column.nullable
+            )
+            yield from _check_width(column, resolve(value))
             resolver = resolve(value)
-            yield from view_columns.inside(column, resolver.resolve(), resolver.scope.model)
+            yield from view_columns.check_content(column, resolver.resolve(), resolver.scope.model)
         elif not column.nullable and column.type != "list":
             message = f'"{column.name}" has no value here, and cannot be null'
             help = f"give it a value, or say `nullable: true` at {column.span}"
             yield Diagnostic("C032", message, rows.span, help=help)
 
 
-def typed(
+def check_value_type(
     resolver: ViewResolver, what: str, kinds: tuple[str, ...], nullable: bool
 ) -> Iterator[Diagnostic]:
-    """What is wrong with the type of a value that may be of some kinds."""
+    """Yield a diagnostic unless a resolved value has one of ``kinds``, and is null only if ``nullable``."""
     value = resolver.resolve()
     yield from resolver.found
     if value is None:
@@ -186,15 +194,15 @@ def typed(
         yield Diagnostic("C032", f"{what} cannot be null, but its value can", span)
 
 
-def _wide_enough(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]:
-    """A number of any size that the value can have fits its column."""
+def _check_width(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if a column cannot hold all numbers of its value."""
     value = resolver.resolve()
     if value is None:
         return
     span = expression_span(resolver.scope.model, resolver.expression)
     if column.type in view_columns.FLOATS:
-        yield from _exact(column, value, span)
-    if not view_columns.is_integer(column):
+        yield from _check_float_width(column, value, span)
+    if not view_columns.is_integer_column(column):
         return
     known = exact_range if isinstance(value, FieldValue) else range_of
     (low, high), (least, most) = known(value), column_range(column.type)
@@ -203,8 +211,8 @@ def _wide_enough(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]
         yield Diagnostic("C032", message, span)
 
 
-def _exact(column: Column, value: Value, span: Span) -> Iterator[Diagnostic]:
-    """A number with a fraction is in a column of its own size."""
+def _check_float_width(column: Column, value: Value, span: Span) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless a floating-point value has a column of its own size."""
     wanted = view_columns.FLOATS[column.type]
     for part in iterate_nodes(value):
         name = getattr(part.field.type, "name", "") if isinstance(part, FieldValue) else wanted

@@ -1,4 +1,4 @@
-"""How views are written: fields that the layout does not settle have values of their kind, made of the columns."""
+"""Check how views are written: each field that the layout does not determine has a value made of columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codecgen.check import view_columns
-from codecgen.diagnostics import Diagnostic, once
+from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.columns import running_fields
 from codecgen.plan.resolve_views import NUMBERS, WriteResolver
 from codecgen.plan.scope import Scope
@@ -25,40 +25,45 @@ from codecgen.spans import expression_span, hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the write sections of views."""
     for view in model.views.values():
-        found = list(_defaults(view))
+        found = list(_check_defaults(view))
         written = [rows for rows in view.rows if rows.write is not None]
         for rows in written:
             found += _Rows(model, view, rows).check()
-        yield from once(found)
+        yield from unique(found)
 
 
-def _defaults(view: View) -> Iterator[Diagnostic]:
+def _check_defaults(view: View) -> Iterator[Diagnostic]:
+    """Yield diagnostics about the defaults of columns."""
     columns = {column.name: column for column in view.columns}
     for column in view.columns:
-        for member in _inside(column):
+        for member in _iterate_inside(column):
             if member.default is not None:
                 message = f'"{member.name}" is a member of a {column.type}, which has no default'
                 yield Diagnostic("C032", message, place(member, "default"))
         if column.default is None:
             continue
-        wrong = _default_fault(column, columns)
+        wrong = _find_default_mistake(column, columns)
         if wrong:
             help = "a default is a number, or the name of a column of the same type"
             yield Diagnostic("C032", wrong, place(column, "default"), help=help)
 
 
-def _inside(column: Column) -> Iterator[Column]:
+def _iterate_inside(column: Column) -> Iterator[Column]:
+    """Yield all columns inside a column."""
     for part in column.parts:
         yield part
-        yield from _inside(part)
+        yield from _iterate_inside(part)
 
 
-def _default_fault(column: Column, columns: dict[str, Column]) -> str:
-    """What is wrong with the default of a column."""
+def _find_default_mistake(column: Column, columns: dict[str, Column]) -> str:
+    """Return in words what is wrong with the default of a column, or ``""`` if it is valid."""
     assert column.default is not None
     node = column.default.node
-    if isinstance(node, Number) and (view_columns.is_integer(column) or column.type == "bool"):
+    if isinstance(node, Number) and (
+        view_columns.is_integer_column(column) or column.type == "bool"
+    ):
         low, high = column_range(column.type)
         if low <= node.value <= high:
             return ""
@@ -70,18 +75,19 @@ def _default_fault(column: Column, columns: dict[str, Column]) -> str:
         if other is not column and other.type == column.type and not column.parts:
             if other.nullable and not column.nullable:
                 return f'"{column.name}" cannot be null, but "{node}" can'
-            return f'"{node}" has a default that is a column' if _is_path(other) else ""
+            return f'"{node}" has a default that is a column' if _is_path_default(other) else ""
         return f'"{node}" is {other.type}, and "{column.name}" is {column.type}'
     return f'"{column.default}" cannot be the default of "{column.name}"'
 
 
-def _is_path(column: Column) -> bool:
+def _is_path_default(column: Column) -> bool:
+    """Return whether the default of a column is the name of another column."""
     return column.default is not None and isinstance(column.default.node, Path)
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """One section ``write``."""
+    """Checks one write section."""
 
     model: Model
     view: View
@@ -89,10 +95,12 @@ class _Rows:
 
     @property
     def write(self) -> Write:
+        """Return the write section of the rows."""
         assert self.rows.write is not None
         return self.rows.write
 
     def check(self) -> Iterator[Diagnostic]:
+        """Yield diagnostics about the write section."""
         rows, write = self.rows, self.write
         layout = self.model.layouts.get(rows.layout)
         if layout is None:
@@ -122,12 +130,12 @@ class _Rows:
             yield from self.part("item", element, "item")
 
     def part(self, part: str, layout: Layout, where: str) -> Iterator[Diagnostic]:
-        """The fields of the layout, or of its elements."""
+        """Yield diagnostics about the fields of the entry or of its elements."""
         given = self.write.entry if part == "entry" else self.write.item
         named: list[str] = []
         for name, expression in given.items():
             at = self.write.places.get(f"{part}.{name}", self.write.span)
-            wrong = self.settled(layout, name, part)
+            wrong = self.forbidden_reason(layout, name, part)
             if wrong:
                 message, help = wrong
                 yield Diagnostic("C032", message, at, help=help)
@@ -155,14 +163,14 @@ class _Rows:
                     yield Diagnostic("C032", message, self.write.span, help=help)
 
     def cannot_be_0(self, m: BitMember) -> bool:
-        """Whether bits that nobody gives a value would be none of their enum's."""
+        """Return whether 0, which builders write by default, is no value of the enum of some bits."""
         enum = self.model.enums.get(m.enum) if m.enum is not None else None
         if enum is None or m.default is not None or enum.keep_unknown:
             return False
         return all(number != 0 for _, number in enum_values(enum, m.only))
 
-    def settled(self, layout: Layout, name: str, part: str) -> tuple[str, str] | None:
-        """Why a field cannot be given a value: (message, help)."""
+    def forbidden_reason(self, layout: Layout, name: str, part: str) -> tuple[str, str] | None:
+        """Return why the view cannot give a value to a field (message, help), or None if it can."""
         first, _, member = name.partition(".")
         f = field_of(layout, first)
         if f is None:
@@ -184,6 +192,7 @@ class _Rows:
         return None
 
     def lacks_value(self, f: Field) -> bool:
+        """Return whether nothing determines the value of a field: neither the layout nor a default."""
         if f.const is not None or f.is_version or f.when is not None or f.default is not None:
             return False
         if f.measures is not None or f.counts is not None or f.checksum is not None:
@@ -201,9 +210,10 @@ class _Rows:
         where: str,
         named: list[str],
     ) -> Iterator[Diagnostic]:
+        """Yield diagnostics about the expression that a field is written from."""
         span = expression_span(self.model, expression)
         if isinstance(f.type, BytesType | ArrayType):
-            yield from self.plain(f, expression, where)
+            yield from self.copied_value(f, expression, where)
             return
         own = self.model.layouts[self.rows.layout]
         known = {key.partition(".")[0] for key in self.write.entry} if where == "item" else named
@@ -219,8 +229,8 @@ class _Rows:
         elif found.nullable:
             yield Diagnostic("C032", f'"{name}" cannot be null, but its value can', span)
 
-    def plain(self, f: Field, expression: Expression, where: str) -> Iterator[Diagnostic]:
-        """Bytes and arrays are columns as they are."""
+    def copied_value(self, f: Field, expression: Expression, where: str) -> Iterator[Diagnostic]:
+        """Yield diagnostics unless bytes and arrays are written from a column of their type."""
         span = expression_span(self.model, expression)
         node = expression.node
         if where == "entry":

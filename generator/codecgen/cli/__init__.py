@@ -1,4 +1,4 @@
-"""The command line: check, generate, explain, diff, parse, build, init, import, json-schema, completion."""
+"""Command line of codecgen: parses arguments and runs a command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["COULD_NOT_RUN", "FINDINGS", "GOOD", "UsageError", "main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command. 0: good; 1: findings; 2: it could not run."""
+    """Run a command. Return 0 if it succeeded, 1 if it reported findings, 2 if it could not run."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(
             stream, io.TextIOWrapper
@@ -45,16 +45,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complete(arguments: argparse.Namespace) -> int:
+    """Run ``codecgen completion``. Return the exit code."""
     print(completion.script(_parser(), arguments.shell))
     return GOOD
 
 
 class _Parser(argparse.ArgumentParser):
+    """A parser that raises UsageError for invalid arguments."""
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
 def _parser() -> argparse.ArgumentParser:
+    """Return the parser with all commands."""
     parser = _Parser(
         prog="codecgen",
         description="Binary formats as YAML in, codecs and documents out.",
@@ -254,6 +258,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_named(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that name a codec."""
     parser.add_argument("layout", metavar="LAYOUT", help="a layout, layout@version, or a choice")
     parser.add_argument(
         "--given",
@@ -264,13 +269,14 @@ def _add_named(parser: argparse.ArgumentParser) -> None:
 
 
 def _byte(text: str) -> int:
-    """A number of bytes, decimal or 0x and hexadecimal digits."""
+    """Return a number of bytes, decimal or hexadecimal after ``0x``. Raise ArgumentTypeError for other text."""
     if not re.fullmatch(r"[0-9]{1,18}|0[xX][0-9a-fA-F]{1,15}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes, as 500 or 0x1f4")
     return int(text, 16 if text[:2] in ("0x", "0X") else 10)
 
 
 def _add_schemas(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--schemas``."""
     parser.add_argument(
         "--schemas",
         metavar="DIR",

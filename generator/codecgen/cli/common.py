@@ -1,4 +1,4 @@
-"""What all commands need: a schema directory loaded and checked, how findings are shown, how commands end."""
+"""Shared parts of the commands: load a schema directory, print findings, exit codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from codecgen import directories
-from codecgen.check.releases import known_release
+from codecgen.check.releases import is_known_release
 from codecgen.diagnostics import Diagnostic, did_you_mean, render
 from codecgen.plan.as_of import release_key
 from codecgen.schema import loader
@@ -17,15 +17,20 @@ GOOD, FINDINGS, COULD_NOT_RUN = 0, 1, 2
 
 
 class UsageError(Exception):
-    """The command cannot run. One line, with what to do next."""
+    """The command cannot run. The text is one line that says what to do."""
 
 
 def say(text: str) -> None:
+    """Print a line to stderr."""
     print(text, file=sys.stderr)
 
 
 def load(directory: Path) -> tuple[Model | None, list[Diagnostic], Mapping[str, str]]:
-    """A schema directory: its model (None when it cannot be had), all findings, and the text of its files."""
+    """Return the model of a schema directory (None if unusable), its diagnostics, and its files' text.
+
+    Raises:
+        UsageError: If the directory does not exist.
+    """
     if not directory.is_dir():
         what = "is not a directory" if directory.exists() else "does not exist"
         raise UsageError(f"{directory} {what}; name the directory that holds {loader.MANIFEST}")
@@ -33,7 +38,7 @@ def load(directory: Path) -> tuple[Model | None, list[Diagnostic], Mapping[str, 
 
 
 def sound(directory: Path) -> Model | None:
-    """The model of a directory without findings; None after the findings have been shown."""
+    """Return the model of a schema directory, or None after printing its findings."""
     model, diagnostics, files = load(directory)
     if diagnostics or model is None:
         report(diagnostics, files)
@@ -42,20 +47,24 @@ def sound(directory: Path) -> Model | None:
 
 
 def report(diagnostics: list[Diagnostic], files: Mapping[str, str]) -> None:
+    """Print diagnostics and their number to stderr."""
     say(render(diagnostics, files))
     say(f"codecgen: {count(len(diagnostics), 'finding')}")
 
 
 def count(n: int, what: str) -> str:
+    """Return a number with its noun: ``1 file``, ``2 files``."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def release_of(wanted: str | None, model: Model) -> str | None:
-    """A release as the manifest writes it."""
+    """Return a release as the manifest spells it, or None for None. Raise UsageError if the manifest does not
+    list it.
+    """
     if wanted is None:
         return None
     known = model.manifest.releases
-    if all(part.isdecimal() and part.isascii() for part in wanted.split(".")) and known_release(
+    if all(part.isdecimal() and part.isascii() for part in wanted.split(".")) and is_known_release(
         wanted, model.manifest
     ):
         return next(r for r in known if release_key(r) == release_key(wanted))

@@ -12,6 +12,7 @@ from codecgen.schema.uses import within
 
 
 def explain(arguments: argparse.Namespace) -> int:
+    """Run ``codecgen explain``. Return the exit code."""
     from codecgen.explain import declarations, programs
 
     advice = None if arguments.program else declarations.explain_diagnostic(arguments.name)
@@ -30,6 +31,7 @@ def explain(arguments: argparse.Namespace) -> int:
 
 
 def diff(arguments: argparse.Namespace) -> int:
+    """Run ``codecgen diff``. Return the exit code."""
     from codecgen import diff as differences
 
     model = sound(arguments.schemas)
@@ -58,6 +60,7 @@ def diff(arguments: argparse.Namespace) -> int:
 
 
 def print_json_schema(arguments: argparse.Namespace) -> int:
+    """Run ``codecgen json-schema``. Return the exit code."""
     from codecgen.json_schema import json_schema
 
     print(json.dumps(json_schema(), indent=2))

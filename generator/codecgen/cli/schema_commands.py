@@ -1,4 +1,4 @@
-"""The commands check, generate and init."""
+"""The commands check, generate, init and import."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from codecgen.template_files import read_templates
 
 
 def check(arguments: argparse.Namespace) -> int:
+    """Run ``codecgen check``. Return the exit code."""
     from codecgen.targets.registry import TARGETS
 
     begin = time.perf_counter()
@@ -55,6 +56,7 @@ def check(arguments: argparse.Namespace) -> int:
 
 def generate(arguments: argparse.Namespace) -> int:
     # What only this command needs is imported here.
+    """Run ``codecgen generate``. Return the exit code."""
     from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 
     begin = time.perf_counter()
@@ -90,7 +92,7 @@ def generate(arguments: argparse.Namespace) -> int:
 def _emit(
     plan: Plan, names: Sequence[str], templates: Mapping[str, str]
 ) -> dict[str, Emitted] | None:
-    """Run targets, and show what they say. Return what each gives, or None if one of them has found an error."""
+    """Run targets and print their diagnostics. Return the output of each target, or None after an error."""
     from codecgen.targets.registry import TARGETS, TEMPLATED
 
     emitted = {
@@ -113,7 +115,9 @@ def _emit(
 def _templates(
     directory: Path | None, names: Sequence[str], templated: Mapping[str, object]
 ) -> Mapping[str, str]:
-    """The templates of a directory, for the one target that takes them."""
+    """Return the templates in a directory for the only target that takes them. Raise UsageError if there is not
+    exactly one.
+    """
     if directory is None and "template" in names:
         raise UsageError("target template needs --templates, the directory with its templates")
     if directory is None:
@@ -130,6 +134,7 @@ def _templates(
 def _target_names(
     wanted: str | None, usual: Mapping[str, object], on_request: Mapping[str, object]
 ) -> list[str]:
+    """Return the targets that the option names, or the usual ones. Raise UsageError for an unknown name."""
     if wanted is None:
         return list(usual)
     known = [*usual, *on_request]
@@ -144,6 +149,7 @@ def _target_names(
 
 
 def _would_change(summary: output.Summary, out: Path) -> int:
+    """Print what a run would change. Return the exit code."""
     for what, paths in (
         ("differs or is missing", summary.written),
         ("is left over", summary.removed),
@@ -158,6 +164,7 @@ def _would_change(summary: output.Summary, out: Path) -> int:
 
 
 def init(arguments: argparse.Namespace) -> int:
+    """Run ``codecgen init``. Return the exit code."""
     from codecgen import starter
 
     directory = arguments.dir or Path(arguments.name)
@@ -173,7 +180,7 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def import_kafka_json(arguments: argparse.Namespace) -> int:
-    """Write schema files for Kafka's message definitions; none when something is wrong with one."""
+    """Run ``codecgen import kafka-json``. Write nothing if a definition is invalid. Return the exit code."""
     from codecgen.importers import kafka_json as kafka
 
     begin = time.perf_counter()
@@ -220,11 +227,16 @@ def import_kafka_json(arguments: argparse.Namespace) -> int:
 
 
 def _declared(model: Model) -> frozenset[str]:
+    """Return the names of all declarations of a model."""
     return frozenset([*model.layouts, *model.enums, *model.choices, *model.texts])
 
 
 def _select_changed_files(out: Path, files: Mapping[str, str], *, force: bool) -> dict[str, str]:
-    """The files that are not there as they are to be. Raises UsageError before one would be replaced."""
+    """Return the files that are missing or differ below ``out``.
+
+    Raises:
+        UsageError: If a file differs and ``force`` is False, or something that is not a file has its path.
+    """
     new = {}
     blocked = []
     for name, text in files.items():

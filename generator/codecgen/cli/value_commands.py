@@ -19,7 +19,7 @@ from codecgen.values import documents, dump, named_codec, reading
 
 
 def parse(arguments: argparse.Namespace) -> int:
-    """Show bytes as what they mean."""
+    """Run ``codecgen parse``. Return the exit code."""
     what = _find_codec(arguments)
     if what is None:
         return FINDINGS
@@ -42,7 +42,7 @@ def parse(arguments: argparse.Namespace) -> int:
 
 
 def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
-    """What the arguments name; None after the findings have been shown."""
+    """Return the codec that the arguments name, or None after printing the findings of the schemas."""
     model = sound(arguments.schemas)
     if model is None:
         return None
@@ -59,7 +59,7 @@ def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
 
 
 def _window(arguments: argparse.Namespace, given: reading.Input) -> tuple[int, int]:
-    """The first byte, and the one after the last."""
+    """Return the first byte and the end of the input to parse. Raise UsageError if the input is shorter."""
     size, start = len(given.data), arguments.at
     end = size if arguments.length is None else start + arguments.length
     for byte in (start, end):
@@ -75,6 +75,7 @@ def _readings(
     start: int,
     end: int,
 ) -> Iterator[reading.Reading]:
+    """Yield the parsed layouts: one, or all up to the end with ``--many``."""
     strict = not arguments.lenient
     if not arguments.many:
         one = reading.read_one(what, given, start, end, strict=strict)
@@ -94,6 +95,7 @@ def _show(
     index: int,
     end: int,
 ) -> None:
+    """Print one parsed layout as a dump, as JSON or as YAML."""
     values, out = arguments.json or arguments.yaml, sys.stdout
     if values and isinstance(out, io.TextIOWrapper) and not out.isatty():
         out.reconfigure(encoding="utf-8")  # for programs, whatever the system writes else
@@ -116,7 +118,7 @@ def _show(
 
 
 def build(arguments: argparse.Namespace) -> int:
-    """Write the bytes of values."""
+    """Run ``codecgen build``. Return the exit code."""
     out: Path | None = arguments.out
     if out is None and not arguments.hex and sys.stdout.isatty():
         raise UsageError("bytes are nothing for a terminal: name a file with --out, or say --hex")

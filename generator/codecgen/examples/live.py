@@ -1,4 +1,4 @@
-"""The generated codecs of a plan as live objects: imported from memory, never from files."""
+"""Load the generated codecs of a plan from memory."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from codecgen.targets.construct.homes import module_path, symbol
 
 
 class Codecs:
-    """Modules of target construct, by YAML file."""
+    """The generated modules of target construct, by YAML file."""
 
     def __init__(self, modules: Mapping[tuple[str, ...], ModuleType]) -> None:
         self._modules = modules
 
     def layout(self, plan: LayoutPlan) -> Any:
-        """The codec of a layout in a version."""
+        """Return the codec of a layout in one version."""
         return getattr(self.module(plan.layout.span.file), symbol(plan.name, plan.version))
 
     def any_version(self, plan: LayoutPlan) -> Any:
-        """The codec that finds the version in the bytes."""
+        """Return the codec that finds the version in the bytes."""
         return getattr(self.module(plan.layout.span.file), symbol(plan.name))
 
     def text(self, text: Text) -> Any:
-        """The codec of a text."""
+        """Return the codec of a text."""
         return getattr(self.module(text.span.file), symbol(text.name))
 
     def derived(self, file: str, name: str) -> Any:
-        """The function of a derived value."""
+        """Return the function of a derived value."""
         return getattr(self.module(file), name)
 
     def module(self, file: str) -> ModuleType:
-        """The module of a YAML file."""
+        """Return the module of a YAML file."""
         return self._modules[module_path(file)]
 
 
-class _Memory(MetaPathFinder, Loader):
-    """Finds and runs modules whose source is at hand."""
+class _SourceFinder(MetaPathFinder, Loader):
+    """Finds and executes modules from source text in memory."""
 
     def __init__(self, sources: Mapping[str, tuple[str, bool]]) -> None:
         self.sources = sources
@@ -67,7 +67,7 @@ class _Memory(MetaPathFinder, Loader):
 
 
 def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
-    """The codecs of a plan, or why target construct cannot make them.
+    """Return the codecs of a plan, or None and the diagnostics of target construct.
 
     The package gets a name that nobody else has, and leaves ``sys.modules`` again, so that many threads can do
     this, and a package of the same name that is installed is not touched.
@@ -81,7 +81,7 @@ def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
     files: dict[str, str] = {}
     used = [(make_plan(other.model), other.place) for other in plan.model.uses.values()]
     for made, place in ((plan, ""), *used):
-        emitted = construct.emit(replace(made, model=_renamed(made.model, package)))
+        emitted = construct.emit(replace(made, model=_with_unique_names(made.model, package)))
         if emitted.diagnostics:
             return None, tuple(_seen_from_here(d, place) for d in emitted.diagnostics)
         files |= emitted.files
@@ -91,7 +91,7 @@ def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
         if path.endswith(".py"):
             name = path.removesuffix(".py").replace("/", ".")
             sources[name.removesuffix(".__init__")] = (text, name.endswith(".__init__"))
-    finder = _Memory(sources)
+    finder = _SourceFinder(sources)
     sys.meta_path.insert(0, finder)
     try:
         homes = {module_path(file) for file in plan.modules()}
@@ -110,11 +110,11 @@ def _seen_from_here(d: Diagnostic, place: str) -> Diagnostic:
     return replace(d, span=replace(d.span, file=place + d.span.file))
 
 
-def _renamed(model: Model, before: str) -> Model:
-    """The model with other names for its package and those that it uses, none of which is imported."""
+def _with_unique_names(model: Model, before: str) -> Model:
+    """Return the model with unused names for its package and those of used directories."""
     manifest = replace(model.manifest, package=f"{before}_{model.manifest.package}")
     uses = {
-        name: replace(directory, model=_renamed(directory.model, before))
+        name: replace(directory, model=_with_unique_names(directory.model, before))
         for name, directory in model.uses.items()
     }
     return replace(model, manifest=manifest, uses=uses)

@@ -1,4 +1,4 @@
-"""Examples of texts, tried on the generated codecs: parsed, compared with what they mean, and built again."""
+"""Try the examples of texts on the generated codecs: parse, compare, and build again."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from codecgen.schema.types import Span
 
 @dataclass(frozen=True, slots=True)
 class TriedText:
-    """An example that holds: its bytes, their values, and where each of them lies: (path, first byte, byte after the last,
-    False)."""
+    """A valid example: its bytes, its values, and the place of each value (path, first byte, end, False)."""
 
     example: TextExample
     data: bytes
@@ -27,6 +26,8 @@ class TriedText:
 
 
 class _Mismatch(Exception):
+    """An example contradicts its text. ``path`` is the value at fault."""
+
     def __init__(self, reason: str, path: str) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -34,7 +35,7 @@ class _Mismatch(Exception):
 
 
 def text_findings(plan: Plan, codecs: Codecs) -> Iterator[Diagnostic]:
-    """What is wrong with the examples of texts."""
+    """Yield diagnostics about examples of texts that do not hold."""
     for text in plan.model.texts.values():
         for example in text.examples:
             result = try_text(codecs, text, example)
@@ -43,26 +44,28 @@ def text_findings(plan: Plan, codecs: Codecs) -> Iterator[Diagnostic]:
 
 
 def try_text(codecs: Codecs, text: Text, example: TextExample) -> TriedText | Diagnostic:
-    """The example with its bytes and values, or a diagnostic at its value that is wrong."""
+    """Return the example with its bytes and values, or the diagnostic about it."""
     try:
-        return _tried(codecs.text(text), text, example)
+        return _run_example(codecs.text(text), text, example)
     except _Mismatch as mismatch:
         reason, path = mismatch.reason, mismatch.path
     except CodecError as error:
         reason, path = str(error), error.where.path or ""
     message = f'example "{example.name}" of {text.name}: {reason}'
-    return Diagnostic("C024", message, _place(example, path))
+    return Diagnostic("C024", message, _place_at(example, path))
 
 
-def _place(example: TextExample, path: str) -> Span:
+def _place_at(example: TextExample, path: str) -> Span:
+    """Return the place of a value of an example."""
     places = example.places
     while path and f"values.{path}" not in places:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
     return places.get(f"values.{path}", places.get("values", example.span))
 
 
-def _tried(codec: Any, text: Text, example: TextExample) -> TriedText:
-    meant = _meant(text, example.value)
+def _run_example(codec: Any, text: Text, example: TextExample) -> TriedText:
+    """Return the example with its bytes and values. Raise _Mismatch if it does not hold."""
+    meant = _as_built(text, example.value)
     data = codec.build(meant) if example.data is None else example.data
     trace: list[tuple[str, int, int, bool]] = []
     parsed = codec.parse(data, trace=trace)
@@ -73,8 +76,8 @@ def _tried(codec: Any, text: Text, example: TextExample) -> TriedText:
     return TriedText(example, data, parsed, tuple(trace))
 
 
-def _meant(text: Text, given: object) -> dict[str, object]:
-    """The values of an example as the codec takes them: uuids are text in YAML."""
+def _as_built(text: Text, given: object) -> dict[str, object]:
+    """Return the values of an example as the codec takes them: uuids as UUID objects."""
     if not isinstance(given, Mapping):
         raise _Mismatch("the values of an example are a mapping", "")
     kinds = {value.name: value for value in text.properties}
@@ -84,34 +87,38 @@ def _meant(text: Text, given: object) -> dict[str, object]:
         line = lines.get(str(name), kinds.get(str(name)))
         if isinstance(line, EachLine) and value is not None:
             out[name] = [
-                _line(line, item, f"{name}[{i}]") for i, item in enumerate(_list(value, str(name)))
+                _convert_line(line, item, f"{name}[{i}]")
+                for i, item in enumerate(_require_list(value, str(name)))
             ]
         else:
             out[name] = (
                 value
                 if line is None or isinstance(line, EachLine)
-                else _value(line, value, str(name))
+                else _convert_value(line, value, str(name))
             )
     return out
 
 
-def _list(value: object, path: str) -> list[object]:
+def _require_list(value: object, path: str) -> list[object]:
+    """Return ``value`` as a list. Raise _Mismatch if it is not one."""
     if not isinstance(value, list):
         raise _Mismatch(f"{path}: a list is needed, not {value!r}", path)
     return value
 
 
-def _line(line: EachLine, item: object, path: str) -> object:
+def _convert_line(line: EachLine, item: object, path: str) -> object:
+    """Return the values of one of repeated lines as the codec takes them."""
     if not isinstance(item, Mapping):
         raise _Mismatch(f"{path}: a mapping is needed, not {item!r}", path)
     kinds = {value.name: value for value in line.values}
     return {
-        name: _value(kinds[name], value, f"{path}.{name}") if name in kinds else value
+        name: _convert_value(kinds[name], value, f"{path}.{name}") if name in kinds else value
         for name, value in item.items()
     }
 
 
-def _value(kind: TextValue, value: object, path: str) -> object:
+def _convert_value(kind: TextValue, value: object, path: str) -> object:
+    """Return a value as the codec takes it. Raise _Mismatch for an invalid uuid."""
     if kind.kind != "uuid" or value is None:
         return value
     try:
@@ -121,7 +128,7 @@ def _value(kind: TextValue, value: object, path: str) -> object:
 
 
 def _compare(given: Any, parsed: Any, path: str) -> None:
-    """Raise for the first of the given values that the parsed ones do not have."""
+    """Raise _Mismatch at the first given value that differs from the parsed one."""
     if isinstance(given, Mapping) and isinstance(parsed, Mapping):
         for name, value in given.items():
             here = f"{path}.{name}" if path else str(name)

@@ -1,4 +1,4 @@
-"""Examples of a schema, tried on the generated codecs: parsed, compared with what they mean, and built again."""
+"""Try the examples of layouts on the generated codecs: parse, compare, and build again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from codecgen.schema.types import (
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """An example that holds: the version that its bytes are in, the bytes, their values, and where each of them lies.
+    """A valid example: its version, its bytes, its values, and the place of each value.
 
     ``trace`` has (path, first byte, byte after the last, in a decompressed stream?) of every field.
     """
@@ -45,7 +45,7 @@ class Tried:
 
 
 class Mismatch(Exception):
-    """The bytes and the values of an example do not fit each other. ``path`` is the value that it is about."""
+    """The bytes and values of an example contradict each other. ``path`` is the value at fault."""
 
     def __init__(self, reason: str, path: str = "") -> None:
         super().__init__(reason)
@@ -54,7 +54,7 @@ class Mismatch(Exception):
 
 
 def findings(plan: Plan) -> Iterator[Diagnostic]:
-    """What is wrong with the examples of all layouts, or why there are no codecs to try them with."""
+    """Yield diagnostics about examples of all layouts that do not hold, or about codecs that cannot be made."""
     if not plan.model.has_examples:
         return
     codecs, refused = load(plan)
@@ -70,9 +70,9 @@ def findings(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def try_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried | Diagnostic:
-    """The example with its bytes and values, or a diagnostic at its value that is wrong."""
+    """Return the example with its bytes and values, or the diagnostic about it."""
     try:
-        return _tried(plan, codecs, layout, example)
+        return _run_example(plan, codecs, layout, example)
     except Mismatch as mismatch:
         reason, path = mismatch.reason, mismatch.path
     except CodecError as error:
@@ -82,14 +82,17 @@ def try_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) ->
 
 
 def place_of(places: Mapping[str, Span], path: str) -> Span | None:
-    """Where a value stands, or the nearest thing around it; ``places`` has those of an example, from ``is`` on."""
+    """Return the place of a value, or of the nearest value around it, or None. ``places`` has those of the
+    example.
+    """
     near = [
-        place for place in places if place in ("values", f"values.{path}") or _holds(place, path)
+        place for place in places if place in ("values", f"values.{path}") or _contains(place, path)
     ]
     return places[max(near, key=len)] if near else None
 
 
-def _holds(place: str, path: str) -> bool:
+def _contains(place: str, path: str) -> bool:
+    """Return whether a value at ``path`` lies in the value at ``place``."""
     inside = f"values.{path}"
     return (
         place.startswith("values.")
@@ -98,7 +101,8 @@ def _holds(place: str, path: str) -> bool:
     )
 
 
-def _tried(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried:
+def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried:
+    """Return the example with its version, bytes and values. Raise Mismatch if it does not hold."""
     plans = plan.versions[layout.name]
     if example.version is not None:
         plans = tuple(p for p in plans if p.version == example.version)
@@ -117,7 +121,7 @@ def _tried(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Trie
         found = next(p for p in plans if p.version == parsed[layout.version_is])
     _compare(_Meant(plan), found, example.value, parsed)
     if not any(decompressed for _, _, _, decompressed in trace):
-        _same_bytes(codec.build(parsed), data)
+        _require_equal(codec.build(parsed), data)
     elif example.data is None:
         raise Mismatch(
             "compressors write different bytes on different machines: give the bytes (hex)"
@@ -125,7 +129,8 @@ def _tried(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Trie
     return Tried(example, found, data, parsed, tuple(trace))
 
 
-def _same_bytes(built: bytes, data: bytes) -> None:
+def _require_equal(built: bytes, data: bytes) -> None:
+    """Raise Mismatch if the built bytes differ from those of the example."""
     if built != data:
         pairs = enumerate(zip(built, data, strict=False))
         place = next((i for i, (one, other) in pairs if one != other), min(len(built), len(data)))
@@ -136,20 +141,20 @@ def _same_bytes(built: bytes, data: bytes) -> None:
 
 
 def built(plan: Plan, layout: LayoutPlan, codec: Any, given: Mapping[str, object]) -> bytes:
-    """The bytes of values in the forms of examples. What the bytes then say is what was given, but for what the builder
-    works out: lengths, counts and checksums. Raises Mismatch and CodecError."""
+    """Return the bytes of values in the form of examples. Raise Mismatch if they do not read back as given."""
     meant = _Meant(plan)
     data: bytes = codec.build(meant.layout(layout, given))
     _compare(meant, layout, given, codec.parse(data), worked_out=False)
     return data
 
 
-def _is_worked_out(f: Field) -> bool:
+def _is_computed(f: Field) -> bool:
+    """Return whether the builder computes a field: a length, a count or a checksum."""
     return f.measures is not None or f.counts is not None or f.checksum is not None
 
 
 class _Meant:
-    """The values of an example as the builder takes them: text as bytes, uuids as such."""
+    """Converts values of an example to what builders take: text to bytes, uuids to UUID objects."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -176,10 +181,10 @@ class _Meant:
             if fp is None:
                 known = did_you_mean(str(name), [*(fp.name for fp in plan.fields), *taken])
                 what = f"{plan.name} has no field {name!r} here"
-                here = _under(path, str(name))
+                here = _join_path(path, str(name))
                 raise Mismatch(f"{what}; {known}" if known else what, here)
             out[str(name)] = self.value(
-                plan, fp, fp.field.type, value, given, _under(path, str(name))
+                plan, fp, fp.field.type, value, given, _join_path(path, str(name))
             )
         return out
 
@@ -191,7 +196,7 @@ class _Meant:
         fields: Mapping[Any, object],
         path: str,
     ) -> object:
-        """One of the layouts of a choice, or the bytes of what has no case, which text may say."""
+        """Return the value of a case of a choice, or the bytes in its place."""
         choice = choice_of(fp.field)
         if isinstance(given, str) and choice is not None and choice.unknown:
             return given.encode("utf-8")
@@ -209,15 +214,16 @@ class _Meant:
         fields: Mapping[Any, object],
         path: str,
     ) -> object:
+        """Return the value of a field as its builder takes it."""
         if given is None:
             return None
         match type_:
             case ScalarType(_, str(enum)) if isinstance(given, str):
-                return _number(self.plan, enum, given, path)
+                return _enum_number(self.plan, enum, given, path)
             case ScalarType("uuid"):
-                return _converted(uuid.UUID, given, "a uuid", path)
+                return _convert(uuid.UUID, given, "a uuid", path)
             case ScalarType("f32" | "f64"):
-                return _converted(float, given, "a number", path)
+                return _convert(float, given, "a number", path)
             case BytesType(_, text):
                 if isinstance(given, bytes):
                     return given
@@ -251,13 +257,13 @@ class _Meant:
                 return given
 
     def tagged(self, given: object, path: str) -> object:
-        """A tagged field that the layout does not name."""
+        """Return a tagged field that the layout does not name."""
         if not isinstance(given, Mapping) or not isinstance(given.get("data"), str):
             return given
         return {**given, "data": given["data"].encode("utf-8")}
 
     def version(self, ref: Reference, around: LayoutPlan, value: object) -> LayoutPlan:
-        """The plan of a layout inside another, by what a value says of itself where the layout has versions."""
+        """Return the plan of a held layout, by the version that its value states."""
         plans = self.plan.of(ref)
         by = self.plan.model.layouts[ref.layout].version_is
         if len(plans) > 1:
@@ -270,14 +276,16 @@ class _Meant:
         return plans[0]
 
 
-def _converted(convert: Any, given: object, what: str, path: str) -> object:
+def _convert(convert: Any, given: object, what: str, path: str) -> object:
+    """Return the converted value. Raise Mismatch if it cannot be converted."""
     try:
         return convert(given)
     except (TypeError, ValueError):
         raise Mismatch(f"{path}: {what} is needed, not {given!r}", path) from None
 
 
-def _number(plan: Plan, enum: str, name: str, path: str) -> int:
+def _enum_number(plan: Plan, enum: str, name: str, path: str) -> int:
+    """Return the number of an enum value by name. Raise Mismatch if there is none."""
     values = plan.model.enums[enum].values
     number = next((v.value for v in values if name in (v.name, v.spelled)), None)
     if number is None:
@@ -285,7 +293,8 @@ def _number(plan: Plan, enum: str, name: str, path: str) -> int:
     return number
 
 
-def _under(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
+    """Return the path of a field inside ``path``."""
     return f"{path}.{name}" if path else name
 
 
@@ -298,20 +307,20 @@ def _compare(
     worked_out: bool = True,
     filled: Mapping[str, int] | None = None,
 ) -> None:
-    """Raise for the first of the given values that the parsed ones do not have. Without ``worked_out``, what builders
-    work out is passed over. ``filled`` is what the parsed values say under the names that builders take in the place of a
-    field."""
+    """Raise Mismatch at the first given value that differs from the parsed one. Computed fields are skipped
+    unless ``worked_out``.
+    """
     if not isinstance(given, Mapping):
         raise Mismatch(f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path)
     for name, value in given.items():
         fp = plan.field(str(name))
-        here = _under(path, str(name))
+        here = _join_path(path, str(name))
         if fp is None and filled is not None and name in filled:
-            _same(meant.plan, None, value, filled[str(name)], here)
+            _require_same(meant.plan, None, value, filled[str(name)], here)
             continue
         if fp is None:
             raise Mismatch(f"{plan.name} has no field {name!r} here", path)
-        if worked_out or not _is_worked_out(fp.field):
+        if worked_out or not _is_computed(fp.field):
             _compare_value(meant, plan, fp, value, parsed, here, worked_out)
 
 
@@ -324,7 +333,7 @@ def _compare_value(
     path: str,
     worked_out: bool,
 ) -> None:
-    """The same for a field, of the ``fields`` that were parsed."""
+    """Raise Mismatch if the value of one field differs. ``fields`` are the parsed values around it."""
     type_ = fp.field.type
     parsed = fields[fp.name]
 
@@ -333,7 +342,9 @@ def _compare_value(
         if isinstance(given, Mapping) and isinstance(parsed, Mapping) and held is not None:
             _compare(meant, held, given, parsed, path, worked_out)
         else:
-            _same(meant.plan, None, meant.chosen(plan, fp, given, fields, path), parsed, path)
+            _require_same(
+                meant.plan, None, meant.chosen(plan, fp, given, fields, path), parsed, path
+            )
 
     match type_:
         case ChoiceType() | StructType(version=Expression()):
@@ -358,17 +369,18 @@ def _compare_value(
             for name, value in given.items():
                 if name not in enums:
                     raise Mismatch(f"{path} has no bits {name!r}", path)
-                _same(meant.plan, enums[str(name)], value, parsed[name], f"{path}.{name}")
+                _require_same(meant.plan, enums[str(name)], value, parsed[name], f"{path}.{name}")
         case ScalarType(_, enum) if enum is not None:
-            _same(meant.plan, enum, given, parsed, path)
+            _require_same(meant.plan, enum, given, parsed, path)
         case _:
             value = meant.value(plan, fp, type_, given, fields, path)
-            _same(meant.plan, None, value, parsed, path)
+            _require_same(meant.plan, None, value, parsed, path)
 
 
-def _same(plan: Plan, enum: str | None, given: object, parsed: Any, path: str) -> None:
+def _require_same(plan: Plan, enum: str | None, given: object, parsed: Any, path: str) -> None:
+    """Raise Mismatch if a scalar differs from the parsed one. Enum values can be given by name."""
     if enum is not None and isinstance(given, str):
-        given = _number(plan, enum, given, path)
+        given = _enum_number(plan, enum, given, path)
     if given != given and parsed != parsed:
         return  # no number, both of them
     if given != parsed or isinstance(given, bool) != isinstance(parsed, bool):

@@ -1,4 +1,4 @@
-"""What one thing of a schema is, as text for a terminal."""
+"""Explain declarations of a schema and diagnostics as text for a terminal."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from codecgen.explain.terminal import (
     tag_words,
     title,
     types_in,
-    wrapped,
+    wrap_text,
 )
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import members, reference_of, references_of
 from codecgen.schema.model import FREEDOMS, Choice, Derived, Enum, EnumValue, Field, Layout, Model
-from codecgen.schema.nested_choices import cases_of, names_of
+from codecgen.schema.nested_choices import case_names, list_cases
 from codecgen.schema.texts import EachLine, Text, TextValue
 from codecgen.schema.types import ArrayType, BitMember, BitsType, ScalarType, Since
 from codecgen.schema.uses import within
 
 
 class UnknownName(Exception):
-    """Nothing in the schemas has this name."""
+    """No declaration has this name. The text suggests names."""
 
 
 def explain_diagnostic(code: str) -> str | None:
@@ -48,18 +48,23 @@ def explain_diagnostic(code: str) -> str | None:
 
 
 def explain(model: Model, name: str) -> str:
-    """What a name stands for: ``record_batch``, ``message@0.crc``, ``compression.lz4``. Raises UnknownName."""
+    """Return the explanation of a name: ``record_batch``, ``message@0.crc``, ``compression.lz4``. Raise
+    UnknownName.
+    """
     model, inner = within(model, name)
-    lines = _Explainer(make_plan(model)).thing(inner)
+    lines = _Explainer(make_plan(model)).explain_name(inner)
     return "\n".join(printable(line).rstrip() for line in lines)
 
 
 class _Explainer:
+    """Explains declarations of one model. Methods yield lines and raise UnknownName for unknown names."""
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.model = plan.model
 
-    def thing(self, name: str) -> Iterator[str]:
+    def explain_name(self, name: str) -> Iterator[str]:
+        """Yield the explanation of a name."""
         head, *rest = name.split(".")
         layout_name, at, number = head.partition("@")
         model = self.model
@@ -77,9 +82,12 @@ class _Explainer:
         if head in model.texts:
             return self.text(model.texts[head], ".".join(rest))
         known = [*model.layouts, *model.texts, *model.enums, *model.choices]
-        raise _unknown(head if layout_name == head else layout_name, known, "the schemas declare")
+        raise _unknown_name(
+            head if layout_name == head else layout_name, known, "the schemas declare"
+        )
 
     def version(self, layout: Layout, number: str) -> int:
+        """Return the version that a name contains. Raise UnknownName if the layout lacks it."""
         plain = number.isdecimal() and number.isascii()
         if plain and layout.versions is not None and int(number) in layout.versions:
             return int(number)
@@ -87,6 +95,7 @@ class _Explainer:
         raise UnknownName(f"{layout.name} has {there}, not {number!r}")
 
     def plans(self, layout: Layout, version: int | None) -> list[LayoutPlan]:
+        """Return the plans of a layout, or of one version."""
         plans = self.plan.versions[layout.name]
         return [p for p in plans if version is None or p.version == version]
 
@@ -95,6 +104,9 @@ class _Explainer:
     def in_layout(
         self, layout: Layout, version: int | None, names: list[str], whole: str
     ) -> Iterator[str]:
+        """Yield the explanation of a layout, or of the field, bit or derived value inside it that ``names``
+        leads to.
+        """
         plans = self.plans(layout, version)
         if not names:
             return self.layout(layout, plans, whole)
@@ -105,14 +117,14 @@ class _Explainer:
         field = next((f for f in layout.fields if f.name == name), None)
         if field is None or not any(p.field(name) for p in plans):
             known = [f.name for p in plans for f in p.fields] + [d.name for d in layout.derived]
-            raise _unknown(name, known, f"{layout.name} has")
+            raise _unknown_name(name, known, f"{layout.name} has")
         if not rest:
             return self.field(field, layout, plans, whole)
         if isinstance(field.type, BitsType):
             found = [m for m in members(field) if m.name == rest[0]]
             if found and len(rest) == 1:
                 return self.bit(found[0], field, layout, plans, whole)
-            raise _unknown(rest[0], [m.name for m in members(field)], f"{field.name} has")
+            raise _unknown_name(rest[0], [m.name for m in members(field)], f"{field.name} has")
         of_elements = [d for d in layout.derived if d.array == name and d.name == rest[0]]
         if of_elements and len(rest) == 1:
             return self.derived(of_elements[0], layout, whole)
@@ -124,6 +136,7 @@ class _Explainer:
         return explainer.in_layout(model.layouts[inner], ref.version, rest, whole)
 
     def layout(self, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
+        """Yield the explanation of a layout."""
         yield from title(whole, "layout", layout.span)
         yield from paragraph(layout.doc)
         if layout.versions is not None:
@@ -147,12 +160,13 @@ class _Explainer:
             yield ""
             yield "rules that strict readers and builders apply"
             for rule in layout.rules:
-                yield from wrapped(f"  {rule.name}: {rule.text}", 6)
+                yield from wrap_text(f"  {rule.name}: {rule.text}", 6)
         if layout.examples:
             yield ""
             yield from row("examples", "; ".join(e.name for e in layout.examples))
 
     def table(self, plan: LayoutPlan, heading: str) -> Iterator[str]:
+        """Yield a table of the fields of one version."""
         rows = [("at", "bytes", "name", "type")]
         for fp in plan.fields:
             at = tag_words(fp) if fp.offset is None else str(fp.offset)
@@ -166,36 +180,39 @@ class _Explainer:
             yield f"  {at:>{widths[0]}}  {size:<{widths[1]}}  {name:<{widths[2]}}  {words}"
 
     def derived_rows(self, layout: Layout) -> Iterator[str]:
+        """Yield the derived values of a layout."""
         if layout.derived:
             yield ""
             yield "derived"
             for d in layout.derived:
                 name = d.name if d.array is None else f"{d.name} of each element of {d.array}"
-                yield from wrapped(f"  {name} = {d.value}", 6)
+                yield from wrap_text(f"  {name} = {d.value}", 6)
 
     def holders(self, name: str) -> list[str]:
+        """Return the fields and choices that hold a layout."""
         out = []
         for layout in self.model.layouts.values():
             for f in layout.fields:
                 if any(ref.layout == name for ref in references_of(f)):
                     out.append(f"{layout.name}.{f.name}")
         choices = self.model.choices.values()
-        return out + [c.name for c in choices if name in names_of(c)]
+        return out + [c.name for c in choices if name in case_names(c)]
 
     # ------------------------------------------------------------ fields
 
     def field(self, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
+        """Yield the explanation of a field."""
         yield from title(whole, f"field of {layout.name}", f.span)
         yield from paragraph(f.doc)
         for one, where in types_in(f, plans):
             yield from row("type", self.type(one) + where)
         if "endian" in f.places or (not isinstance(f.type, ScalarType) and f.endian == "little"):
             yield from row("", f"{f.endian} endian")
-        yield from self.place(f, plans)
+        yield from self.position_rows(f, plans)
         yield from row("versions", str(f.versions) if f.versions else "")
         yield from self.since_rows(f.since or layout.since, None)
         yield from row("only when", str(f.when) if f.when else "")
-        yield from self.written(f)
+        yield from self.default_rows(f)
         yield from self.field_ranges(f, plans)
         yield from row("valid", f"{f.valid}; strict readers refuse the rest" if f.valid else "")
         yield from row("refused", f"{f.refuse}, by every reader" if f.refuse else "")
@@ -204,7 +221,7 @@ class _Explainer:
                 yield from row("lenient", FREEDOMS[freedom])
         if isinstance(f.type, ArrayType):
             yield from array_rows(f.type)
-        yield from self.names(f.name, f.spelled)
+        yield from self.spelling_rows(f.name, f.spelled)
         if f.formerly is not None:
             yield from row("formerly", f"{f.formerly.name}, until {f.formerly.until}")
         yield from misprint_row(f.misprint)
@@ -214,6 +231,7 @@ class _Explainer:
             yield from self.values(f.type.enum, f.type.only)
 
     def type(self, f: Field) -> str:
+        """Return the type, the enum, the count and the unit of a field in words."""
         words = type_words(f.type)
         if isinstance(f.type, ScalarType) and f.type.enum is not None:
             words += f", a value of {f.type.enum}"
@@ -221,18 +239,20 @@ class _Explainer:
             words += f", counted by {f.type.counted_by}"
         return words + (f", in {f.unit}" if f.unit else "")
 
-    def place(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:
+    def position_rows(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:
+        """Yield the position of a field, by version if it differs."""
         places: dict[str, list[str]] = {}
         for plan in plans:
             fp = plan.field(f.name)
             if fp is not None:
                 version = "" if plan.version is None else str(plan.version)
-                places.setdefault(self.where(fp), []).append(version)
+                places.setdefault(self.position_words(fp), []).append(version)
         for where, versions in places.items():
             tail = "" if len(places) == 1 else f" in version {', '.join(versions)}"
             yield from row("place", where + tail)
 
-    def where(self, fp: FieldPlan) -> str:
+    def position_words(self, fp: FieldPlan) -> str:
+        """Return the position and the size of a field in words."""
         size = size_words(fp)
         if fp.offset is None:
             return f"{tag_words(fp) or 'no fixed byte'}; size {size}"
@@ -241,7 +261,8 @@ class _Explainer:
         last = fp.offset + fp.size - 1
         return f"byte {last}" if fp.size == 1 else f"bytes {fp.offset} to {last}"
 
-    def written(self, f: Field) -> Iterator[str]:
+    def default_rows(self, f: Field) -> Iterator[str]:
+        """Yield what builders write without a given value."""
         if f.is_version:
             yield from row("written", "the version of the layout")
         elif f.const is not None:
@@ -252,7 +273,7 @@ class _Explainer:
             yield from row("written", f"{f.default or '{}'} when no value is given")
 
     def field_ranges(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:
-        """What the field measures, counts and covers, and what measures, counts and covers it."""
+        """Yield the ranges that a field measures, counts or covers, and the fields that do so for it."""
         seen = set()
         for plan in plans:
             fp = plan.field(f.name)
@@ -264,6 +285,7 @@ class _Explainer:
                     yield from row(key, value)
 
     def members(self, plans: list[LayoutPlan], f: Field) -> Iterator[str]:
+        """Yield a table of bits for each version."""
         for plan in plans:
             fp = plan.field(f.name)
             if fp is None or not isinstance(fp.field.type, BitsType):
@@ -277,6 +299,7 @@ class _Explainer:
     def bit(
         self, m: BitMember, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str
     ) -> Iterator[str]:
+        """Yield the explanation of a member of a field of bits."""
         yield from title(whole, f"bits of {f.name}", m.span)
         yield from paragraph(m.doc)
         for plan in plans:
@@ -294,12 +317,13 @@ class _Explainer:
         yield from row("versions", str(m.versions) if m.versions else "")
         yield from self.since_rows(m.since or f.since or layout.since, None)
         yield from row("written", f"{m.default} when no value is given" if m.default else "")
-        yield from self.names(m.name, m.spelled)
+        yield from self.spelling_rows(m.name, m.spelled)
         yield from misprint_row(m.misprint)
         if m.enum is not None:
             yield from self.values(m.enum, m.only)
 
     def derived(self, d: Derived, layout: Layout, whole: str) -> Iterator[str]:
+        """Yield the explanation of a derived value."""
         of = layout.name if d.array is None else f"each element of {layout.name}.{d.array}"
         yield from title(whole, f"derived value of {of}", d.span)
         yield from paragraph(d.doc)
@@ -311,6 +335,7 @@ class _Explainer:
     # ------------------------------------------------------------ enums and choices
 
     def enum(self, enum: Enum) -> Iterator[str]:
+        """Yield the explanation of an enum."""
         yield from title(enum.name, "enum", enum.span)
         yield from paragraph(enum.doc)
         unknown = "are values too" if enum.keep_unknown else "are refused by strict readers"
@@ -319,6 +344,7 @@ class _Explainer:
         yield from self.values(enum.name, None)
 
     def users(self, enum: str) -> Iterator[str]:
+        """Yield the fields, bits and choices that use an enum."""
         for layout in self.model.layouts.values():
             for f in layout.fields:
                 if isinstance(f.type, ScalarType) and f.type.enum == enum:
@@ -331,21 +357,23 @@ class _Explainer:
                 yield choice.name
 
     def values(self, name: str, only: tuple[str, ...] | None) -> Iterator[str]:
+        """Yield the values of an enum that ``only`` allows. None allows all."""
         enum = self.model.enums[name]
         yield ""
         yield f"values of {name}"
         for v in enum.values:
             if only is None or v.name in only:
                 since = f" (since {self.since(v.since)})" if v.since is not None else ""
-                yield from wrapped(
+                yield from wrap_text(
                     f"  {v.value:>3} {v.name}{since}{': ' + v.doc if v.doc else ''}", 8
                 )
 
     def enum_value(self, name: str, value: str) -> Iterator[str]:
+        """Yield the explanation of the value of an enum with a name."""
         enum = self.model.enums[name]
         v = next((v for v in enum.values if v.name == value), None)
         if v is None:
-            raise _unknown(value, [v.name for v in enum.values], f"{name} has")
+            raise _unknown_name(value, [v.name for v in enum.values], f"{name} has")
         yield from self._enum_value(enum, v)
 
     def _enum_value(self, enum: Enum, v: EnumValue) -> Iterator[str]:
@@ -356,6 +384,7 @@ class _Explainer:
         yield from self.since_rows(v.since, None)
 
     def choice(self, choice: Choice) -> Iterator[str]:
+        """Yield the explanation of a choice."""
         yield from title(choice.name, "choice", choice.span)
         yield from paragraph(choice.doc)
         if choice.by is not None:
@@ -366,31 +395,35 @@ class _Explainer:
         else:
             yield from row("by", f"{given_words(choice)}, which the caller has from elsewhere")
         yield from self.since_rows(choice.since, None)
-        for key, ref, inner in cases_of(choice):
+        for key, ref, inner in list_cases(choice):
             yield from row(str(key), inner or str(ref))
 
     def text(self, text: Text, path: str) -> Iterator[str]:
+        """Yield the explanation of a text, or of the value at ``path``."""
         if not path:
             return text_lines(text, self.since_rows)
         found = value_lines(text, path, self.since_rows)
         if found is None:
-            raise _unknown(path, text_names(text), f"{text.name} has")
+            raise _unknown_name(path, text_names(text), f"{text.name} has")
         return found
 
     # ------------------------------------------------------------ parts
 
-    def names(self, name: str, spelled: str | None) -> Iterator[str]:
+    def spelling_rows(self, name: str, spelled: str | None) -> Iterator[str]:
+        """Yield the spelling in the format's own documents, if it differs."""
         shown = self.plan.spelling(name, spelled)
         if shown != name:
             yield from row("spelled", f"{shown} in the format's own documents")
 
     def since_rows(self, since: Since | None, draft: Since | None) -> Iterator[str]:
+        """Yield the release and the draft of something, if it has them."""
         if since is not None:
             yield from row("since", self.since(since))
         if draft is not None:
             yield from row("draft", f"{self.since(draft)}; it never shipped")
 
     def since(self, since: Since | None) -> str:
+        """Return a release and its documents in words."""
         if since is None:
             return "the first release"
         parts = []
@@ -401,7 +434,8 @@ class _Explainer:
         return ", ".join(parts)
 
 
-def _unknown(name: str, known: list[str], what: str) -> UnknownName:
+def _unknown_name(name: str, known: list[str], what: str) -> UnknownName:
+    """Return the error about an unknown name, with the closest known name or all of them."""
     names = list(dict.fromkeys(known))
     help = did_you_mean(name, names) or f"{what} {', '.join(names[:40]) or 'none'}"
     return UnknownName(f"unknown name {name!r}; {help}")
@@ -411,7 +445,7 @@ SinceRows = Callable[[Since | None, Since | None], Iterator[str]]
 
 
 def text_lines(text: Text, since_rows: SinceRows) -> Iterator[str]:
-    """A text."""
+    """Yield the explanation of a text."""
     yield from title(text.name, "text of lines" if text.lines else "text of properties", text.span)
     yield from paragraph(text.doc)
     yield from since_rows(text.since, None)
@@ -423,11 +457,11 @@ def text_lines(text: Text, since_rows: SinceRows) -> Iterator[str]:
     yield ""
     yield "lines" if text.lines else "keys"
     for line in (*text.lines, *text.properties):
-        yield from wrapped(f"  {line.name}: {describe_line(line)}", 6)
+        yield from wrap_text(f"  {line.name}: {describe_line(line)}", 6)
 
 
 def value_lines(text: Text, path: str, since_rows: SinceRows) -> Iterator[str] | None:
-    """A value of a text, None when there is none of that name."""
+    """Return the explanation of a value or of repeated lines of a text, or None if nothing has this name."""
     for line in text.lines:
         if isinstance(line, EachLine) and line.name == path:
             return _explain_each_line(text, line)
@@ -438,13 +472,13 @@ def value_lines(text: Text, path: str, since_rows: SinceRows) -> Iterator[str] |
 
 
 def text_names(text: Text) -> list[str]:
-    """What can be asked about in a text."""
+    """Return the names of values and repeated lines of a text."""
     lines = [line.name for line in text.lines if isinstance(line, EachLine)]
     return [*lines, *(name for name, _ in text.values())]
 
 
 def describe_line(line: TextValue | EachLine) -> str:
-    """How a value or a line is written, in a few words."""
+    """Return in words how a value or a line is written."""
     if isinstance(line, EachLine):
         values = line.separator.join(f"<{value.name}>" for value in line.values)
         counted = "to the end" if line.counted_by is None else f"as many as {line.counted_by} says"
@@ -459,6 +493,7 @@ def describe_line(line: TextValue | EachLine) -> str:
 
 
 def _explain_each_line(text: Text, line: EachLine) -> Iterator[str]:
+    """Yield the explanation of repeated lines."""
     yield from title(f"{text.name}.{line.name}", f"lines of {text.name}", line.span)
     yield from paragraph(line.doc)
     yield from row("form", describe_line(line))
@@ -466,12 +501,13 @@ def _explain_each_line(text: Text, line: EachLine) -> Iterator[str]:
     yield ""
     yield "values"
     for value in line.values:
-        yield from wrapped(f"  {value.name}: {describe_line(value)}", 6)
+        yield from wrap_text(f"  {value.name}: {describe_line(value)}", 6)
 
 
 def _explain_text_value(
     text: Text, path: str, value: TextValue, since_rows: SinceRows
 ) -> Iterator[str]:
+    """Yield the explanation of a value of a text."""
     yield from title(f"{text.name}.{path}", f"value of {text.name}", value.span)
     yield from paragraph(value.doc)
     yield from row("form", describe_line(value))

@@ -1,4 +1,4 @@
-"""What readers and writers do, step by step: the programs of a layout or a view as text, one operation a line."""
+"""Explain read programs and write programs as text, one operation per line."""
 
 from __future__ import annotations
 
@@ -33,32 +33,38 @@ _VERB, _NAME = 10, 24
 
 
 def explain_program(model: Model, name: str) -> str:
-    """The read program of each version of a layout (``message``, ``message@0``), or the write programs of a view, what the
-    rows of a view into payloads are made of. Raises
-    UnknownName."""
+    """Return the programs of a layout or a view as text.
+
+    For a layout (``message``, ``message@0``) these are the read programs of its versions, for a view its write
+    programs, and for a view of payloads the rows of each combination.
+
+    Raises:
+        UnknownName: If no layout or view has this name.
+    """
     model, name = within(model, name)
     plan = make_plan(model)
     lines: Iterator[str]
     if name in model.views and model.views[name].parts:
-        lines = payload_program(plan, model.views[name])
+        lines = explain_payloads(plan, model.views[name])
     elif name in model.views:
-        lines = _view(plan, model.views[name])
+        lines = _explain_writes(plan, model.views[name])
     else:
-        lines = _layout(plan, name)
+        lines = _explain_reads(plan, name)
     text = "\n".join(lines)
     return "\n".join(printable(line).rstrip() for line in text.split("\n"))
 
 
-def _element(element: ScalarType | BytesType | ChoiceType) -> str:
+def _element_words(element: ScalarType | BytesType | ChoiceType) -> str:
+    """Return the type of an element in words."""
     if isinstance(element, ScalarType):
         return element.name
     if isinstance(element, ChoiceType):
-        return " ".join((f"one of {element.choice}", *_chosen(element)))
-    return f"{'text' if element.text else 'bytes'} {_length(element)}"
+        return " ".join((f"one of {element.choice}", *_discriminator_words(element)))
+    return f"{'text' if element.text else 'bytes'} {_length_words(element)}"
 
 
-def _chosen(type_: ChoiceType | StructType) -> Iterator[str]:
-    """What decides which layout it is."""
+def _discriminator_words(type_: ChoiceType | StructType) -> Iterator[str]:
+    """Yield the words about the discriminator and the version of a held layout."""
     if isinstance(type_, ChoiceType):
         yield f"by {type_.given}" if type_.given is not None else f"by its {type_.by}"
         if type_.length is not None:
@@ -71,8 +77,8 @@ def _chosen(type_: ChoiceType | StructType) -> Iterator[str]:
         yield f"version={type_.version}"
 
 
-def _line(depth: int, verb: str, name: str, *words: str) -> str:
-    """An operation: what is done, to which field, and how. What is too long goes on below."""
+def _format_operation(depth: int, verb: str, name: str, *words: str) -> str:
+    """Return an operation as text, wrapped to the width of the terminal."""
     head = "  " * depth + f"{verb:<{_VERB - 1}} "
     head += name if not any(words) else f"{name:<{_NAME - 1}} "
     text = head + " ".join(word for word in words if word)
@@ -85,7 +91,8 @@ def _line(depth: int, verb: str, name: str, *words: str) -> str:
 # ---------------------------------------------------------------- reading
 
 
-def _layout(plan: Plan, name: str) -> Iterator[str]:
+def _explain_reads(plan: Plan, name: str) -> Iterator[str]:
+    """Yield the read programs of a layout, or of one version."""
     head, at, version = name.partition("@")
     plans = plan.versions.get(head, ())
     if at:
@@ -100,84 +107,100 @@ def _layout(plan: Plan, name: str) -> Iterator[str]:
     for i, layout in enumerate(plans):
         if i:
             yield ""
-        heading = f"{title(layout)}, read ({layout.layout.span})"
+        heading = f"{layout_title(layout)}, read ({layout.layout.span})"
         if len(heading) > WIDTH:
-            yield f"{title(layout)}, read"
+            yield f"{layout_title(layout)}, read"
             heading = f"  ({layout.layout.span})"
         yield heading
         for op in read_program(plan, layout).ops:
-            yield from _read(op, layout, 1)
+            yield from _read_lines(op, layout, 1)
         for found in layout.rules:
             text = found.rule.text if found.condition is None else format_value(found.condition)
-            yield _line(1, "rule", found.rule.about, f"{text} ({found.name})")
+            yield _format_operation(1, "rule", found.rule.about, f"{text} ({found.name})")
 
 
-def title(layout: LayoutPlan) -> str:
-    """A layout and its version."""
+def layout_title(layout: LayoutPlan) -> str:
+    """Return the name of a layout with its version."""
     return layout.name if layout.version is None else f"{layout.name}@{layout.version}"
 
 
-def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
+def _read_lines(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
+    """Yield the lines of a read operation."""
     name = op.length.name if isinstance(op, read_ops.Open | read_ops.Close) else ""
     match op:
         case read_ops.Number(fp, type_):
-            yield _line(depth, "number", fp.name, type_)
+            yield _format_operation(depth, "number", fp.name, type_)
         case read_ops.Bytes(fp, type_, after):
             follows = f"{after} bytes follow" if type_.length == "rest" and after else ""
-            yield _line(depth, "text" if type_.text else "bytes", fp.name, _length(type_), follows)
+            yield _format_operation(
+                depth, "text" if type_.text else "bytes", fp.name, _length_words(type_), follows
+            )
         case read_ops.Elements(fp, type_, element):
-            what = title(element) if isinstance(element, LayoutPlan) else _element(element)
+            what = (
+                layout_title(element)
+                if isinstance(element, LayoutPlan)
+                else _element_words(element)
+            )
             codec = "" if fp.codec is None else f"decompress by {format_value(fp.codec)}"
-            yield _line(depth, "loop", fp.name, what, _count(type_), codec)
+            yield _format_operation(depth, "loop", fp.name, what, _count_words(type_), codec)
         case read_ops.Padding(fp, multiple):
-            yield _line(depth, "padding", fp.name, f"to a multiple of {multiple}")
+            yield _format_operation(depth, "padding", fp.name, f"to a multiple of {multiple}")
         case read_ops.Struct(fp, held):
-            yield _line(depth, "call", fp.name, title(held), _marker(fp.field.type))
+            yield _format_operation(
+                depth, "call", fp.name, layout_title(held), _presence_words(fp.field.type)
+            )
         case read_ops.Choose(fp, type_, cases, steps):
             what = str(type_.layout) if isinstance(type_, StructType) else f"one of {type_.choice}"
-            yield _line(depth, "choose", fp.name, what, *_chosen(type_), _marker(type_))
+            yield _format_operation(
+                depth, "choose", fp.name, what, *_discriminator_words(type_), _presence_words(type_)
+            )
             ways = steps or ((),) * len(cases)
             for (number, held), way in zip(cases, ways, strict=True):
                 inner_numbers = ", ".join(f"{step.by} {step.number}" for step in way)
                 name = "" if number is None else str(number)
-                yield _line(depth + 1, "case", name, title(held), inner_numbers)
+                yield _format_operation(depth + 1, "case", name, layout_title(held), inner_numbers)
         case read_ops.Tags(fp, known, other):
             refused = f"not {', '.join(map(str, other))}" if other else ""
-            yield _line(depth, "tags", fp.name, "others are passed over", refused)
+            yield _format_operation(depth, "tags", fp.name, "others are passed over", refused)
             for tagged, inner_ops in known:
-                yield _line(depth + 1, "tag", tagged.name, str(tagged.field.tag))
+                yield _format_operation(depth + 1, "tag", tagged.name, str(tagged.field.tag))
                 for inner in inner_ops:
-                    yield from _read(inner, layout, depth + 2)
+                    yield from _read_lines(inner, layout, depth + 2)
         case read_ops.Open(length, first, last, when, _):
             to = "the end" if last is None else last
             asked = "" if when is None else f"if {format_value(when)}"
             less = f" - {length.own_bytes}" if length.own_bytes else ""
-            yield _line(depth, "open", f"{first.name} to {to}", f"size={length.name}{less}", asked)
+            yield _format_operation(
+                depth, "open", f"{first.name} to {to}", f"size={length.name}{less}", asked
+            )
         case read_ops.Close():
-            yield _line(depth, "close", name)
+            yield _format_operation(depth, "close", name)
         case read_ops.Mark(checksum, end):
-            yield _line(depth, "mark", checksum.name, "ends" if end else "begins")
+            yield _format_operation(depth, "mark", checksum.name, "ends" if end else "begins")
         case read_ops.Verify(checksum, ahead):
             how = "all that follows" if ahead else covered_words(checksum, layout)
-            yield _line(depth, "checksum", checksum.name, checksum_words(checksum.field), how)
+            yield _format_operation(
+                depth, "checksum", checksum.name, checksum_words(checksum.field), how
+            )
         case read_ops.Require(fp, condition, why):
-            yield _line(depth, "require", fp.name, f"{format_value(condition)} ({why})")
+            yield _format_operation(depth, "require", fp.name, f"{format_value(condition)} ({why})")
         case read_ops.When(fp, condition, then):
-            yield _line(depth, "when", fp.name, format_value(condition))
+            yield _format_operation(depth, "when", fp.name, format_value(condition))
             for inner in then:
-                yield from _read(inner, layout, depth + 1)
+                yield from _read_lines(inner, layout, depth + 1)
         case read_ops.Absent(fp):
-            yield _line(depth, "absent", fp.name)
+            yield _format_operation(depth, "absent", fp.name)
 
 
-def _marker(type_: FieldType) -> str:
-    """The number that says whether a layout is there."""
+def _presence_words(type_: FieldType) -> str:
+    """Return the presence number of an optional layout in words, or ``""``."""
     if not isinstance(type_, StructType) or type_.present is None:
         return ""
     return f"present={type_.present} null={type_.null}"
 
 
-def _length(type_: BytesType) -> str:
+def _length_words(type_: BytesType) -> str:
+    """Return the length of bytes or text in words."""
     if type_.length == "rest":
         return "to the end"
     if type_.length == ZERO_TERMINATED:
@@ -186,7 +209,8 @@ def _length(type_: BytesType) -> str:
     return words if type_.null is None else f"{words} null={type_.null}"
 
 
-def _count(type_: ArrayType) -> str:
+def _count_words(type_: ArrayType) -> str:
+    """Return the number of elements of an array in words."""
     count = type_.fixed or type_.count or type_.counted_by
     words = [f"count={count}"] if count else []
     words += [f"length={type_.length}"] if type_.length else []
@@ -200,89 +224,107 @@ def _count(type_: ArrayType) -> str:
 # ---------------------------------------------------------------- writing
 
 
-def _view(plan: Plan, view: View) -> Iterator[str]:
+def _explain_writes(plan: Plan, view: View) -> Iterator[str]:
+    """Yield the write programs of a view."""
     made = plan_view(plan, view)
     yield f"{view.name}, write ({view.span})"
     for case in made.cases:
         yield ""
         if not is_written(case):
             why = "not written" if case.rows.write is None else "never in this version"
-            yield f"{_rows(case)}: {why}"
+            yield f"{_rows_title(case)}: {why}"
             continue
-        yield _rows(case)
+        yield _rows_title(case)
         try:
             written = write_program(plan, made, case)
         except WriteError as error:
-            yield _line(1, "refused", error.field.name, f"it is {error.reason}")
+            yield _format_operation(1, "refused", error.field.name, f"it is {error.reason}")
             continue
-        yield from _program(written)
+        yield from _write_program_lines(written)
 
 
-def _rows(case: CasePlan) -> str:
+def _rows_title(case: CasePlan) -> str:
+    """Return which rows a case of a view has, in words."""
     rows = f"each of {case.array.name}" if case.array is not None else "each one"
     when = "" if case.when is None else f", if {format_value(case.when)}"
-    return f"{title(case.entry)}, {rows} a row{when}"
+    return f"{layout_title(case.entry)}, {rows} a row{when}"
 
 
-def _program(written: WriteProgram) -> Iterator[str]:
+def _write_program_lines(written: WriteProgram) -> Iterator[str]:
+    """Yield the operations of a write program."""
     depth = 1
     if written.around:
         for op in written.around:
-            yield from _write(op, written.case.entry, 1)
+            yield from _write_lines(op, written.case.entry, 1)
             if isinstance(op, write_ops.Rows):
                 depth = 2
                 for inner in written.row:
-                    yield from _write(inner, written.case.element, depth)
+                    yield from _write_lines(inner, written.case.element, depth)
         return
     for op in written.row:
-        yield from _write(op, written.case.entry, depth)
+        yield from _write_lines(op, written.case.entry, depth)
 
 
-def _write(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
+def _write_lines(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
+    """Yield the lines of a write operation."""
     name = op.field.name
     match op:
         case write_ops.Constant(_, type_, value):
-            yield _line(depth, "constant", name, f"{type_} = {value}")
+            yield _format_operation(depth, "constant", name, f"{type_} = {value}")
         case write_ops.Number(_, type_, value, limits, running):
             mark = "(running)" if running else ""
-            yield _line(
-                depth, "number", name, f"{type_} = {format_value(value)}", _limits(limits), mark
+            yield _format_operation(
+                depth,
+                "number",
+                name,
+                f"{type_} = {format_value(value)}",
+                _limits_words(limits),
+                mark,
             )
         case write_ops.Bits(_, type_, members):
-            yield _line(depth, "bits", name, type_)
+            yield _format_operation(depth, "bits", name, type_)
             for m in members:
                 at = format_range(m.bits.low, m.bits.high)
-                yield _line(
-                    depth + 1, at, m.bits.name, f"= {format_value(m.value)}", _limits(m.limits)
+                yield _format_operation(
+                    depth + 1,
+                    at,
+                    m.bits.name,
+                    f"= {format_value(m.value)}",
+                    _limits_words(m.limits),
                 )
         case write_ops.Bytes(_, type_, column):
             verb = "text" if type_.text else "bytes"
-            yield _line(depth, verb, name, _length(type_), f"= {_column(column, 'null')}")
+            yield _format_operation(
+                depth, verb, name, _length_words(type_), f"= {_column_words(column, 'null')}"
+            )
         case write_ops.Elements(_, type_, column, held, each):
-            of = "" if held is None else title(held)
-            yield _line(depth, "loop", name, of, _count(type_), f"= {_column(column, 'none')}")
+            of = "" if held is None else layout_title(held)
+            yield _format_operation(
+                depth, "loop", name, of, _count_words(type_), f"= {_column_words(column, 'none')}"
+            )
             for inner in each:
-                yield from _write(inner, held or layout, depth + 1)
+                yield from _write_lines(inner, held or layout, depth + 1)
         case write_ops.Length(_, type_, field_range, ahead):
             where = "in front" if ahead else "later"
-            yield _line(
+            yield _format_operation(
                 depth, "length", name, type_, f"of {range_words(field_range, layout)}, {where}"
             )
         case write_ops.Count(_, type_, rows, column):
-            of = "of the rows" if rows else f"of {_column(column, 'nothing')}"
-            yield _line(depth, "count", name, f"{type_} {of}")
+            of = "of the rows" if rows else f"of {_column_words(column, 'nothing')}"
+            yield _format_operation(depth, "count", name, f"{type_} {of}")
         case write_ops.Checksum(_, algorithm, field_range):
-            yield _line(
+            yield _format_operation(
                 depth, "checksum", name, algorithm, f"of {range_words(field_range, layout)}, later"
             )
         case write_ops.Rows(_, type_, codec):
             how = "" if codec is None else f"compress by {format_value(codec)}"
-            yield _line(depth, "rows", name, _count(type_), how)
+            yield _format_operation(depth, "rows", name, _count_words(type_), how)
         case write_ops.Absent():
-            yield _line(depth, "absent", name)
+            yield _format_operation(depth, "absent", name)
 
 
-def _column(leaf: Leaf | None, missing: str) -> str:
+def _column_words(leaf: Leaf | None, missing: str) -> str:
+    """Return the name of the column that is written, or ``missing`` without one."""
     if leaf is None:
         return missing
     name = (
@@ -291,8 +333,8 @@ def _column(leaf: Leaf | None, missing: str) -> str:
     return f"{name} or null" if leaf.column.nullable else name
 
 
-def _limits(limits: Limits) -> str:
-    """What is asked of a number before it is written."""
+def _limits_words(limits: Limits) -> str:
+    """Return the checks on a number in words, or ``""``."""
     if limits.allowed is not None:
         return f"[one of {', '.join(map(str, limits.allowed))}]"
     if limits.low is None:
@@ -300,14 +342,11 @@ def _limits(limits: Limits) -> str:
     return f"[from {limits.low}" + ("]" if limits.high is None else f" to {limits.high}]")
 
 
-__all__ = ["explain_program", "title"]
-
-
 _COLUMN_WIDTH = 24
 
 
-def payload_program(plan: Plan, view: View) -> Iterator[str]:
-    """The rows of a view into payloads: for each kind of payload what it is read as, and the value of each column."""
+def explain_payloads(plan: Plan, view: View) -> Iterator[str]:
+    """Yield the rows of a view of payloads: for each combination of parts the value of each column."""
     made = plan_payloads(plan, view)
     yield f"{view.name}, read ({view.span})"
     decider = made.decider
@@ -316,8 +355,8 @@ def payload_program(plan: Plan, view: View) -> Iterator[str]:
         passed = [str(n) for n in decider.cases if n not in numbers]
         yield f"  decided by {decider.name}.{decider.choice.by}"
         if passed:
-            yield _filled(f"  no rows for {', '.join(passed)}", 6)
-    for combinations in _alike(made.combinations):
+            yield _wrap_line(f"  no rows for {', '.join(passed)}", 6)
+    for combinations in _group_equal(made.combinations):
         yield ""
         for combination in combinations:
             yield _combination_title(combination)
@@ -327,8 +366,8 @@ def payload_program(plan: Plan, view: View) -> Iterator[str]:
             yield "  no row"
 
 
-def _alike(combinations: tuple[Combination, ...]) -> list[list[Combination]]:
-    """Kinds of payloads whose rows are made of the same values."""
+def _group_equal(combinations: tuple[Combination, ...]) -> list[list[Combination]]:
+    """Return the combinations in groups whose rows have the same values."""
     out: list[tuple[list[str], list[Combination]]] = []
     for combination in combinations:
         text = [line for case in combination.cases for line in _payload_case(case)]
@@ -341,6 +380,7 @@ def _alike(combinations: tuple[Combination, ...]) -> list[list[Combination]]:
 
 
 def _combination_title(combination: Combination) -> str:
+    """Return the discriminator and the parts of a combination."""
     parts = [f"{name} {_part_title(plan)}" for name, plan in combination.layouts.items()]
     number = "" if combination.number is None else f"{combination.number}: "
     line = number + ", ".join(parts)
@@ -348,22 +388,29 @@ def _combination_title(combination: Combination) -> str:
 
 
 def _part_title(plan: LayoutPlan | None) -> str:
+    """Return the layout of a part with its version, or ``null``."""
     if plan is None:
         return "null"
     return plan.name if plan.version is None else f"{plan.name}@{plan.version}"
 
 
 def _payload_case(case: PayloadCase) -> Iterator[str]:
+    """Yield the values of the columns of one case."""
     if case.empty:
         rows = "no row"
     else:
         rows = "a row" if case.array is None else f"each of {case.of}.{case.array.name} a row"
-    yield _filled(f"  {rows}" + ("" if case.when is None else f", if {format_value(case.when)}"), 6)
+    yield _wrap_line(
+        f"  {rows}" + ("" if case.when is None else f", if {format_value(case.when)}"), 6
+    )
     for name, value in case.values.items():
-        yield _filled(f"    {name:<{_COLUMN_WIDTH - 1}} {format_value(value)}", _COLUMN_WIDTH + 4)
+        yield _wrap_line(
+            f"    {name:<{_COLUMN_WIDTH - 1}} {format_value(value)}", _COLUMN_WIDTH + 4
+        )
 
 
-def _filled(line: str, indent: int) -> str:
+def _wrap_line(line: str, indent: int) -> str:
+    """Return a line wrapped to the width of the terminal."""
     return textwrap.fill(line, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 
@@ -372,17 +419,17 @@ _ALONE = 6
 
 
 def format_value(value: Value) -> str:
-    """What a value is, with no more parentheses than that takes."""
+    """Return a value as text with as few parentheses as possible."""
     return _format_value(value)[0]
 
 
 def format_range(low: int, high: int) -> str:
-    """Numbers from one to another."""
+    """Return a range as text: ``4``, or ``1..5``."""
     return str(low) if low == high else f"{low}..{high}"
 
 
 def _format_value(value: Value) -> tuple[str, int]:
-    """The text, and how tightly it holds together."""
+    """Return a value as text, and its precedence."""
     match value:
         case nodes.Literal(number, type_):
             return (str(number) if type_.kind != "bool" else str(bool(number)).lower()), _ALONE
@@ -431,5 +478,6 @@ def _format_value(value: Value) -> tuple[str, int]:
 
 
 def _format_side(value: Value, least: int) -> str:
+    """Return an operand as text, in parentheses if its precedence is below ``least``."""
     text, binds = _format_value(value)
     return text if binds >= least else f"({text})"

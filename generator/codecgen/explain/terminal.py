@@ -1,4 +1,4 @@
-"""Rows and words of explanations."""
+"""Words and rows that the explanations share."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _KEY = 12
 
 
 def given_words(choice: Choice) -> str:
-    """What decides for a choice that does not decide by itself."""
+    """Return the discriminator of a choice that is decided from outside, in words."""
     return f"a value of {choice.given}" if choice.given else f"a number ({choice.given_type})"
 
 
 def inside_words(f: Field) -> str:
-    """What is said of a field when something in it is asked for, and nothing has that name."""
+    """Return in words why a field has nothing inside, for the message about an unknown name."""
     choice = choice_of(f)
     if choice is None or not choice.layouts:
         return "has nothing inside"
@@ -28,6 +28,7 @@ def inside_words(f: Field) -> str:
 
 
 def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
+    """Yield the relations of a field to others: (relation, words)."""
     f = fp.field
     if fp.measures is not None:
         yield "measures", f"{range_words(fp.measures, plan)}, in bytes"
@@ -44,23 +45,24 @@ def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
 
 
 def covered_words(checksum: FieldPlan, plan: LayoutPlan) -> str:
-    """What a checksum is taken over."""
+    """Return the coverage of a checksum in words."""
     words = ", then ".join(range_words(part, plan) for part in checksum.covers)
     zero = ", ".join(checksum.field.zero)
     return f"{words}, with zeros for {zero}" if zero else words
 
 
 def checksum_words(f: Field) -> str:
-    """``crc32``, ``crc32 & 0x7fffffff``."""
+    """Return the algorithm and the mask of a checksum: ``crc32 & 0x7fffffff``."""
     return f"{f.checksum}" if f.mask is None else f"{f.checksum} & {f.mask:#x}"
 
 
 def tag_words(fp: FieldPlan) -> str:
-    """The number of a tagged field: ``tag 3``; nothing for others."""
+    """Return the tag of a field: ``tag 3``, or ``""`` for other fields."""
     return "" if fp.field.tag is None else f"tag {fp.field.tag}"
 
 
 def range_words(field_range: FieldRange, plan: LayoutPlan) -> str:
+    """Return the first and last field of a range in words."""
     fields = plan.field_range(field_range)
     first, last = fields[0].name, fields[-1].name
     if first == last:
@@ -69,10 +71,12 @@ def range_words(field_range: FieldRange, plan: LayoutPlan) -> str:
 
 
 def bits_words(m: BitMember) -> str:
+    """Return the position of bits: ``bit 3`` or ``0-2``."""
     return f"bit {m.low}" if m.low == m.high else f"{m.low}-{m.high}"
 
 
 def misprint_row(misprint: Misprint | None) -> Iterator[str]:
+    """Yield the row about a misprint, if there is one."""
     if misprint is not None:
         until = f" until {misprint.until}" if misprint.until else ""
         yield from row(
@@ -81,10 +85,12 @@ def misprint_row(misprint: Misprint | None) -> Iterator[str]:
 
 
 def title(name: str, kind: str, span: Span) -> Iterator[str]:
+    """Yield the first line of an explanation."""
     yield f"{name}: {kind} ({span})"
 
 
 def paragraph(text: str) -> Iterator[str]:
+    """Yield a wrapped paragraph with blank lines around it."""
     if text:
         yield ""
         yield from textwrap.wrap(text, WIDTH)
@@ -92,11 +98,13 @@ def paragraph(text: str) -> Iterator[str]:
 
 
 def row(key: str, text: str) -> Iterator[str]:
+    """Yield a row with a key, wrapped. Yield nothing for an empty text."""
     if text:
-        yield from wrapped(f"  {key:<{_KEY}} {text}", _KEY + 3)
+        yield from wrap_text(f"  {key:<{_KEY}} {text}", _KEY + 3)
 
 
-def wrapped(text: str, indent: int) -> list[str]:
+def wrap_text(text: str, indent: int) -> list[str]:
+    """Return the lines of a text, continued with an indent."""
     return textwrap.wrap(
         text,
         WIDTH,
@@ -109,7 +117,7 @@ def wrapped(text: str, indent: int) -> list[str]:
 
 
 def types_in(f: Field, plans: list[LayoutPlan]) -> Iterator[tuple[Field, str]]:
-    """The field with each of its types by itself, and the versions in which it is of that type."""
+    """Yield the field once per type, with the words for the versions that have this type."""
     if not f.types:
         yield f, ""
         return
@@ -123,7 +131,7 @@ def types_in(f: Field, plans: list[LayoutPlan]) -> Iterator[tuple[Field, str]]:
 
 
 def array_rows(type_: ArrayType) -> Iterator[str]:
-    """Bounds and compression of an array."""
+    """Yield the rows about nesting, minimum count and compression of an array."""
     if type_.nesting is not None:
         yield from row("nesting", f"at most {type_.nesting} deep in itself")
     if type_.at_least:

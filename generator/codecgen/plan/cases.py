@@ -64,7 +64,7 @@ def _matches_steps(plan: Plan, ref: Reference, value: object) -> bool:
         for by, word in said.items()
         if isinstance(word, str)
     }
-    return ref.is_said(said | words)
+    return ref.matches(said | words)
 
 
 def _find_enum_number(plan: Plan, ref: Reference, by: str, word: str) -> int | None:

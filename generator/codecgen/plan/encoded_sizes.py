@@ -297,7 +297,7 @@ class _Sizer:
         said = value if isinstance(value, Mapping) else {}
         if choice.by is not None:
             number = said.get(choice.by)
-        found = next((r for key, r in choice.cases if key == number and r.is_said(said)), None)
+        found = next((r for key, r in choice.cases if key == number and r.matches(said)), None)
         if found is None:
             raise SizeError(f"{choice.choice}: the value does not say which case it is")
         return found

@@ -15,7 +15,7 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.expression import Expression
-from codecgen.schema.lookup import field_of, spread
+from codecgen.schema.lookup import field_of, with_reserved_bits
 from codecgen.schema.model import Declared, Field, Layout, Manifest, Model, Rule
 from codecgen.schema.scalars import SCALARS, fixed_size
 from codecgen.schema.types import (
@@ -416,7 +416,7 @@ def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
     if not isinstance(f.type, BitsType):
         return f
     members = [m for m in f.type.members if m.versions is None or version in m.versions]
-    return replace(f, type=replace(f.type, members=tuple(spread(f.type.base, members))))
+    return replace(f, type=replace(f.type, members=tuple(with_reserved_bits(f.type.base, members))))
 
 
 def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:

@@ -13,7 +13,7 @@ from codecgen.plan.scope import Scope, can_be_null, element_kind, layout_contain
 from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, held_type, scalar_type
 from codecgen.schema import expression
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
-from codecgen.schema.lookup import exists_in, field_of, field_spans, members, spread
+from codecgen.schema.lookup import exists_in, field_of, field_spans, members, with_reserved_bits
 from codecgen.schema.model import Field
 from codecgen.schema.types import (
     ArrayType,
@@ -375,7 +375,7 @@ class Resolver:
         self.note_use(f"{f.name}.{names[0]}", found.since, path)
         if found.reserved and isinstance(f.type, BitsType):
             there = [m for m in f.type.members if all(exists_in(m, v) for v in versions)]
-            found = next((m for m in spread(f.type.base, there) if m.reserved), found)
+            found = next((m for m in with_reserved_bits(f.type.base, there) if m.reserved), found)
         return nodes.BitValue(word, found, bit_type(found).or_null(word.type.nullable))
 
     def find_held_field(

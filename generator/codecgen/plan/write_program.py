@@ -383,7 +383,7 @@ class _Programmer:
         if array.at_least or array.null is not None or array.fixed is not None:
             raise WriteError("an array that is not written by the kernels", f)
         require_no_end_condition(array, f)
-        if array.compression is not None and (leaf is not None or not array.says_how_many):
+        if array.compression is not None and (leaf is not None or not array.has_count):
             raise WriteError("a compressed array inside rows", f)
         if leaf is None:
             return Elements(fp, array, None, None, ())
@@ -438,9 +438,6 @@ def _type_name(f: Field) -> str:
 def _is_number(scalar: ScalarType) -> bool:
     """Return whether a field is a number that 64 bits hold with their sign, or true or false."""
     return SCALARS[scalar.name].fits_int64
-
-
-__all__ = ["WriteError", "WriteProgram", "is_written", "write_program"]
 
 
 OpOf = Callable[[str, str], WriteOp | None]

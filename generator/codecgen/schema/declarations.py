@@ -1,4 +1,4 @@
-"""What a schema directory declares, and what the directories declare that it uses."""
+"""Declarations of a schema directory and of the directories that it uses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ T = TypeVar("T")
 
 
 class Declarations(Mapping[str, T], Generic[T]):
-    """Declarations by name. Going through them gives those of the directory itself; a look-up also finds what it uses
-    (``weather.reading``), of which only its own directory makes codecs and pages."""
+    """Declarations by name. Iteration covers the directory itself; look-ups also find used directories."""
 
     __slots__ = ("own", "used")
 
@@ -29,10 +28,10 @@ class Declarations(Mapping[str, T], Generic[T]):
 
 
 def used_of(declarations: Mapping[str, T]) -> Mapping[str, T]:
-    """What other directories declare of them."""
+    """Return the declarations of used directories, or ``{}``."""
     return declarations.used if isinstance(declarations, Declarations) else {}
 
 
 def is_used(name: str) -> bool:
-    """Whether a name is that of another directory's declaration."""
+    """Return whether a name is qualified, so that another directory declares it."""
     return "." in name

@@ -1,4 +1,4 @@
-"""Documents of YAML -> the declarations of a model: layouts, texts, enums, choices and views."""
+"""Build the declarations of a model from YAML documents: layouts, texts, enums, choices and views."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from codecgen.schema import forms, grammar, yaml_tree
-from codecgen.schema import forms as literals
-from codecgen.schema.by_version import ranges_of, types_of
+from codecgen.schema.by_version import types_by_version, version_ranges
 from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
 from codecgen.schema.flexible import (
@@ -19,7 +18,7 @@ from codecgen.schema.flexible import (
     with_lengths,
 )
 from codecgen.schema.inference import (
-    complete,
+    complete_layout,
     drop_needless_versions,
     local_layout,
     with_cases,
@@ -39,7 +38,7 @@ from codecgen.schema.model import (
     View,
 )
 from codecgen.schema.nested_choices import with_layouts
-from codecgen.schema.reader import Reader, Record, Value, integer
+from codecgen.schema.reader import Reader, Record, Value, parse_integer
 from codecgen.schema.texts import EachLine, Kind, Text, TextExample, TextValue
 from codecgen.schema.types import (
     ArrayType,
@@ -58,7 +57,7 @@ from codecgen.schema.uses import Used
 
 
 class ModelBuilder:
-    """Takes documents one by one, and makes a model of them. ``reader`` has what is wrong with them."""
+    """Builds a model from documents, one by one. ``reader`` collects the diagnostics."""
 
     def __init__(self, manifest: Manifest) -> None:
         self.manifest = manifest
@@ -77,12 +76,13 @@ class ModelBuilder:
         self.local_names: list[str] = []
         self.flexible: Flexible | None = None
 
-    def model(self, files: Mapping[str, str], used: Used) -> Model:
+    def build(self, files: Mapping[str, str], used: Used) -> Model:
+        """Return the model of all documents so far, with cases, versions and enum numbers inferred."""
         found = drop_needless_versions(self.layouts, self.local_names)
         every = Declarations(found, used.layouts)
         enums = Declarations(self.enums, used.enums)
         layouts = Declarations(
-            {n: complete(one, every, enums) for n, one in found.items()}, used.layouts
+            {n: complete_layout(one, every, enums) for n, one in found.items()}, used.layouts
         )
         choices = Declarations(
             {
@@ -109,27 +109,29 @@ class ModelBuilder:
 
     # ------------------------------------------------------------ documents
 
-    def document(self, node: yaml_tree.Mapping) -> None:
+    def add_document(self, node: yaml_tree.Mapping) -> None:
+        """Add the declaration of one document. A document that does not fit is reported and marked as broken."""
         kinds = [kind for kind in grammar.DOCUMENTS if node.get(kind) is not None]
         if len(kinds) != 1:
             words = ", ".join(grammar.DOCUMENTS)
             place = node.entries[0][0].span if node.entries else node.span
             self.reader.report("C005", f"a document has exactly one of the keys {words}", place)
             return
-        record = self.reader.record(node, kinds[0])
+        record = self.reader.read_record(node, kinds[0])
         if record is None:
-            self.broken |= forms.key_names(node.get(kinds[0]))
+            self.broken |= forms.declared_names(node.get(kinds[0]))
             return
         build: dict[str, Callable[[Record], None]] = {
-            "layout": self.layout,
-            "text": self.text,
-            "choice": self.choice,
-            "enums": self.enum_table,
-            "view": self.view,
+            "layout": self.add_layout,
+            "text": self.add_text,
+            "choice": self.add_choice,
+            "enums": self.add_enums,
+            "view": self.add_view,
         }
         build[kinds[0]](record)
 
     def declare(self, name: str, span: Span) -> bool:
+        """Record the place of a name. Returns False after a diagnostic if the name is already declared."""
         if name in self.declared:
             first = self.declared[name]
             self.reader.report(
@@ -139,13 +141,14 @@ class ModelBuilder:
         self.declared[name] = span
         return True
 
-    def layout(self, r: Record) -> None:
+    def add_layout(self, r: Record) -> None:
+        """Add a layout, and the layouts that are written inline in its fields."""
         name = str(r["layout"])
         if not self.declare(name, r.at("layout")):
             return
         accepts = frozenset(forms.words(r["accepts"]))
         self.around, self.path, self.flexible = r, [name], flexible_of(r)
-        fields = self.fields(r, accepts) + self.tagged(r, accepts)
+        fields = self.make_fields(r, accepts) + self.make_tagged_fields(r, accepts)
         notes: dict[int, tuple[Since | None, Since | None]] = {}
         for key, n in forms.entries(r["version_notes"]):
             if key.isdecimal():
@@ -165,7 +168,7 @@ class ModelBuilder:
             draft=cast(Since | None, r["draft"]),
             accepts=accepts,
             flexible=cast(Any, r["flexible"]),
-            derived=tuple(self.derived(r)),
+            derived=tuple(self.make_derived(r)),
             fills=tuple(forms.fills(r["build"])),
             rules=tuple(
                 forms.rule(key, value, forms.key_spans(r["rules"])[key])
@@ -181,18 +184,21 @@ class ModelBuilder:
             ),
         )
 
-    def text(self, r: Record) -> None:
+    def add_text(self, r: Record) -> None:
+        """Add a text."""
         name = str(r["text"])
         if self.declare(name, r.at("text")):
             self.texts[name] = _make_text(r)
 
-    def choice(self, r: Record) -> None:
+    def add_choice(self, r: Record) -> None:
+        """Add a choice."""
         name = str(r["choice"])
         if not self.declare(name, r.at("choice")):
             return
         self.choices[name] = _make_choice(self.reader, r)
 
-    def view(self, r: Record) -> None:
+    def add_view(self, r: Record) -> None:
+        """Add a view. Views have a namespace of their own."""
         name = str(r["view"])
         if name in self.views:
             first = self.views[name].span
@@ -211,7 +217,8 @@ class ModelBuilder:
             places=r.places("of", "kernels"),
         )
 
-    def enum_table(self, r: Record) -> None:
+    def add_enums(self, r: Record) -> None:
+        """Add all enums of a document."""
         for name, entry in cast(dict[str, Value], r["enums"]).items():
             key, inner = cast(Any, entry.value)
             if not self.declare(name, key.span):
@@ -241,35 +248,39 @@ class ModelBuilder:
 
     # ------------------------------------------------------------ fields
 
-    def fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
-        """The fields of a layout, or of one that is written in the place of a field."""
+    def make_fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
+        """Return the fields of a layout or of an inline layout."""
         spans = forms.key_spans(r["fields"])
         entries = forms.entries(r["fields"])
         counted = frozenset(v["counts"] for _, v in entries if isinstance(v, Record))
         return with_counts(
-            tuple(self.field(n, value, spans[n], accepts, n in counted) for n, value in entries)
+            tuple(
+                self.make_field(n, value, spans[n], accepts, n in counted) for n, value in entries
+            )
         )
 
-    def tagged(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
-        """The tagged fields of a layout, and the section that they lie in."""
+    def make_tagged_fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
+        """Return the tagged fields of a layout, followed by the field for their section."""
         spans = forms.key_spans(r["tagged"])
         entries = forms.entries(r["tagged"])
-        fields = [self.field(n, value, spans[n], accepts, tagged=True) for n, value in entries]
+        fields = [self.make_field(n, value, spans[n], accepts, tagged=True) for n, value in entries]
         return (*fields, *section(self.flexible, r.at("flexible"), accepts))
 
-    def local(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
-        """The layout that is written in the place of a field: its name is the way to it."""
+    def make_local_layout(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
+        """Add an inline layout and return a reference to it. Its name is the path to the field, joined with
+        ``_``.
+        """
         name = "_".join(self.path)
         if self.declared.get(name) is span:
             return Reference(name, None, span)  # in another version
         accepts -= {"trailing_bytes"}
-        fields = self.fields(r, accepts) + section(self.flexible, span, accepts)
+        fields = self.make_fields(r, accepts) + section(self.flexible, span, accepts)
         if self.declare(name, span):
             self.layouts[name] = local_layout(name, fields, span, self.around, accepts)
             self.local_names.append(name)
         return Reference(name, None, span)
 
-    def field(
+    def make_field(
         self,
         name: str,
         value: object,
@@ -278,6 +289,7 @@ class ModelBuilder:
         counted: bool = False,
         tagged: bool = False,
     ) -> Field:
+        """Return a field. ``accepts`` are the tolerances of the layout, which its fields inherit."""
         around = cast(Any, self.around["endian"] or "big")
         if isinstance(value, str) and value not in FLEXIBLE:
             return Field(name, ScalarType(value), span, around, accepts=accepts)
@@ -293,23 +305,23 @@ class ModelBuilder:
         r = with_lengths(self.reader, given, name, self.flexible, counted=counted, tagged=tagged)
         self.path.append(name)
         here = accepts | frozenset(forms.words(r["accepts"]))
-        types = types_of(r, lambda one: self.type(one, span, here))
-        type_ = types[-1][1] if types else self.type(r, span, here)
+        types = types_by_version(r, lambda one: self.make_type(one, span, here))
+        type_ = types[-1][1] if types else self.make_type(r, span, here)
         self.path.pop()
         return Field(
             name=name,
             type=type_,
             types=types,
-            ranges=ranges_of(r),
+            ranges=version_ranges(r),
             span=span,
             endian=cast(Any, r["endian"]) or around,
             doc=r.text("doc"),
             versions=cast(Versions | None, r["versions"]),
             since=cast(Since | None, r["since"]),
             when=cast(Expression | None, r["when"]),
-            default=literals.default(self.reader, r) or forms.absent_default(r),
+            default=forms.default(self.reader, r) or forms.absent_default(r),
             absent=cast(int | None, r["absent"]),
-            const=literals.constant(self.reader, r),
+            const=forms.constant(self.reader, r),
             is_version=r["is"] == "version",
             measures=forms.field_range(r, "measures"),
             counts=cast(str | None, r["counts"]),
@@ -326,11 +338,12 @@ class ModelBuilder:
             hidden=bool(r["hidden"]),
             sensitive=forms.sensitive(r["sensitive"]),
             tag=cast(int | None, r["tag"]),
-            filled=literals.is_filled(r),
+            filled=forms.is_filled(r),
             places=r.places(),
         )
 
-    def type(self, r: Record, span: Span, accepts: frozenset[str]) -> FieldType:
+    def make_type(self, r: Record, span: Span, accepts: frozenset[str]) -> FieldType:
+        """Return the type of a field, in one version if the type differs between versions."""
         only = forms.words(r["only"]) if "only" in r else None
         if "type" in r:
             return ScalarType(str(r["type"]), cast(str | None, r["enum"]), only)
@@ -345,14 +358,14 @@ class ModelBuilder:
         if "padding" in r:
             return PaddingType(cast(int, r["padding"]))
         if "layout" in r:
-            return StructType(forms.reference(r["layout"], r.at("layout")), *_present(r))
+            return StructType(forms.reference(r["layout"], r.at("layout")), *_read_presence(r))
         if "choice" in r:
             return forms.choice_type(r)
         if "fields" in r:
-            return StructType(self.local(r, span, accepts), *_present(r))
+            return StructType(self.make_local_layout(r, span, accepts), *_read_presence(r))
         compressed, count = r["compressed"], r["count"]
         return ArrayType(
-            element=self.element(r, span, accepts),
+            element=self.make_element(r, span, accepts),
             count=count if isinstance(count, str) else None,
             fixed=count if isinstance(count, int) else None,
             length=cast(str | None, r["length"]),
@@ -363,12 +376,13 @@ class ModelBuilder:
             until=until if isinstance(until := r["until"], Expression) else None,
         )
 
-    def element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:
+    def make_element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:
+        """Return the type of the elements of an array."""
         match r["array"]:
             case str(name):
                 return ScalarType(name)
             case Record() as inner if "fields" in inner:
-                return self.local(inner, span, accepts)
+                return self.make_local_layout(inner, span, accepts)
             case Record() as inner if "choice" in inner:
                 return forms.choice_type(inner)
             case Record() as inner:
@@ -378,25 +392,25 @@ class ModelBuilder:
 
     # ------------------------------------------------------------ beside the fields
 
-    def derived(self, r: Record) -> list[Derived]:
+    def make_derived(self, r: Record) -> list[Derived]:
+        """Return the derived values of a layout and of the elements of its arrays."""
         out = []
         for name, node in forms.entries(r["derived"]):
             span = forms.key_spans(r["derived"])[name]
             if isinstance(node, yaml_tree.Mapping) and node.get("is") is None:
                 for key, child in node.entries:
-                    found = self.reader.record(child, "derived")
+                    found = self.reader.read_record(child, "derived")
                     if found is not None:
                         out.append(forms.derived(key.text, found, key.span, name))
             else:
-                found = self.reader.record(node, "derived")
+                found = self.reader.read_record(node, "derived")
                 if found is not None:
                     out.append(forms.derived(name, found, span, None))
         return out
 
 
-def _present(r: Record) -> tuple[str | None, int | None, Expression | None]:
-    """The type of the number before a layout that says whether it is there, the number that means null, and what gives
-    the version."""
+def _read_presence(r: Record) -> tuple[str | None, int | None, Expression | None]:
+    """Return the type of the number before an optional layout, the number that means null, and its version."""
     version = cast(Expression | None, r["version"])
     if "nullable" in r and "null" not in r:  # not in this version
         return None, None, version
@@ -404,7 +418,7 @@ def _present(r: Record) -> tuple[str | None, int | None, Expression | None]:
 
 
 def _make_choice(reader: Reader, r: Record) -> Choice:
-    """The choice that a document is. What is wrong with its cases is reported."""
+    """Return the choice of a document. Invalid cases are reported."""
     given = cast(str | None, r["given"])
     cases: list[tuple[int | str, Reference]] = []
     places = r.places()
@@ -432,8 +446,10 @@ def _make_choice(reader: Reader, r: Record) -> Choice:
 
 
 def _case_values(reader: Reader, key: str, span: Span) -> Sequence[int | str]:
-    """The values of a case: a word, a number, or all numbers of a range."""
-    number = integer(key)
+    """Return the discriminators of a case: a word, a number, or all numbers of a range. Empty after a
+    diagnostic.
+    """
+    number = parse_integer(key)
     if number is not None or not key[:1].isdecimal():
         return [key if number is None else number]
     numbers = parse_number_range(key)
@@ -447,7 +463,7 @@ _KINDS: tuple[Kind, ...] = ("decimal", "string", "uuid")
 
 
 def _make_text(r: Record) -> Text:
-    """A text."""
+    """Return the text of a document."""
     accepts = frozenset(forms.words(r["accepts"]))
     lines = tuple(
         _make_text_line(name, line, span, accepts) for name, line, span in _text_entries(r["lines"])
@@ -479,6 +495,7 @@ def _make_text(r: Record) -> Text:
 
 
 def _text_entries(value: object) -> list[tuple[str, Record, Span]]:
+    """Return (name, record, place) of each entry of a mapping."""
     spans: Mapping[str, Span] = forms.key_spans(value)
     return [(name, entry, spans[name]) for name, entry in forms.entries(value)]
 
@@ -486,6 +503,7 @@ def _text_entries(value: object) -> list[tuple[str, Record, Span]]:
 def _make_text_line(
     name: str, r: Record, span: Span, accepts: frozenset[str]
 ) -> TextValue | EachLine:
+    """Return a line of a text: a single value, or repeated lines."""
     if "each" not in r:
         return _make_text_value(name, r, span, accepts)
     return EachLine(
@@ -502,6 +520,7 @@ def _make_text_line(
 
 
 def _make_text_value(name: str, r: Record, span: Span, accepts: frozenset[str]) -> TextValue:
+    """Return a value of a text."""
     kind = next(kind for kind in _KINDS if kind in r)
     return TextValue(
         name=name,
@@ -525,6 +544,7 @@ def _make_text_value(name: str, r: Record, span: Span, accepts: frozenset[str]) 
 
 
 def _make_text_example(r: Record) -> TextExample:
+    """Return an example of a text."""
     node = cast(Any, r["values"])
     places = {"values": r.at("values"), **dict(forms.value_places(node, "values"))}
     data = cast(str | None, r["text"])
@@ -532,7 +552,7 @@ def _make_text_example(r: Record) -> TextExample:
         name=r.text("name"),
         doc=r.text("doc"),
         data=None if data is None else data.encode("utf-8"),
-        value=forms.plain(node),
+        value=forms.to_python(node),
         span=r.at("name"),
         since=cast(Since | None, r["since"]),
         places=places,

@@ -26,6 +26,8 @@ from codecgen.schema import other_words
 
 @dataclass(frozen=True, slots=True)
 class Number:
+    """A number."""
+
     value: int
 
 
@@ -45,7 +47,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    pass
+    """The value null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +82,15 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """``not`` of a condition."""
+
     operand: Node
 
 
 @dataclass(frozen=True, slots=True)
 class If:
+    """``if condition then .. else ..``."""
+
     condition: Node
     then: Node
     otherwise: Node
@@ -104,16 +110,21 @@ class Expression:
     column: int
 
     def paths(self) -> Iterator[Path]:
-        """All field paths in it, also those inside ``first`` and ``last``."""
-        yield from _paths(self.node)
+        """Yield all field paths in the expression, also those inside ``first``, ``last``, ``max`` and ``min``."""
+        yield from _iterate_paths(self.node)
 
     def __str__(self) -> str:
         return " ".join(self.text.split())
 
 
 class ExpressionError(ValueError):
-    """The text is not an expression. ``column`` counts from 0 in the text, ``width`` is that of the token, ``help`` what to
-    write instead."""
+    """The text is not a valid expression.
+
+    Attributes:
+        column: Position in the text, from 0.
+        width: Length of the offending token.
+        help: What to write instead, or ``""``.
+    """
 
     def __init__(self, reason: str, column: int, width: int = 1, help: str = "") -> None:
         super().__init__(reason)
@@ -135,11 +146,15 @@ _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 
 
 def parse(text: str, file: str = "", line: int = 1, column: int = 1) -> Expression:
-    """Parse ``text``. Raises :class:`ExpressionError`."""
+    """Parse ``text``, which stands at ``line`` and ``column`` of ``file``. Raise ExpressionError if it is not
+    valid.
+    """
     return Expression(_Parser(text).parse(), text, file, line, column)
 
 
 class _Parser:
+    """Recursive descent parser of one expression. Raises ExpressionError."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, int]] = []
@@ -147,7 +162,7 @@ class _Parser:
         while text[at:].strip():
             match = _TOKEN.match(text, at)
             bad = at + len(text[at:]) - len(text[at:].lstrip())
-            other = other_words.operator(text, bad)
+            other = other_words.find_foreign_operator(text, bad)
             if match is None or other is not None:
                 word, help = other or (text[bad], "")
                 reason = f"{word!r} has no meaning in an expression"
@@ -166,7 +181,8 @@ class _Parser:
         self.depth = 0
 
     def parse(self) -> Node:
-        node = self.expression()
+        """Return the node of the whole text. Raise ExpressionError if text remains."""
+        node = self.parse_expression()
         if self.at < len(self.tokens):
             token, column = self.tokens[self.at]
             help = f"write {token.lower()}" if token.lower() in _KEYWORDS - {token} else ""
@@ -174,82 +190,92 @@ class _Parser:
         return node
 
     def peek(self) -> str:
+        """Return the next token without consuming it, or ``""`` at the end."""
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
 
-    def next(self) -> tuple[str, int]:
+    def take(self) -> tuple[str, int]:
+        """Consume the next token. Return it with its column. Raise ExpressionError at the end."""
         if self.at >= len(self.tokens):
             raise ExpressionError("the expression ends too early", max(len(self.text) - 1, 0))
         self.at += 1
         return self.tokens[self.at - 1]
 
     def expect(self, wanted: str) -> None:
-        token, column = self.next()
+        """Consume the token ``wanted``. Raise ExpressionError if another token is next."""
+        token, column = self.take()
         if token != wanted:
             raise ExpressionError(f"{wanted!r} is expected, not {token!r}", column, len(token))
 
-    def expression(self) -> Node:
+    def parse_expression(self) -> Node:
+        """Parse ``if .. then .. else ..`` or a disjunction."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise ExpressionError(f"nested more than {MAX_DEPTH} deep", 0)
         try:
             if self.peek() != "if":
-                return self.disjunction()
-            self.next()
-            condition = self.expression()
+                return self.parse_disjunction()
+            self.take()
+            condition = self.parse_expression()
             self.expect("then")
-            then = self.expression()
+            then = self.parse_expression()
             self.expect("else")
-            return If(condition, then, self.expression())
+            return If(condition, then, self.parse_expression())
         finally:
             self.depth -= 1
 
-    def disjunction(self) -> Node:
-        node = self.conjunction()
+    def parse_disjunction(self) -> Node:
+        """Parse operands joined with ``or``."""
+        node = self.parse_conjunction()
         while self.peek() == "or":
-            self.next()
-            node = Binary("or", node, self.conjunction())
+            self.take()
+            node = Binary("or", node, self.parse_conjunction())
         return node
 
-    def conjunction(self) -> Node:
-        node = self.negation()
+    def parse_conjunction(self) -> Node:
+        """Parse operands joined with ``and``."""
+        node = self.parse_negation()
         while self.peek() == "and":
-            self.next()
-            node = Binary("and", node, self.negation())
+            self.take()
+            node = Binary("and", node, self.parse_negation())
         return node
 
-    def negation(self) -> Node:
+    def parse_negation(self) -> Node:
+        """Parse a comparison, after any number of ``not``."""
         if self.peek() != "not":
-            return self.comparison()
+            return self.parse_comparison()
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise ExpressionError(f"nested more than {MAX_DEPTH} deep", 0)
-        self.next()
-        node = Not(self.negation())
+        self.take()
+        node = Not(self.parse_negation())
         self.depth -= 1
         return node
 
-    def comparison(self) -> Node:
-        node = self.sum()
+    def parse_comparison(self) -> Node:
+        """Parse a sum, or a comparison of two sums."""
+        node = self.parse_sum()
         if self.peek() in _COMPARISONS:
-            operator, _ = self.next()
-            node = Binary(operator, node, self.sum())
+            operator, _ = self.take()
+            node = Binary(operator, node, self.parse_sum())
         return node
 
-    def sum(self) -> Node:
-        node = self.atom()
+    def parse_sum(self) -> Node:
+        """Parse operands joined with ``+`` and ``-``."""
+        node = self.parse_atom()
         while self.peek() in ("+", "-"):
-            operator, _ = self.next()
-            node = Binary(operator, node, self.atom())
+            operator, _ = self.take()
+            node = Binary(operator, node, self.parse_atom())
         return node
 
-    def atom(self) -> Node:
-        token, column = self.next()
+    def parse_atom(self) -> Node:
+        """Parse a number, a constant, a path, ``first(..)`` and the like, or an expression in parentheses."""
+        token, column = self.take()
         if token == "(":
-            node = self.expression()
+            node = self.parse_expression()
             self.expect(")")
             return node
         if token == "-":
-            digits, at = self.next()
+            digits, at = self.take()
             if not digits[0].isdigit():
                 raise ExpressionError("a number is expected after '-'", at, len(digits))
             return Number(-number(digits))
@@ -261,45 +287,47 @@ class _Parser:
             return Null()
         if token in ("first", "last") or (token in _EXTREMES and self.peek() == "("):
             self.expect("(")
-            array = self.path(*self.next())
+            array = self.parse_path(*self.take())
             self.expect(")")
             rest = None
             if self.peek() == ".":
-                self.next()
-                rest = self.path(*self.next())
+                self.take()
+                rest = self.parse_path(*self.take())
             return EndOf(token, array, rest)
-        return self.path(token, column)
+        return self.parse_path(token, column)
 
-    def path(self, token: str, column: int) -> Path:
-        names = [self.name(token, column)]
+    def parse_path(self, token: str, column: int) -> Path:
+        """Parse a path that begins with ``token``."""
+        names = [self.require_name(token, column)]
         while self.peek() == ".":
-            self.next()
-            names.append(self.name(*self.next()))
+            self.take()
+            names.append(self.require_name(*self.take()))
         return Path(tuple(names), column)
 
-    def name(self, token: str, column: int) -> str:
+    def require_name(self, token: str, column: int) -> str:
+        """Return ``token`` as a name. Raise ExpressionError if it is not one."""
         if token in _KEYWORDS or not (token[0].isalpha() or token[0] == "_"):
             raise ExpressionError(f"a field is expected, not {token!r}", column, len(token))
         return token
 
 
 def number(digits: str) -> int:
-    """The number that decimal digits are, or hexadecimal ones after ``0x``."""
+    """Return the number that decimal digits, or hexadecimal digits after ``0x``, stand for."""
     return int(digits, 16) if digits.startswith("0x") else int(digits)
 
 
 def data_text(value: bytes | str) -> str:
-    """Bytes or text on one line: ``hex 4f62``, ``"text"``."""
+    """Return bytes or text on one line: ``hex 4f62``, ``"text"``."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else f"hex {value.hex()}"
 
 
 def source(node: Node) -> str:
-    """An expression as text that parses to the same, with no more parentheses than that takes."""
+    """Return a node as text that parses to an equal node, with as few parentheses as possible."""
     return "".join(map(str, pieces(node)))
 
 
 def pieces(node: Node) -> Iterator[str | Path]:
-    """The same in pieces: the names of fields as paths, what is between them as text."""
+    """Yield the text of a node in pieces: field names as paths, everything else as str."""
     match node:
         case Number(value):
             yield str(value)
@@ -317,21 +345,23 @@ def pieces(node: Node) -> Iterator[str | Path]:
             yield f").{path}" if path is not None else ")"
         case Not(operand):
             yield "not "
-            yield from _wrapped(operand, _binds(node))
+            yield from _pieces_in_parentheses(operand, _precedence(node))
         case If(condition, then, otherwise):
             for word, part in (("if ", condition), (" then ", then), (" else ", otherwise)):
                 yield word
                 yield from pieces(part)
         case Binary(operator, left, right):
-            own = _binds(node)
+            own = _precedence(node)
             # Sums and conditions go on to the right; a comparison has two sides and no more.
-            yield from _wrapped(left, own if operator not in _COMPARISONS else own + 1)
+            yield from _pieces_in_parentheses(
+                left, own if operator not in _COMPARISONS else own + 1
+            )
             yield f" {operator} "
-            yield from _wrapped(right, own + 1)
+            yield from _pieces_in_parentheses(right, own + 1)
 
 
-def _binds(node: Node) -> int:
-    """How tightly a node holds together."""
+def _precedence(node: Node) -> int:
+    """Return the precedence of a node. A higher number binds more tightly."""
     match node:
         case If():
             return 0
@@ -349,8 +379,9 @@ def _binds(node: Node) -> int:
             return 6
 
 
-def _wrapped(node: Node, least: int) -> Iterator[str | Path]:
-    if _binds(node) >= least:
+def _pieces_in_parentheses(node: Node, least: int) -> Iterator[str | Path]:
+    """Yield the pieces of a node, in parentheses if its precedence is below ``least``."""
+    if _precedence(node) >= least:
         yield from pieces(node)
     else:
         yield "("
@@ -358,20 +389,21 @@ def _wrapped(node: Node, least: int) -> Iterator[str | Path]:
         yield ")"
 
 
-def _paths(node: Node) -> Iterator[Path]:
+def _iterate_paths(node: Node) -> Iterator[Path]:
+    """Yield the field paths in a node."""
     match node:
         case Path():
             yield node
         case EndOf(_, array, _):
             yield array
         case Binary(_, left, right):
-            yield from _paths(left)
-            yield from _paths(right)
+            yield from _iterate_paths(left)
+            yield from _iterate_paths(right)
         case Not(operand):
-            yield from _paths(operand)
+            yield from _iterate_paths(operand)
         case If(condition, then, otherwise):
-            yield from _paths(condition)
-            yield from _paths(then)
-            yield from _paths(otherwise)
+            yield from _iterate_paths(condition)
+            yield from _iterate_paths(then)
+            yield from _iterate_paths(otherwise)
         case _:
             return

@@ -1,4 +1,4 @@
-"""Flexible layouts: lengths that their versions settle -> the keys of a field that says its lengths itself.
+"""Flexible layouts: expand the lengths that the version settles into the keys of each field.
 
 So ``type: string`` becomes ``string: {0: i16, 1+: compact}``, and what comes after knows of no more than that.
 """
@@ -27,10 +27,12 @@ class Flexible:
     first: int | None
     versions: Versions | None
 
-    def parts(
+    def split_versions(
         self, own: Versions | None, nullable: Versions | None
     ) -> Iterator[tuple[Versions, bool, bool]]:
-        """The versions of a field in stretches, and whether they are flexible, and the field may be null in them."""
+        """Yield the versions of a field in ranges: (versions, whether they are flexible, whether the field can
+        be null).
+        """
         around = self.versions or Versions(0, None)
         low = max(around.low, own.low) if own is not None else around.low
         highs = [v.high for v in (around, own) if v is not None and v.high is not None]
@@ -51,20 +53,20 @@ class Flexible:
 
     @property
     def section(self) -> Versions | None:
-        """The versions that end with a section of tagged fields, None for all of them."""
+        """Return the versions that end with a section of tagged fields, or None if all do."""
         if self.versions is None or self.first is None or self.first <= self.versions.low:
             return None
         return Versions(self.first, None)
 
     @property
     def has_section(self) -> bool:
-        """Whether any version of the layout is flexible."""
+        """Return whether at least one version of the layout is flexible."""
         high = None if self.versions is None else self.versions.high
         return self.first is not None and (high is None or self.first <= high)
 
 
 def flexible_of(r: Record) -> Flexible | None:
-    """What a layout says about it; None when it says nothing."""
+    """Return what a layout says under ``flexible``, or None if it lacks the key."""
     said = r["flexible"]
     if said is None:
         return None
@@ -73,7 +75,7 @@ def flexible_of(r: Record) -> Flexible | None:
 
 
 def section(flexible: Flexible | None, span: Span, accepts: frozenset[str]) -> tuple[Field, ...]:
-    """The field for the section of tagged fields, where a layout has one."""
+    """Return the field for the section of tagged fields, or ``()`` if no version is flexible."""
     if flexible is None or not flexible.has_section:
         return ()
     doc = "Tagged fields that this layout does not name."
@@ -91,14 +93,23 @@ def section(flexible: Flexible | None, span: Span, accepts: frozenset[str]) -> t
 
 
 def bare(word: str, span: Span) -> Record:
-    """The record of a field that says its type alone."""
+    """Return the record of a field that is written as a type alone."""
     return Record("field", {"type": Value(word, span)}, span)
 
 
 def with_lengths(
     reader: Reader, r: Record, name: str, flexible: Flexible | None, *, counted: bool, tagged: bool
 ) -> Record:
-    """The record of a field with the lengths that its layout settles. ``counted``: another field counts the array."""
+    """Return the record of a field with explicit length types for each version.
+
+    Args:
+        reader: Collects diagnostics about keys that do not fit.
+        r: Record as written.
+        name: Name of the field.
+        flexible: Settings of the layout; None returns ``r`` unchanged.
+        counted: Whether another field counts the array.
+        tagged: Whether the field is tagged, so that every version is flexible.
+    """
     values = dict(r.values)
     word = r["type"] if r["type"] in FLEXIBLE else r["array"] if r["array"] in FLEXIBLE else None
     if flexible is None:
@@ -112,10 +123,10 @@ def with_lengths(
     if tagged:
         flexible = Flexible(0, flexible.versions)
     nullable = cast(Versions | None, r["nullable"])
-    parts = list(flexible.parts(cast(Versions | None, r["versions"]), nullable))
+    parts = list(flexible.split_versions(cast(Versions | None, r["versions"]), nullable))
 
     def by_version(number: str, span: Span) -> Value:
-        return _ranged(parts, lambda new, _: "compact" if new else _OLD[number], span)
+        return _merge_ranges(parts, lambda new, _: "compact" if new else _OLD[number], span)
 
     settled = False
     if r["type"] in FLEXIBLE:
@@ -139,13 +150,13 @@ def with_lengths(
                 message = f'"{name}" may be null in versions {nullable}, but its layout has none'
             reader.report("C020", message, where, help="write `nullable: 0+` for all of them")
         if settled:
-            values["null"] = _ranged(
+            values["null"] = _merge_ranges(
                 parts, lambda new, null: (0 if new else -1) if null else None, where
             )
         elif ("layout" in r or "fields" in r) and not {"present", "null"} & values.keys():
             values["present"] = Value("uvarint" if tagged else "i8", where)
             number = 0 if tagged else -1
-            values["null"] = _ranged(parts, lambda _, null: number if null else None, where)
+            values["null"] = _merge_ranges(parts, lambda _, null: number if null else None, where)
         else:
             message = f'"nullable" says how "{name}" is null, which has no length of the layout\'s'
             if "bytes" in r or "string" in r or "array" in r or "present" in r:
@@ -156,12 +167,14 @@ def with_lengths(
     return Record(r.form, values, r.span)
 
 
-def _ranged(
+def _merge_ranges(
     parts: list[tuple[Versions, bool, bool]],
     value_of: Callable[[bool, bool], object],
     span: Span,
 ) -> Value:
-    """One value where it is the same in all versions, and otherwise one for each stretch of them that has one."""
+    """Return one value if it is equal in all versions, and otherwise a value for each range of versions that
+    has one.
+    """
     found = [(versions, value_of(new, null)) for versions, new, null in parts]
     if all(value == found[0][1] for _, value in found) and found[0][1] is not None:
         return Value(found[0][1], span)

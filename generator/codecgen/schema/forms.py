@@ -1,4 +1,4 @@
-"""Parts of layouts, from what the reader gives: one function for each small form."""
+"""Build the parts of layouts and views from records: one function for each form, and the literals of fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codecgen.schema.model import (
     Rule,
     Write,
 )
-from codecgen.schema.reader import Reader, Record, Value, hex_bytes, integer
+from codecgen.schema.reader import Reader, Record, Value, parse_hex, parse_integer
 from codecgen.schema.types import (
     BitMember,
     BytesType,
@@ -37,42 +37,46 @@ from codecgen.schema.types import (
 
 
 def words(value: object) -> tuple[str, ...]:
+    """Return a list of words as a tuple, or ``()`` if the key is missing."""
     return tuple(str(v.value) for v in cast(tuple[Value, ...], value or ()))
 
 
 def entries(value: object) -> list[tuple[str, Any]]:
-    """The entries of a MapOf: (key, value)."""
+    """Return the (key, value) pairs of a mapping in its order, or ``[]`` if the key is missing."""
     entries = cast(dict[str, Value], value or {})
     return [(key, cast(Any, entry.value)[1].value) for key, entry in entries.items()]
 
 
 def key_spans(value: object) -> dict[str, Span]:
+    """Return the place of each key of a mapping."""
     return {key: entry.span for key, entry in cast(dict[str, Value], value or {}).items()}
 
 
-def plain(node: yaml_tree.Node) -> object:
-    """Example values as Python: ``{hex: ..}`` is bytes, when it has hexadecimal digits; text stays text (a bytes
-    field takes it as UTF-8)."""
+def to_python(node: yaml_tree.Node) -> object:
+    """Return the values of an example as Python objects.
+
+    ``{hex: ..}`` becomes bytes if it has valid digits. Text remains str, also for fields of bytes.
+    """
     if isinstance(node, yaml_tree.Sequence):
-        return [plain(item) for item in node.items]
+        return [to_python(item) for item in node.items]
     if isinstance(node, yaml_tree.Mapping):
         if [key.text for key, _ in node.entries] == ["hex"]:
             value = node.entries[0][1]
-            data = hex_bytes(value.text) if isinstance(value, yaml_tree.Scalar) else None
+            data = parse_hex(value.text) if isinstance(value, yaml_tree.Scalar) else None
             if data is not None:
                 return data
-        return {key.text: plain(child) for key, child in node.entries}
+        return {key.text: to_python(child) for key, child in node.entries}
     if not node.plain:
         return node.text
     words: dict[str, object] = {"null": None, "~": None, "": None, "true": True, "false": False}
     if node.text in words:
         return words[node.text]
-    number = integer(node.text)
+    number = parse_integer(node.text)
     return node.text if number is None else number
 
 
 def value_places(node: yaml_tree.Node, path: str) -> Iterator[tuple[str, Span]]:
-    """Where the values of an example stand: ``is.records[0].key`` is the place of that key."""
+    """Yield the place of each value of an example, by path: ``is.records[0].key``."""
     if isinstance(node, yaml_tree.Mapping):
         for key, child in node.entries:
             yield f"{path}.{key.text}", key.span
@@ -84,19 +88,20 @@ def value_places(node: yaml_tree.Node, path: str) -> Iterator[tuple[str, Span]]:
 
 
 def reference(value: object, span: Span) -> Reference:
+    """Return a reference to a layout from its name and version."""
     name, version = cast(tuple[str, int | None], value)
     return Reference(name, version, span)
 
 
 def bytes_type(r: Record) -> BytesType:
-    """Bytes or text, of a field or of the elements of an array."""
+    """Return the type of a field or element of bytes or text."""
     key = "string" if "string" in r else "bytes"
     length, null = cast(str | int, r[key]), cast(int | None, r["null"])
     return BytesType(length, key == "string", null, bool(r["padded"]))
 
 
 def choice_type(r: Record) -> ChoiceType:
-    """One of the layouts of a choice, in the place of a field or as the elements of an array."""
+    """Return the type of a field or element that is a case of a choice."""
     return ChoiceType(
         choice=str(r["choice"]),
         span=r.at("choice"),
@@ -109,6 +114,7 @@ def choice_type(r: Record) -> ChoiceType:
 
 
 def absent_default(r: Record) -> Expression | None:
+    """Return the number under ``absent`` as a default, or None if the key is missing."""
     if "absent" not in r:
         return None
     span = r.at("absent")
@@ -116,33 +122,37 @@ def absent_default(r: Record) -> Expression | None:
 
 
 def field_range(r: Record, key: str) -> FieldRange | None:
+    """Return the field range under ``key``, or None. An empty first name stands for the field after this one."""
     value = r[key]
     if value is None:
         return None
     if isinstance(value, Record):
-        return _field_range(value)
+        return _explicit_range(value)
     return FieldRange("", None, r.at(key))  # "rest": from the next field on
 
 
 def covered(r: Record) -> tuple[FieldRange, ...]:
-    """The ranges that a checksum is taken over."""
+    """Return the ranges that a checksum covers, or ``()``."""
     value = r["covers"]
     if not isinstance(value, tuple):
         one = field_range(r, "covers")
         return () if one is None else (one,)
-    return tuple(_field_range(cast(Record, part.value)) for part in value)
+    return tuple(_explicit_range(cast(Record, part.value)) for part in value)
 
 
-def _field_range(r: Record) -> FieldRange:
+def _explicit_range(r: Record) -> FieldRange:
+    """Return the field range with the first and last field that a record names."""
     last = cast(str | None, r["to"])
     return FieldRange(str(r["from"]), last, r.at("from"), words(r["zero"]))
 
 
 def formerly(value: object) -> Formerly | None:
+    """Return the former name of a field, or None."""
     return Formerly(str(value["name"]), str(value["until"])) if isinstance(value, Record) else None
 
 
 def misprint(value: object) -> Misprint | None:
+    """Return what a document says wrongly about a field, or None."""
     if not isinstance(value, Record):
         return None
     until = cast(str | None, value["until"])
@@ -152,12 +162,14 @@ def misprint(value: object) -> Misprint | None:
 
 
 def sensitive(value: object) -> Sensitive | None:
+    """Return which values of a field are secret: all, or those that another field names. None if none is."""
     if isinstance(value, Record):
         return Sensitive(str(value["named_by"]), words(value["endings"]))
     return Sensitive() if value else None
 
 
 def compression(r: Record) -> Compression:
+    """Return how an array is compressed. The enum of its codec is filled in later."""
     variants = tuple(
         (codec, cast(Versions | None, v["versions"]), str(v["write"]), str(v["read"]))
         for codec, v in entries(r["variants"])
@@ -167,14 +179,15 @@ def compression(r: Record) -> Compression:
     return Compression(by, "", limit, words(r["except"]), variants, r.places())
 
 
-def key_names(node: yaml_tree.Node | None) -> set[str]:
-    """The names that a document declares."""
+def declared_names(node: yaml_tree.Node | None) -> set[str]:
+    """Return the names that a document declares under its first key: one, or the keys of a mapping."""
     if isinstance(node, yaml_tree.Scalar):
         return {node.text.strip()}
     return {key.text for key, _ in node.entries} if isinstance(node, yaml_tree.Mapping) else set()
 
 
 def derived(name: str, r: Record, span: Span, array: str | None) -> Derived:
+    """Return a derived value of a layout, or of the elements of ``array``."""
     return Derived(
         name=name,
         type=str(r["type"]),
@@ -190,6 +203,7 @@ def derived(name: str, r: Record, span: Span, array: str | None) -> Derived:
 
 
 def rule(name: str, r: Record, span: Span) -> Rule:
+    """Return a rule of a layout."""
     return Rule(
         name=name,
         about=str(r["about"]),
@@ -204,7 +218,7 @@ def rule(name: str, r: Record, span: Span) -> Rule:
 
 
 def fills(value: object) -> Iterator[Fill]:
-    """Return what builders put into the elements of arrays."""
+    """Yield the values that builders write into the elements of arrays."""
     for array, fields in entries(value):
         for name, r in entries(fields):
             yield Fill(
@@ -219,6 +233,7 @@ def fills(value: object) -> Iterator[Fill]:
 
 
 def columns(value: object) -> tuple[Column, ...]:
+    """Return the columns of a view, or of a struct or list, in order."""
     if isinstance(value, str):
         return ()  # the type of what is in a list
     spans = key_spans(value)
@@ -228,7 +243,7 @@ def columns(value: object) -> tuple[Column, ...]:
             type=str(c["type"] or ("struct" if "struct" in c else "list")),
             span=spans[name],
             members=columns(c["struct"] if "struct" in c else c["list"]),
-            element=_element(c),
+            element=_list_element(c),
             nullable=bool(c["nullable"]),
             on_request=bool(c["on_request"]),
             unit=cast(str | None, c["unit"]),
@@ -241,18 +256,19 @@ def columns(value: object) -> tuple[Column, ...]:
 
 
 def parts(of: object) -> dict[str, str]:
-    """What each part of a payload is, or of rows of it: a choice or a layout by its name."""
+    """Return the layout or choice of each payload part by name, or ``{}`` if ``of`` is a single name."""
     return {name: str(value) for name, value in entries(of)} if isinstance(of, dict) else {}
 
 
-def _element(c: Record) -> Column | None:
-    """What is in the lists of a column, where that is no struct."""
+def _list_element(c: Record) -> Column | None:
+    """Return the column for the elements of a list of plain values, or None for other columns."""
     if not isinstance(c["list"], str):
         return None
     return Column("element", c["list"], c.at("list"))
 
 
 def rows(r: Record) -> Rows:
+    """Return the rows of a view from one layout or from payload parts."""
     return Rows(
         layout="" if isinstance(r["of"], dict) else str(r["of"]),
         each=cast(str | None, r["each"]),
@@ -261,13 +277,14 @@ def rows(r: Record) -> Rows:
         when=cast(Expression | None, r["when"]),
         full_check=cast(Expression | None, r["full_check"]),
         header_only=bool(r["header_only"]),
-        write=_write(r["write"]),
+        write=_make_write(r["write"]),
         parts=parts(r["of"]),
         places=r.places(),
     )
 
 
-def _write(r: object) -> Write | None:
+def _make_write(r: object) -> Write | None:
+    """Return how rows are written, or None if the view does not say. Bits are named ``field.bit``."""
     if not isinstance(r, Record):
         return None
     places: dict[str, Span] = {}
@@ -287,6 +304,7 @@ def _write(r: object) -> Write | None:
 
 
 def bit(name: str, r: Record, span: Span) -> BitMember:
+    """Return a member of a word of bits. Reserved members get their positions later."""
     low, high = cast(tuple[int, int], r["at"] or (0, 0))
     return BitMember(
         name=name,
@@ -307,11 +325,12 @@ def bit(name: str, r: Record, span: Span) -> BitMember:
 
 
 def example(r: Record) -> Example:
+    """Return an example of a layout."""
     return Example(
         name=r.text("name"),
         doc=r.text("doc"),
         data=cast(bytes | None, r["hex"]),
-        value=plain(cast(yaml_tree.Node, r["values"])),
+        value=to_python(cast(yaml_tree.Node, r["values"])),
         version=cast(int | None, r["version"]),
         since=cast(Since | None, r["since"]),
         span=r.at("name"),
@@ -321,6 +340,7 @@ def example(r: Record) -> Example:
 
 
 def overhead(r: Record) -> Overhead:
+    """Return the overhead table of a layout."""
     columns = []
     for value in cast(tuple[Value, ...], r["columns"]):
         c = cast(Record, value.value)
@@ -345,18 +365,18 @@ _NOTHING = ("", "null", "~")
 
 
 def constant(reader: Reader, r: Record) -> Constant | None:
-    """The constant of a field; None when there is none, and after a report."""
+    """Return the constant of a field. Returns None if it has none, or after a diagnostic."""
     node = r["const"]
     if isinstance(node, yaml_tree.Scalar):
         if not node.plain:
-            return _as_held(node.text, r)
+            return _encode_text(node.text, r)
         if node.text in ("true", "false"):
             return node.text == "true"
-        number = integer(node.text)
+        number = parse_integer(node.text)
         if number is not None:
             return number
         if node.text not in _NOTHING:
-            return _as_held(node.text, r)
+            return _encode_text(node.text, r)
     elif isinstance(node, yaml_tree.Mapping):
         return _literal_bytes(reader, node)
     elif node is None:
@@ -367,7 +387,9 @@ def constant(reader: Reader, r: Record) -> Constant | None:
 
 
 def default(reader: Reader, r: Record) -> Expression | None:
-    """What is written when no value is given; None when that is not said, and after a report."""
+    """Return the default of a field. Returns None if it has none, if it is an empty list or layout, or after a
+    diagnostic.
+    """
     node = r["default"]
     if isinstance(node, yaml_tree.Sequence):
         # The empty list, which is what a builder takes for arrays anyway.
@@ -385,9 +407,9 @@ def default(reader: Reader, r: Record) -> Expression | None:
         value = _literal_bytes(reader, node)
     elif isinstance(node, yaml_tree.Scalar):
         if node.plain or not ("bytes" in r or "string" in r):
-            code = reader.code(node)
+            code = reader.read_code(node)
             return None if code is None else code.value  # type: ignore[return-value]
-        value = _as_held(node.text, r)
+        value = _encode_text(node.text, r)
     if value is None:
         return None
     span = r.at("default")
@@ -395,20 +417,21 @@ def default(reader: Reader, r: Record) -> Expression | None:
 
 
 def is_filled(r: Record) -> bool:
-    """Whether the default of a layout is the one whose fields all hold their defaults: ``{}``."""
+    """Return whether a layout has the default ``{}``: all its fields hold their own defaults."""
     node = r["default"]
     return isinstance(node, yaml_tree.Mapping) and not node.entries
 
 
-def _as_held(text: str, r: Record) -> str | bytes:
-    """Text as a field holds it. In bytes it is ASCII: other text is left, for the checks to say so."""
+def _encode_text(text: str, r: Record) -> str | bytes:
+    """Return text as bytes if the field holds bytes and the text is ASCII, and unchanged otherwise."""
     return text.encode("ascii") if "bytes" in r and text.isascii() else text
 
 
 def _literal_bytes(reader: Reader, node: yaml_tree.Mapping) -> bytes | None:
+    """Return the bytes of ``{hex: ..}``. Returns None after a diagnostic."""
     child = node.get("hex")
     if len(node.entries) == 1 and isinstance(child, yaml_tree.Scalar):
-        data = hex_bytes(child.text)
+        data = parse_hex(child.text)
         if data is not None:
             return data
     message = "{hex: ..} with an even number of hexadecimal digits is expected"

@@ -1,5 +1,6 @@
-"""What a schema leaves to be found out: the enum of a codec, the only version of a layout that is held, the numbers of an
-enum's values."""
+"""Infer what a schema leaves open: enums of codecs, the only version of a held layout, numbers of enum values,
+cases of choices.
+"""
 
 from __future__ import annotations
 
@@ -26,34 +27,36 @@ from codecgen.schema.types import (
 )
 
 
-def complete(layout: Layout, layouts: Mapping[str, Layout], enums: Mapping[str, Enum]) -> Layout:
-    """The layout with that filled in; ``layouts`` and ``enums`` are all of the directory."""
+def complete_layout(
+    layout: Layout, layouts: Mapping[str, Layout], enums: Mapping[str, Enum]
+) -> Layout:
+    """Return the layout with numbers for constants, enums of codecs, and versions of references filled in."""
     return _with_versions(_with_codecs(_with_constants(layout, enums)), layouts)
 
 
 def _with_constants(layout: Layout, enums: Mapping[str, Enum]) -> Layout:
-    """The layout with numbers for constants that are values of an enum."""
+    """Return the layout with enum constants replaced by their numbers."""
     fields = []
     for f in layout.fields:
         if isinstance(f.const, str) and isinstance(f.type, ScalarType):
-            number = number_of(f.const, f.type.enum, enums)
+            number = find_enum_number(f.const, f.type.enum, enums)
             f = f if number is None else replace(f, const=number)
         fields.append(f)
     return replace(layout, fields=tuple(fields))
 
 
-def number_of(word: str, enum: str | None, enums: Mapping[str, Enum]) -> int | None:
-    """The number of a value of an enum; None for what is none."""
+def find_enum_number(word: str, enum: str | None, enums: Mapping[str, Enum]) -> int | None:
+    """Return the number of the value ``word`` of an enum, or None if there is none."""
     values = enums[enum].values if enum is not None and enum in enums else ()
     return next((v.value for v in values if v.name == word), None)
 
 
 def _with_codecs(layout: Layout) -> Layout:
-    """The layout with the enum of its codecs filled in: that of the field that names the codec."""
+    """Return the layout with the enum of each codec: that of the field that names the codec."""
     fields = []
     for f in layout.fields:
         if isinstance(f.type, ArrayType) and f.type.compression is not None:
-            enum = _enum_at(f.type.compression.by, layout)
+            enum = _find_enum(f.type.compression.by, layout)
             compression = replace(f.type.compression, enum=enum)
             f = f.with_types(compression=compression)
         fields.append(f)
@@ -61,7 +64,10 @@ def _with_codecs(layout: Layout) -> Layout:
 
 
 def _with_versions(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
-    """The layout with the versions of references filled in where there is one only, and the layout has others."""
+    """Return the layout with the version of each reference to a layout with a single version.
+
+    A reference stays open if the layout itself has the same versions.
+    """
 
     def named(ref: Reference) -> Reference:
         held = layouts.get(ref.layout)
@@ -81,7 +87,8 @@ def _with_versions(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
     return replace(layout, fields=tuple(fields))
 
 
-def _enum_at(by: Expression, layout: Layout) -> str:
+def _find_enum(by: Expression, layout: Layout) -> str:
+    """Return the enum of the field or bits that a path names, or ``""`` if there is none."""
     names = by.node.names if isinstance(by.node, Path) else ()
     field = next((f for f in layout.fields if names and f.name == names[0]), None)
     if field is not None and isinstance(field.type, ScalarType) and len(names) == 1:
@@ -97,8 +104,7 @@ def with_numbers(
     enums: Mapping[str, Enum],
     choices: Mapping[str, Choice],
 ) -> Choice:
-    """The choice with numbers for the values of an enum that the field has which decides, and with the versions of layouts that
-    have one only, or of which each version is a case."""
+    """Return the choice with enum values as numbers, and with the versions that its cases imply."""
     if choice.by is None:
         return choice
     cases: list[tuple[int | str, Reference]] = []
@@ -107,7 +113,7 @@ def with_numbers(
         layout = layouts.get(first_layout(ref, choices))
         field = None if layout is None else field_of(layout, choice.by)
         name = field.type.enum if field and isinstance(field.type, ScalarType) else None
-        number = number_of(key, name, enums) if isinstance(key, str) else None
+        number = find_enum_number(key, name, enums) if isinstance(key, str) else None
         if number is not None:
             places[f"cases.{number}"] = places[f"cases.{key}"]
         if layout is None or layout.name != ref.layout:  # a choice, whose cases say their versions
@@ -125,12 +131,12 @@ def with_numbers(
 
 
 def with_cases(layout: Layout, choices: Mapping[str, Choice], enums: Mapping[str, Enum]) -> Layout:
-    """The layout with the cases of the choices in it filled in."""
+    """Return the layout with the cases of the choices in its fields filled in."""
 
     def filled(type_: FieldType) -> FieldType:
         if isinstance(type_, ArrayType) and isinstance(type_.element, ChoiceType):
-            return replace(type_, element=_filled(type_.element, choices, enums))
-        return _filled(type_, choices, enums) if isinstance(type_, ChoiceType) else type_
+            return replace(type_, element=_fill_choice(type_.element, choices, enums))
+        return _fill_choice(type_, choices, enums) if isinstance(type_, ChoiceType) else type_
 
     fields = []
     for f in layout.fields:
@@ -139,15 +145,16 @@ def with_cases(layout: Layout, choices: Mapping[str, Choice], enums: Mapping[str
     return replace(layout, fields=tuple(fields))
 
 
-def _filled(
+def _fill_choice(
     type_: ChoiceType, choices: Mapping[str, Choice], enums: Mapping[str, Enum]
 ) -> ChoiceType:
+    """Return a choice in a field with its cases by number. Unknown enum values are left out."""
     choice = choices.get(type_.choice)
     if choice is None:
         return type_
     cases = []
     for key, ref in choice.cases:
-        number = number_of(key, choice.given, enums) if isinstance(key, str) else key
+        number = find_enum_number(key, choice.given, enums) if isinstance(key, str) else key
         if number is not None:
             cases.append((number, ref))
     return replace(type_, by=choice.by, enum=choice.given, cases=tuple(cases))
@@ -156,7 +163,7 @@ def _filled(
 def local_layout(
     name: str, fields: tuple[Field, ...], span: Span, around: Record, accepts: frozenset[str]
 ) -> Layout:
-    """A layout of the fields that stand inside ``around``: with its order of bytes and its versions."""
+    """Return a layout for fields that are written inline. It has the byte order and the versions of ``around``."""
     return Layout(
         name=name,
         doc="",
@@ -175,7 +182,7 @@ def local_layout(
 def drop_needless_versions(
     layouts: Mapping[str, Layout], names: Iterable[str]
 ) -> dict[str, Layout]:
-    """The layouts, those of the ``names`` without versions where they are the same in all; inner ones come first."""
+    """Return the layouts. Those in ``names`` lose their versions if they are equal in all of them."""
     out = dict(layouts)
     for name in names:
         if not any(_has_versions(f, out) for f in out[name].fields):
@@ -184,7 +191,7 @@ def drop_needless_versions(
 
 
 def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
-    """Whether a field differs between versions of the layout around it."""
+    """Return whether a field differs between versions of the layout around it."""
     refs = (ref for ref in references_of(f) if ref.version is None)
     held = (layouts[ref.layout] for ref in refs if ref.layout in layouts)
     inside = any(one.versions is not None and one.version_is is None for one in held)
@@ -194,7 +201,7 @@ def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
 
 
 def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """The fields, with arrays that know which field counts them."""
+    """Return the fields. Arrays know which field counts them."""
     counted = {f.counts: f.name for f in fields if f.counts}
     return tuple(
         f.with_types(counted_by=counted[f.name])

@@ -1,4 +1,4 @@
-"""What the keys of the schema language can hold, and the forms that are made of keys."""
+"""Kinds of values that keys of the schema language take, and forms made of keys."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    pass
+    """A whole number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    pass
+    """``true`` or ``false``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Form:
 
 
 def kind_words(kind: Kind) -> str:
-    """What fits a kind, for findings."""
+    """Return words for a kind of value, for diagnostics."""
     match kind:
         case OneOf(("rest",)):
             return "a range of fields"
@@ -224,13 +224,13 @@ _NUMBERS = re.compile(r"([0-9]{1,9})-([0-9]{1,9})\Z", re.ASCII)
 
 
 def is_key(text: str, kind: MapOf) -> bool:
-    """Whether a text can be a key of a mapping."""
+    """Return whether ``text`` is a valid key of a mapping of this kind."""
     number = kind.numbers and INTEGER.match(text)
     return bool(number or NAME.match(text) or (kind.ranges and _NUMBERS.match(text)))
 
 
 def parse_number_range(text: str) -> range | None:
-    """The numbers of a range. None for what is none, goes down, or has too many."""
+    """Return the numbers of a range such as ``0-3``, or None if it is not a range, descends, or is too long."""
     found = _NUMBERS.match(text)
     if found is None:
         return None

@@ -19,7 +19,7 @@ from codecgen.schema.reader import Reader, Record
 from codecgen.schema.types import (
     Span,
 )
-from codecgen.schema.uses import Find, use
+from codecgen.schema.uses import Find, load_used
 
 MANIFEST = "codecgen.yaml"
 _DIGITS = re.compile("[0-9]{1,9}")
@@ -47,8 +47,11 @@ def read_files(directory: Path) -> dict[str, str]:
 def load(
     files: Mapping[str, str], find: Find | None = None
 ) -> tuple[Model | None, list[Diagnostic]]:
-    """The model of the files, and findings. The model is None when there is no manifest; what does not fit its
-    form is left out of it. ``find`` finds the directories that it uses."""
+    """Return the model of schema files and all diagnostics.
+
+    The model is None without a usable manifest. Declarations that do not fit their form are left out. ``find``
+    locates used directories.
+    """
     if MANIFEST not in files:
         message = f"the schema directory has no {MANIFEST}"
         help = (
@@ -60,17 +63,17 @@ def load(
         if not diagnostics:
             diagnostics = [Diagnostic("C025", f"{MANIFEST} holds one document", _NOWHERE)]
         return None, diagnostics
-    other = _other_language(documents[0])
+    other = _check_language(documents[0])
     if other is not None:
         return None, [*diagnostics, other]
     reader = Reader()
-    record = reader.record(documents[0], "manifest")
+    record = reader.read_record(documents[0], "manifest")
     diagnostics += reader.diagnostics
     if record is None:
         return None, diagnostics
-    manifest = _manifest(record)
+    manifest = _make_manifest(record)
     builder = ModelBuilder(manifest)
-    used, found = use(manifest, find)
+    used, found = load_used(manifest, find)
     diagnostics += found
     for file, text in files.items():
         if file.endswith(".yml"):
@@ -81,12 +84,12 @@ def load(
             documents, found = yaml_tree.load(file, text)
             diagnostics += found
             for document in documents:
-                builder.document(document)
-    return builder.model(files, used), diagnostics + builder.reader.diagnostics
+                builder.add_document(document)
+    return builder.build(files, used), diagnostics + builder.reader.diagnostics
 
 
-def _other_language(manifest: yaml_tree.Node) -> Diagnostic | None:
-    """A finding when the files are in a version of the language that is not known: nothing else could be said of them."""
+def _check_language(manifest: yaml_tree.Node) -> Diagnostic | None:
+    """Return a diagnostic if the files are in another language version, or None."""
     node = manifest.get("language") if isinstance(manifest, yaml_tree.Mapping) else None
     if not isinstance(node, yaml_tree.Scalar) or not _DIGITS.fullmatch(node.text):
         return None
@@ -101,7 +104,8 @@ def _other_language(manifest: yaml_tree.Node) -> Diagnostic | None:
     return Diagnostic("C020", message, node.span, help=help)
 
 
-def _manifest(r: Record) -> Manifest:
+def _make_manifest(r: Record) -> Manifest:
+    """Return the manifest of a schema directory."""
     documents = r["documents"]
     return Manifest(
         package=str(r["package"]),

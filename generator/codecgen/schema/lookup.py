@@ -1,4 +1,4 @@
-"""What is in a model: fields and their parts by name, ranges of types, versions."""
+"""Look up parts of a model: fields and members by name, ranges of types, versions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_VERSIONS = 100
 
 
 def integer_range(name: str) -> tuple[int, int] | None:
-    """The numbers that an integer type holds; None for a type that holds no integers."""
+    """Return the smallest and largest number of an integer type, or None for other types."""
     scalar = find_scalar(name)
     if scalar is None or scalar.python != "int":
         return None
@@ -37,25 +37,28 @@ def integer_range(name: str) -> tuple[int, int] | None:
 
 
 def is_signed(name: str) -> bool:
-    """Whether an integer type holds negative numbers."""
+    """Return whether an integer type holds negative numbers."""
     low, _ = integer_range(name) or (0, 0)
     return low < 0
 
 
 def field_spans(layout: Layout) -> dict[str, Span]:
+    """Return the place of each field of a layout by name."""
     return {f.name: f.span for f in layout.fields}
 
 
 def field_of(layout: Layout, name: str) -> Field | None:
+    """Return the field ``name`` of a layout, or None if there is none."""
     return next((f for f in layout.fields if f.name == name), None)
 
 
 def members(f: Field) -> tuple[BitMember, ...]:
+    """Return the members of a field of bits, or ``()`` for other fields."""
     return f.type.members if isinstance(f.type, BitsType) else ()
 
 
 def reference_of(f: Field) -> Reference | None:
-    """The one layout that a field holds."""
+    """Return the layout that a field or its elements hold, or None if there is none or a choice of several."""
     if isinstance(f.type, StructType):
         return f.type.layout
     if isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
@@ -64,24 +67,24 @@ def reference_of(f: Field) -> Reference | None:
 
 
 def references_of(f: Field) -> tuple[Reference, ...]:
-    """The layouts that a field can hold."""
+    """Return all layouts that a field can hold, directly or as elements."""
     return held_layouts(f.type)
 
 
 def choice_of(f: Field) -> ChoiceType | None:
-    """The choice that a field is, or that its elements are."""
+    """Return the choice that a field is or that its elements are, or None."""
     found = f.type.element if isinstance(f.type, ArrayType) else f.type
     return found if isinstance(found, ChoiceType) else None
 
 
 def bytes_of(f: Field) -> BytesType | None:
-    """The bytes or the text that a field is, or that its elements are."""
+    """Return the type of bytes or text that a field is or that its elements are, or None."""
     found = f.type.element if isinstance(f.type, ArrayType) else f.type
     return found if isinstance(found, BytesType) else None
 
 
 def number_types(f: Field) -> list[str]:
-    """The types of the numbers in a field: its own, those of lengths, counts and elements."""
+    """Return the scalar types in a field: its own, or those of its lengths, counts and elements."""
     match f.type:
         case ScalarType(name) | BitsType(name):
             return [name]
@@ -101,11 +104,12 @@ def number_types(f: Field) -> list[str]:
 
 
 def index_of(layout: Layout, name: str) -> int | None:
+    """Return the index of a field in the layout, or None if there is none of this name."""
     return next((i for i, f in enumerate(layout.fields) if f.name == name), None)
 
 
-def bounds(layout: Layout, f: Field, field_range: FieldRange) -> tuple[int, int] | None:
-    """The first and the last index of a field range in the layout's fields; None when a name is unknown."""
+def range_bounds(layout: Layout, f: Field, field_range: FieldRange) -> tuple[int, int] | None:
+    """Return the first and last index of a field range, both included, or None if it names an unknown field."""
     first = (
         index_of(layout, field_range.first)
         if field_range.first
@@ -120,14 +124,16 @@ def bounds(layout: Layout, f: Field, field_range: FieldRange) -> tuple[int, int]
 
 
 def covered_parts(f: Field) -> Iterator[tuple[str, FieldRange]]:
-    """The ranges that a checksum covers, with the keys of their places."""
+    """Yield the ranges of a checksum, each with the key under which its place is recorded."""
     several = len(f.covers) > 1 or "covers.0" in f.places
     for i, part in enumerate(f.covers):
         yield f"covers.{i}" if several else "covers", part
 
 
 def has_fixed_size(f: Field) -> bool:
-    """Whether a number, bits, bytes or text always take as many bytes."""
+    """Return whether a scalar, bits, bytes or text field has the same size for all values. False for other
+    types.
+    """
     match f.type:
         case ScalarType(name):
             return fixed_size(name) is not None
@@ -137,14 +143,14 @@ def has_fixed_size(f: Field) -> bool:
             return isinstance(f.type, BitsType)
 
 
-def has_order(f: Field) -> bool:
-    """Whether there are numbers of several bytes in a field, which come in one order or the other."""
+def has_byte_order(f: Field) -> bool:
+    """Return whether a field contains numbers of several bytes, so that the byte order matters."""
     names = number_types(f)
     return any(is_float(name) or (is_integer(name) and SCALARS[name].width > 1) for name in names)
 
 
 def all_versions(layout: Layout) -> tuple[int | None, ...]:
-    """The versions of a layout, never more than can be looked at one by one."""
+    """Return the versions of a layout, or ``(None,)`` if it has none, is open, or has more than MAX_VERSIONS."""
     v = layout.versions
     if v is None or v.high is None or v.high - v.low >= MAX_VERSIONS:
         return (None,)
@@ -152,16 +158,19 @@ def all_versions(layout: Layout) -> tuple[int | None, ...]:
 
 
 def versions_of(layout: Layout, thing: Versions | None) -> tuple[int | None, ...]:
-    """The versions of a layout in which a thing with a range exists."""
+    """Return the versions of a layout in which something with the range ``thing`` exists."""
     return tuple(v for v in all_versions(layout) if thing is None or v is None or v in thing)
 
 
 def exists_in(f: Field | BitMember, version: int | None) -> bool:
+    """Return whether a field or member exists in a version. True for a version of None."""
     return f.versions is None or version is None or version in f.versions
 
 
-def spread(base: str, members: list[BitMember]) -> list[BitMember]:
-    """The members with the reserved one over the bits that are left (the lowest of the longest stretches)."""
+def with_reserved_bits(base: str, members: list[BitMember]) -> list[BitMember]:
+    """Return the members with the reserved one placed on the first to the last free bit, or dropped if no bit
+    is free.
+    """
     width = SCALARS[base].bits
     taken = {bit for m in members if not m.reserved for bit in range(m.low, m.high + 1)}
     out = []
@@ -178,7 +187,7 @@ def spread(base: str, members: list[BitMember]) -> list[BitMember]:
 def enum_uses(
     layout: Layout,
 ) -> Iterator[tuple[Field | BitMember, str, tuple[str, ...] | None]]:
-    """The fields and bits that stand for values of an enum: (which, enum, the values that may stand there)."""
+    """Yield the fields and members with enum values: (field or member, enum, allowed names or None for all)."""
     for f in layout.fields:
         if isinstance(f.type, ScalarType) and f.type.enum is not None:
             yield f, f.type.enum, f.type.only
@@ -188,14 +197,14 @@ def enum_uses(
 
 
 def enum_values(enum: Enum, only: tuple[str, ...] | None) -> Iterator[tuple[str, int]]:
-    """The values that may stand in a place: all, or those that are listed."""
+    """Yield the name and number of each value of an enum that ``only`` allows. None allows all."""
     for value in enum.values:
         if only is None or value.name in only:
             yield value.name, value.value
 
 
 def enum_of(path: Path, layout: Layout, model: Model, item: Layout | None = None) -> str | None:
-    """The enum whose values a path can have. ``item`` is the layout of the elements that ``item`` stands for."""
+    """Return the enum of the values of a path, or None. ``item`` is the layout of the current element."""
     names = path.names
     if names[0] == "item" and item is not None and len(names) > 1:
         return enum_of(Path(names[1:]), item, model)
@@ -210,7 +219,7 @@ def enum_of(path: Path, layout: Layout, model: Model, item: Layout | None = None
 
 
 def element_layout(layout: Layout, array: str | None, model: Model) -> Layout | None:
-    """The layout of the elements of an array."""
+    """Return the layout of the elements of an array, or None if they are not a layout."""
     field = next((f for f in layout.fields if f.name == array), None)
     if field is None or not isinstance(field.type, ArrayType):
         return None
@@ -219,7 +228,7 @@ def element_layout(layout: Layout, array: str | None, model: Model) -> Layout | 
 
 
 def null_as_read(type_: ArrayType | BytesType) -> int | None:
-    """Return the length or the count that means null, as it is once it is read; None where null is not allowed."""
+    """Return the length or count that means null after decoding, or None if null is not allowed."""
     if type_.null is None:
         return None
     prefix = type_.count if isinstance(type_, ArrayType) else type_.length

@@ -86,26 +86,26 @@ class Field:
 
     @property
     def nullable(self) -> bool:
-        """Whether its bytes can say that it is null, in any version."""
+        """Return whether the encoding can express null in at least one version."""
         return any(getattr(type_, "null", None) is not None for type_ in self.all_types())
 
     def all_types(self) -> tuple[FieldType, ...]:
-        """The types that it has."""
+        """Return the types of the field: several if they differ between versions."""
         return tuple(type_ for _, type_ in self.types) or (self.type,)
 
     @property
     def zero(self) -> tuple[str, ...]:
-        """The fields that count as zero bytes for the checksum that it is."""
+        """Return the fields that count as zero bytes for this checksum."""
         return tuple(name for part in self.covers for name in part.zero)
 
     def variants(self) -> tuple[Field, ...]:
-        """The field with each of its types by itself."""
+        """Return the field once with each of its types."""
         if not self.types:
             return (self,)
         return tuple(replace(self, type=type_, types=()) for _, type_ in self.types)
 
     def in_versions(self, versions: Iterable[int | None]) -> Field:
-        """The field with the types that it has in some versions alone: one, if that settles it. None: any version."""
+        """Return the field with the types of some versions. A version of None stands for any version."""
         if not self.types:
             return self
         wanted = tuple(versions)
@@ -116,7 +116,7 @@ class Field:
         return replace(self, type=types[-1][1], types=() if settled else types)
 
     def with_types(self, **changes: Any) -> Field:
-        """The field with something changed in each of its types."""
+        """Return the field with attributes changed in each of its types."""
         types = tuple((versions, replace(type_, **changes)) for versions, type_ in self.types)
         return replace(self, type=replace(self.type, **changes), types=types)
 
@@ -155,7 +155,7 @@ class Rule:
 
     @property
     def text(self) -> str:
-        """The rule on one line, as YAML has it."""
+        """Return the rule on one line, as in the YAML."""
         return str(self.condition) if self.condition is not None else f"{self.ascending} ascends"
 
 
@@ -242,21 +242,21 @@ class Layout:
 
     @property
     def version_is(self) -> str | None:
-        """The field that holds the version; without one the caller says which version the bytes are in."""
+        """Return the name of the field that holds the version, or None if the caller must know the version."""
         return next((f.name for f in self.fields if f.is_version), None)
 
     def fields_of(self, version: int | None) -> tuple[Field, ...]:
-        """The fields that exist in a version."""
+        """Return the fields that exist in a version."""
         there = (f for f in self.fields if f.versions is None or version in f.versions)
         return tuple(f.in_versions((version,)) for f in there)
 
     def fills_of(self, array: str, version: int | None) -> tuple[Fill, ...]:
-        """Return what builders put into the elements of an array in a version of the layout."""
+        """Return the values that builders write into elements of an array in a version."""
         there = {f.name for f in self.fields_of(version)}
         return tuple(fill for fill in self.fills if fill.array == array and fill.base in there)
 
     def all_versions(self) -> tuple[int | None, ...]:
-        """Every version, or ``(None,)`` for a layout without versions."""
+        """Return every version, or ``(None,)`` for a layout without versions."""
         if self.versions is None or self.versions.high is None:
             return (None,)
         return tuple(range(self.versions.low, self.versions.high + 1))
@@ -319,7 +319,7 @@ class Column:
 
     @property
     def parts(self) -> tuple[Column, ...]:
-        """What is inside of a struct or a list."""
+        """Return the columns inside a struct or a list."""
         return self.members if self.element is None else (self.element,)
 
 
@@ -415,18 +415,18 @@ class Model:
     texts: Mapping[str, Text] = field(default_factory=dict)
 
     def is_broken(self, name: str) -> bool:
-        """Whether a finding says already that a name, or the directory that it is from, cannot be had."""
+        """Return whether a diagnostic already covers a name, or the directory that declares it."""
         directory, dot, _ = name.partition(".")
         return name in self.broken or directory + dot in self.broken
 
     @property
     def has_examples(self) -> bool:
-        """Whether there are examples of anything."""
+        """Return whether any layout or text has examples."""
         layouts = any(layout.examples for layout in self.layouts.values())
         return layouts or any(text.examples for text in self.texts.values())
 
     def modules(self) -> Mapping[str, tuple[Declared, ...]]:
-        """What each YAML file declares, in the order of the file; files by name."""
+        """Return the declarations of each YAML file in its order, by file name."""
         out: dict[str, list[Declared]] = {}
         things: list[Declared] = [*self.enums.values(), *self.layouts.values()]
         things += [*self.texts.values(), *self.choices.values()]
@@ -435,7 +435,7 @@ class Model:
         return {file: tuple(out[file]) for file in sorted(out)}
 
     def references(self, layout: Layout) -> Iterator[Reference]:
-        """The layouts that a layout holds."""
+        """Yield the references from a layout to other layouts."""
         return (ref for f in layout.fields for ref in held_layouts(f.type))
 
 
@@ -450,5 +450,5 @@ class UsedDirectory:
 
     @property
     def package(self) -> str:
-        """The Python package that is generated from it."""
+        """Return the name of the Python package that is generated from the directory."""
         return self.model.manifest.package

@@ -1,4 +1,4 @@
-"""Choices of choices: the layouts that the choices among the cases of a choice come down to."""
+"""Choices whose cases are choices: resolve them to layouts."""
 
 from __future__ import annotations
 
@@ -15,32 +15,38 @@ Cases = tuple[Case, ...]
 
 
 def with_layouts(choices: Mapping[str, Choice], every: Mapping[str, Choice]) -> dict[str, Choice]:
-    """The choices, with the layouts of cases that are choices in the place of those. ``every`` has those of other directories
-    too. What cannot be decided is left out: checks say what is wrong with it."""
+    """Return the choices with nested choices replaced by their layouts.
+
+    ``every`` also has the choices of other directories. Cases that cannot be decided are left out, which a
+    check reports.
+    """
     known: dict[str, Cases] = {}
     return {
-        name: replace(choice, cases=_layouts(choice, every, known))
+        name: replace(choice, cases=_resolve_cases(choice, every, known))
         for name, choice in choices.items()
     }
 
 
-def _layouts(choice: Choice, every: Mapping[str, Choice], known: dict[str, Cases]) -> Cases:
-    """The layouts of a choice, of which ``known`` has those that were worked out already."""
+def _resolve_cases(choice: Choice, every: Mapping[str, Choice], known: dict[str, Cases]) -> Cases:
+    """Return the layouts of a choice by discriminator. ``known`` caches results and ends recursions."""
     if choice.name not in known:
         known[choice.name] = ()  # those that it holds itself have no end
-        found = islice(_held(choice, every, known), MAX_CASES + 1)
+        found = islice(_iterate_cases(choice, every, known), MAX_CASES + 1)
         known[choice.name] = tuple(found)
     return known[choice.name]
 
 
-def _held(choice: Choice, every: Mapping[str, Choice], known: dict[str, Cases]) -> Iterator[Case]:
+def _iterate_cases(
+    choice: Choice, every: Mapping[str, Choice], known: dict[str, Cases]
+) -> Iterator[Case]:
+    """Yield the cases of a choice, with the cases of nested choices in their places."""
     for key, ref in choice.named:
         inner = every.get(ref.layout)
         if inner is None:
             yield key, ref
-        elif fits(choice, inner):
-            for number, found in _layouts(inner, every, known):
-                if not same(choice, inner):
+        elif can_nest(choice, inner):
+            for number, found in _resolve_cases(inner, every, known):
+                if not has_same_discriminator(choice, inner):
                     step = Step(
                         inner.name,
                         inner.by or "",
@@ -52,43 +58,42 @@ def _held(choice: Choice, every: Mapping[str, Choice], known: dict[str, Cases]) 
                     yield key, found
 
 
-def cases_of(choice: Choice) -> tuple[tuple[int | str, Reference, str | None], ...]:
-    """The cases, each once: a layout, or (its name) a choice that decides by itself."""
+def list_cases(choice: Choice) -> tuple[tuple[int | str, Reference, str | None], ...]:
+    """Return each case once: its discriminator, its layout, and the nested choice that decides further (or
+    None).
+    """
     out: dict[int | str, tuple[int | str, Reference, str | None]] = {}
     for key, ref in choice.cases:
         out.setdefault(key, (key, ref, ref.steps[0].choice if ref.steps else None))
     return tuple(out.values())
 
 
-def names_of(choice: Choice) -> tuple[str, ...]:
-    """The layouts and choices that are its cases."""
-    return tuple(inner or ref.layout for _, ref, inner in cases_of(choice))
+def case_names(choice: Choice) -> tuple[str, ...]:
+    """Return the names of the layouts and nested choices that are cases of a choice."""
+    return tuple(inner or ref.layout for _, ref, inner in list_cases(choice))
 
 
-def inner_of(choice: Choice | None) -> list[str]:
-    """The choices among the cases that decide by themselves."""
-    return [inner for _, _, inner in cases_of(choice) if inner] if choice is not None else []
+def inner_choices(choice: Choice | None) -> list[str]:
+    """Return the names of nested choices that decide by a field of their own."""
+    return [inner for _, _, inner in list_cases(choice) if inner] if choice is not None else []
 
 
-def same(choice: Choice, inner: Choice) -> bool:
-    """Whether the value that decides in a choice is the one that decides in a case of it."""
+def has_same_discriminator(choice: Choice, inner: Choice) -> bool:
+    """Return whether a choice and a nested choice are decided by the same field or enum."""
     if choice.by is not None or inner.by is not None:
         return choice.by == inner.by
     return choice.given == inner.given
 
 
-def fits(choice: Choice, inner: Choice) -> bool:
-    """Whether a choice can be a case: its layouts say which of them it is, or what decides is given."""
-    return inner.by is not None or same(choice, inner)
+def can_nest(choice: Choice, inner: Choice) -> bool:
+    """Return whether a choice can be a case of another: it decides by a field, or by the same value."""
+    return inner.by is not None or has_same_discriminator(choice, inner)
 
 
 def first_layout(ref: Reference, choices: Mapping[str, Choice]) -> str:
-    """The name of a layout that a case is, or that one of its cases is. Of choices without end the name of one."""
+    """Return the name of the first layout that a case leads to, or of a choice if they nest without end."""
     name, seen = ref.layout, set[str]()
     while name in choices and name not in seen and choices[name].named:
         seen.add(name)
         name = choices[name].named[0][1].layout
     return name
-
-
-__all__ = ["cases_of", "first_layout", "fits", "inner_of", "names_of", "same", "with_layouts"]

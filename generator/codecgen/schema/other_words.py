@@ -134,8 +134,8 @@ _NEGATION = re.compile(r"\b(?:when|default|valid|refuse|is)\s*:\s+(!)[a-z_]")
 _TERNARY = re.compile(r"\b(?:when|default|valid|refuse|is)\s*:\s[^#]*?\s(\?)\s")
 
 
-def type_of(text: str, known: Collection[str]) -> str:
-    """What to write for a type of another language, where a type of ``known`` is meant."""
+def type_help(text: str, known: Collection[str]) -> str:
+    """Return help for a type of another language, or ``""``. ``known`` are the types that are allowed."""
     word = text.lower()
     found = _INTEGER.match(word)
     ours = _C_TYPES.get(word) or ((f"{found[1] or 'i'}{found[2]}",) if found else ())
@@ -150,8 +150,8 @@ def type_of(text: str, known: Collection[str]) -> str:
     return ""
 
 
-def key(text: str, known: Collection[str]) -> str:
-    """What to write for a key of another language."""
+def key_help(text: str, known: Collection[str]) -> str:
+    """Return help for a key of another language, or ``""``. ``known`` are the keys that are allowed."""
     ours = _KEYS.get(text.lower(), "")
     if ours == _SIZE and "measures" not in known:
         return _WHOLE_SIZE if "fields" in known else ""
@@ -160,25 +160,25 @@ def key(text: str, known: Collection[str]) -> str:
     return f'write "{ours}"' if ours in known else ""
 
 
-def one_of(text: str, known: Collection[str]) -> str:
-    """What to write for one of a few words."""
+def word_help(text: str, known: Collection[str]) -> str:
+    """Return help for a word that is not one of ``known``, or ``""``."""
     if tuple(known) == ("rest",):
         whole = f"or {{from: {text}}} to the end of the layout"
         return f"write {{from: {text}, to: {text}}}, {whole}" if NAME.match(text) else ""
     ours = _CHOICES.get(text.lower(), text.lower())
-    return type_of(text, known) or (f"write {ours}" if ours in known else "")
+    return type_help(text, known) or (f"write {ours}" if ours in known else "")
 
 
-def name(text: str) -> str:
-    """A name in the spelling of names, as help; nothing where there is none."""
+def name_help(text: str) -> str:
+    """Return help with the snake_case spelling of a name, or ``""`` if it has none."""
     if len(text) > _LONGEST:
         return ""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[- ]+", "_", text).lower()
     return f"write {words}" if NAME.match(words) else ""
 
 
-def versions(text: str) -> str:
-    """What to write for a range of versions."""
+def versions_help(text: str) -> str:
+    """Return help for a range of versions in another notation, or ``""``."""
     for pattern, ours in _RANGES:
         found = pattern.match(text)
         if found is not None and int(found[1]) <= int(found[found.lastindex or 1]):
@@ -186,8 +186,8 @@ def versions(text: str) -> str:
     return ""
 
 
-def bits(text: str) -> str:
-    """What to write for a range of bits."""
+def bits_help(text: str) -> str:
+    """Return help for a range of bits in another notation, or ``""``."""
     found = _BITS.match(text)
     if found is None:
         return ""
@@ -195,21 +195,21 @@ def bits(text: str) -> str:
     return f"write {low}-{high}"
 
 
-def boolean(text: str) -> str:
-    """What to write for true and false."""
+def boolean_help(text: str) -> str:
+    """Return help for another spelling of true or false, or ``""``."""
     words = {"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false"}
     word = text.lower()
     ours = words.get(word, word)
     return f"write {ours}" if ours in ("true", "false") else ""
 
 
-def constant(text: str) -> str:
-    """What to write for true, false and null."""
+def constant_help(text: str) -> str:
+    """Return help for another spelling of true, false or null, or ``""``."""
     return f"write {_CONSTANTS[text]}" if text in _CONSTANTS else ""
 
 
-def operator(text: str, at: int) -> tuple[str, str] | None:
-    """The operator of another language that stands in an expression, and what to write for it."""
+def find_foreign_operator(text: str, at: int) -> tuple[str, str] | None:
+    """Return the foreign operator at index ``at`` and the help for it, or None if there is none."""
     if text[at] in _QUOTES:
         return text[at], "values of an enum stand without quotes"
     found = _OPERATOR.match(text, at)
@@ -218,8 +218,8 @@ def operator(text: str, at: int) -> tuple[str, str] | None:
     return found[0], f"write {_OPERATORS[found[0]]}"
 
 
-def yaml_mistake(reason: str, line: str) -> tuple[str, int | None]:
-    """What to do about text that is not YAML, and the column (from 1) that it is about, where that is another one."""
+def yaml_help(reason: str, line: str) -> tuple[str, int | None]:
+    """Return help for a YAML syntax error, and the column of its cause (from 1) if it differs, or None."""
     if "'\\t'" in reason:
         return "indent with blanks, not with tabs", None
     ternary, negation = _TERNARY.search(line[:_WIDEST]), _NEGATION.search(line[:_WIDEST])

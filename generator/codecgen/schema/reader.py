@@ -1,4 +1,4 @@
-"""Nodes -> values, by the tables of the grammar. What does not fit becomes a diagnostic and is left out."""
+"""Read nodes into values by the tables of the grammar. What does not fit is reported and left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PATH = re.compile(r"\.\.?(/[\w. -]{1,255})*/?\Z")
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value that fits its kind, and where it stands."""
+    """A value of the expected kind, and its place."""
 
     value: object
     span: Span
@@ -33,7 +33,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A mapping that fits its form: the values by key. ``since`` forms are read into :class:`Since`."""
+    """A mapping that matches its form: values by key."""
 
     form: str
     values: dict[str, Value]
@@ -46,11 +46,11 @@ class Record:
         return key in self.values
 
     def at(self, key: str) -> Span:
-        """Where the value of a key stands (the record itself when the key is not given)."""
+        """Return the place of the value of a key, or of the record if the key is missing."""
         return self.values[key].span if key in self.values else self.span
 
     def places(self, *keys: str) -> dict[str, Span]:
-        """Where the values of keys stand (of all keys, unless some are named)."""
+        """Return the places of the values of ``keys``, or of all keys if none are named."""
         out: dict[str, Span] = {}
         for key in keys or tuple(self.values):
             if key in self.values:
@@ -58,11 +58,13 @@ class Record:
         return out
 
     def text(self, key: str) -> str:
+        """Return the text of a key on one line, or ``""`` if it is missing."""
         value = self[key]
         return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def _add_places(out: dict[str, Span], path: str, value: Value) -> None:
+    """Store in ``out`` the places of a value and of the values inside it, by path."""
     out[path] = value.span
     inner = value.value
     if isinstance(inner, Record):
@@ -84,7 +86,7 @@ class Ranged:
 
 
 class Reader:
-    """Reads nodes. Findings gather in ``diagnostics``."""
+    """Reads nodes by the grammar. Diagnostics collect in ``diagnostics``."""
 
     def __init__(self, release_line: str | None = None, links: tuple[str, ...] = ()) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -95,19 +97,20 @@ class Reader:
         self.field = ""  # or another key of a mapping from names
 
     def report(self, code: str, message: str, span: Span, label: str = "", help: str = "") -> None:
+        """Record a diagnostic."""
         self.diagnostics.append(Diagnostic(code, message, span, label, help))
 
-    def record(self, node: Node, form_name: str) -> Record | None:
-        """A mapping by its form, or None after a report."""
+    def read_record(self, node: Node, form_name: str) -> Record | None:
+        """Return a mapping by its form, or None after a diagnostic."""
         form = grammar.FORMS[form_name]
         if not isinstance(node, Mapping):
-            self.report("C006", f"{_a(form_name)} is a mapping", node.span)
+            self.report("C006", f"{_with_article(form_name)} is a mapping", node.span)
             return None
         if form_name == "layout":
             self.fields = key_names(node.get("fields"))
             self.flexible = node.get("flexible") is not None
         if form_name == "field":
-            mistake = field_mistake(self.field, node, self.fields)
+            mistake = find_field_mistake(self.field, node, self.fields)
             if mistake is not None:
                 self.report(mistake[0], mistake[1], mistake[2].span, help=mistake[3])
                 return None
@@ -116,12 +119,12 @@ class Reader:
         for key, child in node.entries:
             spec = form.keys.get(key.text)
             if spec is None:
-                hint = other_words.key(key.text, form.keys)
-                hint = hint or _known(key.text, form.keys)
+                hint = other_words.key_help(key.text, form.keys)
+                hint = hint or _suggest(key.text, form.keys)
                 self.report("C004", f'unknown key "{key.text}"', key.span, "not a key here", hint)
                 good = False
                 continue
-            value = self.value(child, spec.kind)
+            value = self.read_value(child, spec.kind)
             if value is None:
                 good = False
             else:
@@ -131,7 +134,7 @@ class Reader:
         for name, spec in form.keys.items():
             if spec.required and name not in given:
                 help = f"add the line `{spec.write}`" if spec.write else ""
-                message = f'{_a(form_name)} needs the key "{name}"'
+                message = f'{_with_article(form_name)} needs the key "{name}"'
                 self.report("C005", message, anchor, help=help)
                 good = False
         for group in form.one_of:
@@ -139,7 +142,7 @@ class Reader:
             if len(present) != 1:
                 words = ", ".join(f'"{name}"' for name in group)
                 code = "C011" if present else "C005"
-                self.report(code, f"{_a(form_name)} has exactly one of {words}", anchor)
+                self.report(code, f"{_with_article(form_name)} has exactly one of {words}", anchor)
                 good = False
         for name, needs in form.together.items():
             failed = name in form.keys and name not in values
@@ -149,71 +152,77 @@ class Reader:
                 good = False
         return Record(form_name, values, node.span) if good else None
 
-    def value(self, node: Node, kind: key_types.Kind) -> Value | None:
-        """A value by its kind, or None after a report."""
+    def read_value(self, node: Node, kind: key_types.Kind) -> Value | None:
+        """Return a value of the given kind, or None after a diagnostic."""
         match kind:
             case key_types.Anything() | key_types.Constant() | key_types.Default():
                 return Value(node, node.span)
             case key_types.Use("since"):
-                since = self.since(node)
+                since = self.read_since(node)
                 return None if since is None else Value(since, node.span)
             case key_types.Use(form):
-                record = self.record(node, form)
+                record = self.read_record(node, form)
                 return None if record is None else Value(record, node.span)
             case key_types.ListOf(item):
-                return self.list(node, item)
+                return self.read_list(node, item)
             case key_types.MapOf():
-                return self.map(node, kind)
+                return self.read_map(node, kind)
             case key_types.ByVersion(item):
-                return self.by_version(node, item)
+                return self.read_by_version(node, item)
             case key_types.Either(options):
-                return self.value(node, _pick(node, options))
+                return self.read_value(node, _pick_kind(node, options))
             case _:
-                return self.scalar(node, kind)
+                return self.read_scalar(node, kind)
 
-    def list(self, node: Node, kind: key_types.Kind) -> Value | None:
+    def read_list(self, node: Node, kind: key_types.Kind) -> Value | None:
+        """Return a tuple of values of one kind. A single value counts as a list of one. None after a
+        diagnostic.
+        """
         nodes = node.items if isinstance(node, Sequence) else (node,)
-        values = [self.value(item, kind) for item in nodes]
+        values = [self.read_value(item, kind) for item in nodes]
         if any(value is None for value in values):
             return None
         return Value(tuple(values), node.span)
 
-    def map(self, node: Node, kind: key_types.MapOf) -> Value | None:
+    def read_map(self, node: Node, kind: key_types.MapOf) -> Value | None:
+        """Return a mapping from names to (key, value) pairs, or None after a diagnostic."""
         if not isinstance(node, Mapping):
-            help = list_of_names(node) if isinstance(node, Sequence) else ""
+            help = list_help(node) if isinstance(node, Sequence) else ""
             self.report("C006", "a mapping is expected here", node.span, help=help)
             return None
         out: dict[str, Value] = {}
         good = True
         for key, child in node.entries:
             if not is_key(key.text, kind):
-                help = other_words.name(key.text) or _NAME_HELP
+                help = other_words.name_help(key.text) or _NAME_HELP
                 self.report("C007", f"{key.text!r} is not a name", key.span, help=help)
                 good = False
                 continue
             self.field = key.text
-            value = self.value(child, kind.value)
+            value = self.read_value(child, kind.value)
             if value is None:
                 good = False
             else:
                 out[key.text] = Value((key, value), key.span)
         return Value(out, node.span) if good else None
 
-    def by_version(self, node: Node, kind: key_types.Kind) -> Value | None:
+    def read_by_version(self, node: Node, kind: key_types.Kind) -> Value | None:
+        """Return values by version range, or None after a diagnostic."""
         if not isinstance(node, Mapping) or not node.entries:
             self.report("C006", "a mapping from versions is expected here", node.span)
             return None
         parts = []
         for key, child in node.entries:
-            versions = self.value(key, key_types.Range())
-            value = self.value(child, kind)
+            versions = self.read_value(key, key_types.Range())
+            value = self.read_value(child, kind)
             if versions is not None and value is not None:
                 assert isinstance(versions.value, Versions)
                 parts.append((versions.value, value, key.span))
         good = len(parts) == len(node.entries)
         return Value(Ranged(tuple(parts)), node.span) if good else None
 
-    def scalar(self, node: Node, kind: key_types.Kind) -> Value | None:
+    def read_scalar(self, node: Node, kind: key_types.Kind) -> Value | None:
+        """Return a scalar of the given kind as a Python value, or None after a diagnostic."""
         if not isinstance(node, Scalar):
             self.report("C006", f"{key_types.kind_words(kind)} is expected here", node.span)
             return None
@@ -225,54 +234,55 @@ class Reader:
                 value = node.text
             case key_types.Name():
                 value = text if NAME.match(text) else None
-                code, help = "C007", other_words.name(text) or _NAME_HELP
+                code, help = "C007", other_words.name_help(text) or _NAME_HELP
             case key_types.Declared():
                 value = text if _DECLARED.match(text) else None
-                code, help = "C007", other_words.name(text) or _NAME_HELP
+                code, help = "C007", other_words.name_help(text) or _NAME_HELP
             case key_types.Directory():
                 value = text if NAME.match(text) or _PATH.match(text) else None
                 help = "write the name of an installed package, or a path that begins with ../"
             case key_types.Word():
                 value = text if _WORD.match(text) else None
             case key_types.Integer():
-                value = integer(text) if node.plain else None
+                value = parse_integer(text) if node.plain else None
             case key_types.Boolean():
                 value = {"true": True, "false": False}.get(text) if node.plain else None
-                help = other_words.boolean(text)
+                help = other_words.boolean_help(text)
             case key_types.OneOf(words):
                 value = text if text in words else None
                 code = "C013" if "i8" in words else "C006"
                 if code == "C013" and text in key_types.FLEXIBLE and not self.flexible:
                     value = None
-                help = other_words.one_of(text, words) or _known(text, words)
+                help = other_words.word_help(text, words) or _suggest(text, words)
             case key_types.Range():
-                value, code = _range(text), "C010"
-                help = other_words.versions(text) or "write 1, 0-2 or 1+"
+                value, code = _parse_range(text), "C010"
+                help = other_words.versions_help(text) or "write 1, 0-2 or 1+"
             case key_types.Bits():
-                value = _bits(text)
-                help = other_words.bits(text) or "write 3 or 0-2"
+                value = _parse_bits(text)
+                help = other_words.bits_help(text) or "write 3 or 0-2"
             case key_types.LayoutName():
                 found = _LAYOUT.match(text)
                 value = (found[1], None if found[2] is None else int(found[2])) if found else None
                 code, help = "C007", "write the name of a layout, or name@version"
-                help = other_words.name(text) or help
+                help = other_words.name_help(text) or help
             case key_types.Release():
                 value = text if _RELEASE.match(text) else None
             case key_types.Hex():
-                value = hex_bytes(text)
+                value = parse_hex(text)
             case key_types.Code():
-                return self.code(node)
+                return self.read_code(node)
         if value is None:
             self.report(
                 code,
-                f"{key_types.kind_words(kind)} is expected, not {_short(text)}",
+                f"{key_types.kind_words(kind)} is expected, not {_quote_short(text)}",
                 node.span,
                 help=help,
             )
             return None
         return Value(value, node.span)
 
-    def code(self, node: Scalar) -> Value | None:
+    def read_code(self, node: Scalar) -> Value | None:
+        """Return a parsed expression, or None after a diagnostic."""
         span = node.span
         try:
             parsed = expression.parse(node.text, span.file, span.line, span.column)
@@ -287,7 +297,8 @@ class Reader:
             return None
         return Value(parsed, span)
 
-    def since(self, node: Node) -> Since | None:
+    def read_since(self, node: Node) -> Since | None:
+        """Return a release with references to documents, or None after a diagnostic."""
         if not isinstance(node, Mapping):
             self.report(
                 "C006", "a mapping with a release and documents is expected here", node.span
@@ -299,16 +310,16 @@ class Reader:
         good = True
         for key, child in node.entries:
             if key.text == self.release_line and self.release_line is not None:
-                value = self.value(child, key_types.Release())
+                value = self.read_value(child, key_types.Release())
                 release = str(value.value) if value else None
                 place = child.span
                 good = good and value is not None
             elif key.text in self.links:
-                numbers = self.list(child, key_types.Integer())
+                numbers = self.read_list(child, key_types.Integer())
                 if numbers is None:
                     good = False
                 else:
-                    references.append((key.text, tuple(_numbers(numbers))))
+                    references.append((key.text, tuple(_iterate_items(numbers))))
             else:
                 known = [self.release_line, *self.links] if self.release_line else list(self.links)
                 hint = did_you_mean(key.text, known) or "the manifest names what may stand here"
@@ -320,19 +331,20 @@ class Reader:
 _NAME_HELP = "names are lower-case letters, digits and _, and begin with a letter"
 
 
-def _known(text: str, words: Iterable[str]) -> str:
-    """What a word that is none of a few may have meant, or all of them."""
+def _suggest(text: str, words: Iterable[str]) -> str:
+    """Return a hint for an unknown word: the closest known word, or all of them."""
     return did_you_mean(text, words) or f"known here: {', '.join(words)}"
 
 
-def _numbers(value: Value) -> Iterator[int]:
+def _iterate_items(value: Value) -> Iterator[int]:
+    """Yield the items of a list value."""
     assert isinstance(value.value, tuple)
     for item in value.value:
         yield item.value
 
 
-def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
-    """The alternative that fits the shape of a node, so that its own report is about that one."""
+def _pick_kind(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
+    """Return the alternative that fits the shape of a node, so that diagnostics are about that one."""
     maps = key_types.Use | key_types.MapOf | key_types.ByVersion
     for kind in options:
         if isinstance(kind, maps) and isinstance(node, Mapping):
@@ -342,7 +354,7 @@ def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
         if isinstance(node, Scalar):
             if isinstance(kind, key_types.OneOf) and node.text in kind.words:
                 return kind
-            if isinstance(kind, key_types.Integer) and integer(node.text) is not None:
+            if isinstance(kind, key_types.Integer) and parse_integer(node.text) is not None:
                 return kind
     if isinstance(node, Scalar):
         loose = [
@@ -355,15 +367,16 @@ def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
     return options[0]
 
 
-def integer(text: str) -> int | None:
-    """The number of decimal digits, or of hexadecimal ones after ``0x``; None when it is something else."""
+def parse_integer(text: str) -> int | None:
+    """Return the number in decimal or ``0x`` hexadecimal digits, or None if ``text`` is something else."""
     if not INTEGER.match(text):
         return None
     sign = -1 if text.startswith("-") else 1
     return sign * expression.number(text.removeprefix("-"))
 
 
-def _range(text: str) -> Versions | None:
+def _parse_range(text: str) -> Versions | None:
+    """Return a version range, or None if ``text`` is not one."""
     found = _RANGE.match(text)
     if not found:
         return None
@@ -372,7 +385,8 @@ def _range(text: str) -> Versions | None:
     return Versions(low, high) if high is None or low <= high else None
 
 
-def _bits(text: str) -> tuple[int, int] | None:
+def _parse_bits(text: str) -> tuple[int, int] | None:
+    """Return the lowest and highest bit of a range, or None if ``text`` is not one."""
     found = _BITS.match(text)
     if not found:
         return None
@@ -381,28 +395,33 @@ def _bits(text: str) -> tuple[int, int] | None:
     return (low, high) if low <= high else None
 
 
-def hex_bytes(text: str) -> bytes | None:
-    """Bytes of hexadecimal digits with blanks between them, None when it is something else."""
+def parse_hex(text: str) -> bytes | None:
+    """Return the bytes of hexadecimal digits with optional blanks, or None if ``text`` is something else."""
     digits = "".join(text.split())
     if len(digits) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", digits):
         return None
     return bytes.fromhex(digits)
 
 
-def _short(text: str) -> str:
+def _quote_short(text: str) -> str:
+    """Return ``text`` in quotes, cut to 40 characters."""
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-def _a(word: str) -> str:
+def _with_article(word: str) -> str:
+    """Return the name of a form with its article: ``an enum value``."""
     word = word.replace("_", " ")
     return f"an {word}" if word[0] in "aeio" else f"a {word}"
 
 
-def field_mistake(
+def find_field_mistake(
     name: str, field: Mapping, fields: Collection[str]
 ) -> tuple[str, str, Node, str] | None:
-    """What is wrong with a field that says its length or its count in the words of other languages: number, message,
-    where, and what helps. ``fields`` are the names of the fields around it."""
+    """Return the mistake of a field that states its length or count as another language would.
+
+    Returns (id, message, node, help), or None if there is no such mistake. ``fields`` are the names of all
+    fields of the layout.
+    """
     given = {key.text: value for key, value in field.entries}
     fields = set(fields) - {*LENGTHS, "rest", ZERO_TERMINATED}
     counts = given.get("counts")
@@ -446,14 +465,14 @@ def field_mistake(
 
 
 def _length_help(name: str, ours: str, length: str, fields: Collection[str]) -> str:
-    """How bytes or text say their length, which is a field, a number or a type."""
+    """Return the help on how bytes or text state their length: by a field, a number or a type."""
     if length in fields:
         return f'write `{ours}: rest`, and at "{length}" `measures: {{from: {name}, to: {name}}}`'
     return f"write `{ours}: {length}`"
 
 
-def list_of_names(node: Sequence) -> str:
-    """What to do about a list where a mapping by name is meant."""
+def list_help(node: Sequence) -> str:
+    """Return the help for a list that must be a mapping by name."""
     first = node.items[0] if node.items else None
     found = first.get("name") or first.get("id") if isinstance(first, Mapping) else None
     if isinstance(found, Scalar):
@@ -462,6 +481,6 @@ def list_of_names(node: Sequence) -> str:
 
 
 def key_names(node: Node | None) -> frozenset[str]:
-    """The keys of a mapping; of anything else none."""
+    """Return the keys of a mapping, or an empty set for other nodes."""
     found = node.entries if isinstance(node, Mapping) else ()
     return frozenset(key.text for key, _ in found)

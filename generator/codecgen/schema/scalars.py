@@ -1,4 +1,4 @@
-"""The types of numbers, booleans and uuids: one record for each.
+"""Scalar types: one record for each type of number, boolean and uuid.
 
 Nothing else says how large a type is. Targets declare which of them they can express, and refuse the others (C023).
 """
@@ -29,7 +29,7 @@ class Scalar:
 
     @property
     def width(self) -> int:
-        """Bytes of a value without an encoding of variable length."""
+        """Return the size in bytes of a value without variable-length encoding."""
         return self.bits // 8
 
     @property
@@ -44,7 +44,7 @@ class Scalar:
 
     @property
     def python(self) -> Literal["int", "float", "bool", "UUID"]:
-        """The Python type of its values."""
+        """Return the name of the Python type of the values."""
         match self.kind:
             case "float":
                 return "float"
@@ -56,15 +56,16 @@ class Scalar:
 
     @property
     def fits_int64(self) -> bool:
-        """Whether a signed integer of 64 bits holds all its values: integers, true and false."""
+        """Return whether a signed 64-bit integer holds all values. False for floats and uuids."""
         return self.python in ("int", "bool") and self.bits < 64 + self.signed
 
 
-def _named(*scalars: Scalar) -> dict[str, Scalar]:
+def _by_name(*scalars: Scalar) -> dict[str, Scalar]:
+    """Return the types by name."""
     return {scalar.name: scalar for scalar in scalars}
 
 
-SCALARS: Mapping[str, Scalar] = _named(
+SCALARS: Mapping[str, Scalar] = _by_name(
     Scalar("i8", "integer", 8, signed=True),
     Scalar("i16", "integer", 16, signed=True),
     Scalar("i24", "integer", 24, signed=True),
@@ -96,31 +97,32 @@ LENGTHS = (*INTEGERS, *VARINTS, COMPACT.name)
 
 
 def find_scalar(name: object) -> Scalar | None:
-    """Return the type of a name, ``compact`` too; None if there is no such type."""
+    """Return the type ``name``, including ``compact``, or None if there is none."""
     return COMPACT if name == COMPACT.name else SCALARS.get(name) if isinstance(name, str) else None
 
 
 def is_integer(name: object) -> bool:
-    """Return whether a name is that of an integer of fixed size."""
-    return _kind(name) == "integer"
+    """Return whether a name is that of an integer type of fixed size."""
+    return _kind_of(name) == "integer"
 
 
 def is_varint(name: object) -> bool:
-    """Return whether a name is that of an integer of variable length other than ``compact``."""
-    return _kind(name) == "varint" and name != COMPACT.name
+    """Return whether a name is that of a variable-length integer type other than ``compact``."""
+    return _kind_of(name) == "varint" and name != COMPACT.name
 
 
 def is_float(name: object) -> bool:
-    """Return whether a name is that of a number with a fraction."""
-    return _kind(name) == "float"
+    """Return whether a name is that of a floating-point type."""
+    return _kind_of(name) == "float"
 
 
 def fixed_size(name: object) -> int | None:
-    """Return the bytes of a type; None if they vary, or there is no such type."""
+    """Return the size of a type in bytes, or None if it varies or the type is unknown."""
     scalar = find_scalar(name)
     return None if scalar is None or scalar.min_size != scalar.max_size else scalar.width
 
 
-def _kind(name: object) -> str:
+def _kind_of(name: object) -> str:
+    """Return the kind of a type, or ``""`` if the type is unknown."""
     scalar = find_scalar(name)
     return "" if scalar is None else scalar.kind

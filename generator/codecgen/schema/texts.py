@@ -36,8 +36,8 @@ Kind = Literal["decimal", "string", "uuid"]
 
 @dataclass(frozen=True, slots=True)
 class TextValue:
-    """A value as text. ``of`` is the integer type whose numbers a ``decimal`` can be, ``word`` or ``rest`` for a
-    ``string``, and how a ``uuid`` is spelled. ``key`` is the key of a property in the file.
+    """A value in a text. ``of`` is the integer type of a ``decimal``, ``word`` or ``rest`` for a ``string``, or
+    the spelling of a ``uuid``.
     """
 
     name: str
@@ -61,8 +61,9 @@ class TextValue:
 
 @dataclass(frozen=True, slots=True)
 class EachLine:
-    """Lines of the same values, with ``separator`` between them. ``counted_by`` is the line before that counts them;
-    without one they are all that are left."""
+    """Repeated lines with the same values. ``counted_by`` names the earlier line with their number (None: to
+    the end).
+    """
 
     name: str
     values: tuple[TextValue, ...]
@@ -76,7 +77,7 @@ class EachLine:
 
 @dataclass(frozen=True, slots=True)
 class TextExample:
-    """A text beside what it means. ``data`` None: the text is what the builder makes of ``value``."""
+    """A text and its meaning. A ``data`` of None stands for the text that the builder makes of ``value``."""
 
     name: str
     doc: str
@@ -89,7 +90,7 @@ class TextExample:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of ``lines``, or one of ``properties`` (keys with values in any order)."""
+    """A text file of ``lines`` in order, or of ``properties`` (keys with values in any order)."""
 
     name: str
     doc: str
@@ -105,7 +106,7 @@ class Text:
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
     def values(self) -> Iterator[tuple[str, TextValue]]:
-        """Every value, those of lines of several too, with its path."""
+        """Yield the path and each value, including values of repeated lines."""
         for line in (*self.lines, *self.properties):
             if isinstance(line, EachLine):
                 yield from ((f"{line.name}.{value.name}", value) for value in line.values)

@@ -18,6 +18,7 @@ class Span:
     end_column: int
 
     def __str__(self) -> str:
+        """Return ``file:line``."""
         return f"{self.file}:{self.line}"
 
 
@@ -113,6 +114,7 @@ class BitMember:
 
     @property
     def width(self) -> int:
+        """Return the number of bits."""
         return self.high - self.low + 1
 
 
@@ -140,7 +142,7 @@ class BytesType:
 
     @property
     def prefix(self) -> str | None:
-        """The type of the length before them, where there is one."""
+        """Return the type of the length prefix, or None if there is none."""
         known = isinstance(self.length, int) or self.length in ("rest", ZERO_TERMINATED)
         return None if known else str(self.length)
 
@@ -171,8 +173,8 @@ class Reference:
     span: Span
     steps: tuple[Step, ...] = ()
 
-    def is_said(self, fields: Mapping[str, object]) -> bool:
-        """Whether the ``fields`` of a value have the numbers that lead to it."""
+    def matches(self, fields: Mapping[str, object]) -> bool:
+        """Return whether the values ``fields`` contain the discriminators that lead to this layout."""
         return all(fields.get(step.by) == step.number for step in self.steps)
 
     def __str__(self) -> str:
@@ -218,7 +220,7 @@ class ChoiceType:
 
     @property
     def layouts(self) -> tuple[Reference, ...]:
-        """The layouts that it can be, each once."""
+        """Return the layouts of all cases, each once."""
         return tuple({(ref.layout, ref.version): ref for _, ref in self.cases}.values())
 
 
@@ -248,14 +250,14 @@ class ArrayType:
     until: Expression | None = None
 
     @property
-    def says_how_many(self) -> bool:
-        """Whether a number says how many elements there are."""
+    def has_count(self) -> bool:
+        """Return whether a fixed number, a count or another field gives the number of elements."""
         return self.fixed is not None or self.count is not None or self.counted_by is not None
 
     @property
     def to_the_end(self) -> bool:
-        """Whether the end of the field range is all that says where the elements end."""
-        return not self.says_how_many and self.length is None and self.until is None
+        """Return whether only the end of the field range ends the array."""
+        return not self.has_count and self.length is None and self.until is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +285,7 @@ FieldType = (
 
 
 def held_layouts(type_: FieldType) -> tuple[Reference, ...]:
-    """The layouts that a field can hold, in its own place or as elements."""
+    """Return the layouts that a field can hold, directly or as elements."""
     found = type_.element if isinstance(type_, ArrayType) else type_
     match found:
         case Reference():
@@ -296,7 +298,7 @@ def held_layouts(type_: FieldType) -> tuple[Reference, ...]:
 
 
 def choosing(type_: FieldType) -> tuple[Expression | None, Expression | None]:
-    """What gives the case of a choice that a field is, or its elements are, and the version of what it holds."""
+    """Return the expressions for the case of a choice and for the version of a held layout, or None for each."""
     found = type_.element if isinstance(type_, ArrayType) else type_
     match found:
         case ChoiceType():

@@ -1,4 +1,4 @@
-"""Schema directories that use others: their declarations under the names that they have there."""
+"""Schema directories that use other directories: bring their declarations in under qualified names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Find = Callable[[str], UsedDirectory]
 
 
 class CannotUse(Exception):
-    """A directory that cannot be used: why, and what to do about it."""
+    """A directory that cannot be used: the reason, and what to do."""
 
     def __init__(self, reason: str, help: str = "") -> None:
         super().__init__(reason)
@@ -30,7 +30,7 @@ class CannotUse(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The directories that are used, by the names before the dots, and what they declare under its whole names."""
+    """The used directories by prefix, and their declarations by qualified name."""
 
     directories: Mapping[str, UsedDirectory]
     layouts: Mapping[str, Layout]
@@ -40,8 +40,8 @@ class Used:
     """The names before the dots, with the dots, of directories that could not be had."""
 
 
-def use(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnostic]]:
-    """The directories that a manifest names, and what is wrong with them."""
+def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnostic]]:
+    """Return the directories that a manifest uses, and diagnostics about those that cannot be used."""
     findings = []
     direct: dict[str, UsedDirectory] = {}
     for name, wanted in manifest.uses.items():
@@ -57,14 +57,17 @@ def use(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnostic]]:
         except CannotUse as error:
             place = manifest.places.get(f"uses.{name}", manifest.span)
             findings.append(Diagnostic("C040", error.reason, place, help=error.help))
-    used = _join(_with_inner(direct, manifest.package))
+    used = _join_declarations(_with_inner(direct, manifest.package))
     broken = frozenset(f"{name}." for name in manifest.uses if name not in direct)
     return replace(used, broken=broken), findings
 
 
 def _with_inner(direct: Mapping[str, UsedDirectory], package: str) -> dict[str, UsedDirectory]:
-    """The directories, and those that they use in turn (``kafka.base``), each once. Raises CannotUse where two of them
-    would be one package."""
+    """Return the directories with those that they use in turn (``kafka.base``), each once.
+
+    Raises:
+        CannotUse: If two of them generate a package of the same name.
+    """
     out = dict(direct)
     names = list(out)
     for name in names:  # grows: one level after the other
@@ -72,7 +75,7 @@ def _with_inner(direct: Mapping[str, UsedDirectory], package: str) -> dict[str, 
         for inner, used in directory.model.uses.items():
             if "." in inner or any(used.path == known.path for known in out.values()):
                 continue
-            out[f"{name}.{inner}"] = replace(used, place=_place(directory.place, used.place))
+            out[f"{name}.{inner}"] = replace(used, place=_join_places(directory.place, used.place))
             names.append(f"{name}.{inner}")
     packages = {package: ""}
     for name, directory in out.items():
@@ -85,8 +88,8 @@ def _with_inner(direct: Mapping[str, UsedDirectory], package: str) -> dict[str, 
     return out
 
 
-def _join(directories: Mapping[str, UsedDirectory]) -> Used:
-    """What the directories declare, under whole names and with places that tell the directory."""
+def _join_declarations(directories: Mapping[str, UsedDirectory]) -> Used:
+    """Return the declarations of all directories under qualified names, with places that tell the directory."""
     layouts: dict[str, Layout] = {}
     enums: dict[str, Enum] = {}
     choices: dict[str, Choice] = {}
@@ -96,46 +99,52 @@ def _join(directories: Mapping[str, UsedDirectory]) -> Used:
         inside = {inner: names[used.path] for inner, used in model.uses.items()}
         move = _Move(directory.place, name, inside)
         layouts |= {
-            move.name(n): move.thing(replace(thing, examples=(), overhead=None))
+            move.qualify(n): move.move(replace(thing, examples=(), overhead=None))
             for n, thing in model.layouts.items()
         }
-        enums |= {move.name(n): move.thing(thing) for n, thing in model.enums.items()}
-        choices |= {move.name(n): move.thing(thing) for n, thing in model.choices.items()}
+        enums |= {move.qualify(n): move.move(thing) for n, thing in model.enums.items()}
+        choices |= {move.qualify(n): move.move(thing) for n, thing in model.choices.items()}
     return Used(directories, layouts, enums, choices)
 
 
 def within(model: Model, name: str) -> tuple[Model, str]:
-    """The model that describes what has a name, with places that tell its directory, and the name there."""
+    """Return the model that declares ``name``, and the name in that model.
+
+    Places in the model of a used directory tell the directory.
+    """
     before = [used for used in model.uses if name.startswith(f"{used}.")]
     if not before:
         return model, name
     longest = max(before, key=len)
-    return _placed(model.uses[longest]), name.removeprefix(f"{longest}.")
+    return _qualify_places(model.uses[longest]), name.removeprefix(f"{longest}.")
 
 
-def _placed(directory: UsedDirectory) -> Model:
+def _qualify_places(directory: UsedDirectory) -> Model:
+    """Return the model of a used directory with places that tell the directory. Names stay unchanged."""
     model = directory.model
     move = _Move(directory.place, None, {})
-    uses = {n: replace(d, place=_place(directory.place, d.place)) for n, d in model.uses.items()}
+    uses = {
+        n: replace(d, place=_join_places(directory.place, d.place)) for n, d in model.uses.items()
+    }
     return replace(
         model,
-        layouts=move.declarations(model.layouts),
-        enums=move.declarations(model.enums),
-        choices=move.declarations(model.choices),
-        views={name: move.thing(view) for name, view in model.views.items()},
-        texts={name: move.thing(text) for name, text in model.texts.items()},
-        files=texts(directory),
+        layouts=move.move_all(model.layouts),
+        enums=move.move_all(model.enums),
+        choices=move.move_all(model.choices),
+        views={name: move.move(view) for name, view in model.views.items()},
+        texts={name: move.move(text) for name, text in model.texts.items()},
+        files=file_texts(directory),
         uses=uses,
     )
 
 
-def texts(directory: UsedDirectory) -> dict[str, str]:
-    """The text of the files of a directory, by their places."""
+def file_texts(directory: UsedDirectory) -> dict[str, str]:
+    """Return the text of each file of a directory, by its qualified place."""
     return {directory.place + file: text for file, text in directory.model.files.items()}
 
 
-def _place(outer: str, inner: str) -> str:
-    """A place as seen from further out: a directory (``../weather/``), or a file in one."""
+def _join_places(outer: str, inner: str) -> str:
+    """Return ``inner`` as seen from outside ``outer``: a directory (``../weather/``) or a file in one."""
     if ":" in inner:
         return inner
     package, colon, path = outer.rpartition(":")
@@ -143,55 +152,56 @@ def _place(outer: str, inner: str) -> str:
 
 
 class _Move:
-    """Changes names and places in all that a declaration is made of."""
+    """Rewrites names and places in a declaration and everything inside it."""
 
     def __init__(self, place: str, prefix: str | None, inside: Mapping[str, str]) -> None:
         self.place = place
         self.prefix = prefix
         self.inside = inside
 
-    def name(self, name: str) -> str:
-        """The whole name of what is called so in its directory."""
+    def qualify(self, name: str) -> str:
+        """Return the qualified name of a declaration. Unchanged if the directory has no prefix."""
         if self.prefix is None:
             return name
         directory, dot, own = name.rpartition(".")
         return f"{self.inside[directory]}.{own}" if dot else f"{self.prefix}.{own}"
 
-    def thing(self, thing: T) -> T:
-        """A declaration under its whole name."""
-        moved: Any = self.value(thing)
-        named: T = replace(moved, name=self.name(moved.name))
+    def move(self, thing: T) -> T:
+        """Return a declaration with its qualified name and its places."""
+        moved: Any = self.rewrite(thing)
+        named: T = replace(moved, name=self.qualify(moved.name))
         return named
 
-    def declarations(self, things: Mapping[str, T]) -> Declarations[T]:
-        """Declarations that keep their names, and those that they use."""
-        used = {name: self.thing(thing) for name, thing in used_of(things).items()}
-        return Declarations({name: self.thing(thing) for name, thing in things.items()}, used)
+    def move_all(self, things: Mapping[str, T]) -> Declarations[T]:
+        """Return declarations with qualified places. Used declarations stay apart."""
+        used = {name: self.move(thing) for name, thing in used_of(things).items()}
+        return Declarations({name: self.move(thing) for name, thing in things.items()}, used)
 
-    def value(self, value: object) -> object:
+    def rewrite(self, value: object) -> object:
+        """Return a copy of any value inside a declaration with qualified names and places."""
         if isinstance(value, tuple):
-            return tuple([self.value(item) for item in value])
+            return tuple([self.rewrite(item) for item in value])
         if isinstance(value, Mapping):
-            return {key: self.value(item) for key, item in value.items()}
+            return {key: self.rewrite(item) for key, item in value.items()}
         if isinstance(value, Since) and self.prefix is not None:
             return None  # releases of another line are not before or after those of this one
         if isinstance(value, Span | Expression):
-            return replace(value, file=_place(self.place, value.file))
+            return replace(value, file=_join_places(self.place, value.file))
         if not is_dataclass(value) or isinstance(value, type):
             return value
         changed: dict[str, object] = {}
         for f in fields(value):
             before = getattr(value, f.name)
-            after = self.value(before)
+            after = self.rewrite(before)
             if isinstance(before, str) and before and _is_reference(value, f.name):
-                after = self.name(before)
+                after = self.qualify(before)
             if after is not before:
                 changed[f.name] = after
         return replace(value, **changed) if changed else value
 
 
 def _is_reference(holder: object, key: str) -> bool:
-    """Whether a text names a declaration."""
+    """Return whether the attribute ``key`` of ``holder`` names a declaration."""
     if key == "layout":
         return isinstance(holder, Reference)
     return key in ("enum", "given") or (key == "choice" and isinstance(holder, ChoiceType | Step))

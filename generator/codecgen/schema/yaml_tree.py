@@ -1,4 +1,4 @@
-"""YAML text -> a tree of plain nodes with their places. No tags, no anchors, no surprises."""
+"""Parse YAML text into plain nodes with places. Tags, anchors and aliases are reported."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
+    """Items in order."""
+
     items: tuple[Node, ...]
     span: Span
 
@@ -42,6 +44,7 @@ class Mapping:
     span: Span
 
     def get(self, key: str) -> Node | None:
+        """Return the value of a key, or None if it is missing."""
         return next((value for k, value in self.entries if k.text == key), None)
 
 
@@ -51,13 +54,23 @@ Node = Scalar | Sequence | Mapping
 def load(
     file: str, text: str, *, most: int = MAX_BYTES, deepest: int = MAX_DEPTH
 ) -> tuple[list[Mapping], list[Diagnostic]]:
-    """The documents of one YAML file of ``most`` bytes. ``file`` is the name that diagnostics show."""
-    documents, found = _load(file, text, most, deepest)
+    """Return the documents of one YAML file and the diagnostics about it.
+
+    Args:
+        file: Name that diagnostics show.
+        text: Text of the file.
+        most: Maximum size in bytes.
+        deepest: Maximum depth of nesting.
+    """
+    documents, found = _load_cached(file, text, most, deepest)
     return list(documents), list(found)
 
 
 @lru_cache(maxsize=256)  # nodes are frozen: who loads again what has not changed has it at once
-def _load(file: str, text: str, most: int, deepest: int) -> tuple[list[Mapping], list[Diagnostic]]:
+def _load_cached(
+    file: str, text: str, most: int, deepest: int
+) -> tuple[list[Mapping], list[Diagnostic]]:
+    """Return the documents and diagnostics. Nodes are frozen, so that unchanged files share a cached result."""
     if len(text.encode("utf-8", "surrogateescape")) > most:
         message = f"the file is larger than {most} bytes"
         return [], [Diagnostic("C026", message, Span(file, 1, 1, 2))]
@@ -79,7 +92,7 @@ def _load(file: str, text: str, most: int, deepest: int) -> tuple[list[Mapping],
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         reason = error.problem or "the file is not YAML"
-        help, other = other_words.yaml_mistake(reason, lines_of(text)[line - 1])
+        help, other = other_words.yaml_help(reason, lines_of(text)[line - 1])
         column = other or column
         return [], [Diagnostic("C001", reason, Span(file, line, column, column + 1), help=help)]
     except (yaml.YAMLError, RecursionError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Parsed values as JSON and as YAML, in the forms that examples have: what is printed can be built again."""
+"""Format values as JSON and YAML in the form of examples, and build bytes from them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 class Word(str):
-    """A name of the schema: text that needs no quotes."""
+    """A name from the schema, which YAML shows without quotes."""
 
 
 def to_plain(value: Any) -> Any:
-    """A value as mappings, lists, text, numbers, true, false and null. Bytes are text where they are text that can be
-    printed, and ``{hex: ..}`` elsewhere; a value of an enum is its name."""
+    """Return a value as mappings, lists, text, numbers, booleans and None.
+
+    Bytes become text if they are printable UTF-8, and ``{hex: ..}`` otherwise. Enum values become their names.
+    """
     if isinstance(value, Enumeration):
         return Word(value.name.lower())
     if isinstance(value, Mapping):
@@ -49,6 +51,7 @@ def to_plain(value: Any) -> Any:
 
 
 def _bytes_to_plain(data: bytes) -> Any:
+    """Return bytes as text if they are printable UTF-8, and as ``{hex: ..}`` otherwise."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -57,21 +60,23 @@ def _bytes_to_plain(data: bytes) -> Any:
 
 
 def format_json(value: Any, *, indent: int | None = 2) -> str:
-    """A value as one JSON document, which is YAML too."""
+    """Return a value as one JSON document, which is also valid YAML."""
     return _format_quoted(to_plain(value), indent)
 
 
 def _format_quoted(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON, with characters escaped that YAML does not allow."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def format_yaml(value: Any) -> str:
-    """A value as one YAML document."""
+    """Return a value as one YAML document."""
     return "".join(f"{line}\n" for line in _format_block(to_plain(value)))
 
 
 def _format_block(value: Any) -> Iterator[str]:
+    """Yield the lines of a value in block style."""
     if isinstance(value, dict) and value:
         for name, item in value.items():
             if _is_inline(item):
@@ -89,11 +94,12 @@ def _format_block(value: Any) -> Iterator[str]:
 
 
 def _is_inline(value: Any) -> bool:
-    """Whether a value stands on the line of its key."""
+    """Return whether a value fits on the line of its key: a scalar, an empty collection or ``{hex: ..}``."""
     return not value or not isinstance(value, dict | list) or list(value) == ["hex"]
 
 
 def _format_inline(value: Any) -> str:
+    """Return a value for the line of its key."""
     if isinstance(value, dict) and value:
         return f"{{hex: {_format_quoted(value['hex'])}}}"
     if isinstance(value, Word) and value not in _NO_WORDS and _WORD.match(value):
@@ -107,7 +113,7 @@ MAX_DEPTH = 100
 
 
 class BuildError(Exception):
-    """The values cannot be built."""
+    """The values cannot be built. ``diagnostics`` says why."""
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         super().__init__(diagnostics)
@@ -115,7 +121,11 @@ class BuildError(Exception):
 
 
 def build_all(named: NamedCodec, file: str, text: str) -> bytes:
-    """The bytes of each document of a YAML file, one after the other. Raises Wrong."""
+    """Return the encoded values of all documents of a YAML file, in order.
+
+    Raises:
+        BuildError: If the text is not YAML, or the values do not fit the layout.
+    """
     documents, found = yaml_tree.load(file, text, most=MAX_TEXT_BYTES, deepest=MAX_DEPTH)
     if not documents and not found:
         found = [Diagnostic("", "there are no values", Span(file, 1, 1, 2))]
@@ -125,8 +135,9 @@ def build_all(named: NamedCodec, file: str, text: str) -> bytes:
 
 
 def _build_documents(named: NamedCodec, documents: list[yaml_tree.Mapping]) -> Iterator[bytes]:
+    """Yield the bytes of each document. Raise BuildError if values do not fit."""
     for document in documents:
-        values = forms.plain(document)
+        values = forms.to_python(document)
         try:
             if not isinstance(values, Mapping):  # {hex: ..} is
                 raise Mismatch("a mapping of fields is needed")
@@ -143,5 +154,6 @@ def _build_documents(named: NamedCodec, documents: list[yaml_tree.Mapping]) -> I
 
 
 def _build_diagnostic(document: yaml_tree.Mapping, reason: str, path: str, help: str) -> Diagnostic:
+    """Return a diagnostic at the value with a path, or at the document."""
     places = {"values": document.span, **dict(forms.value_places(document, "values"))}
     return Diagnostic("", reason, place_of(places, path) or document.span, help=help)

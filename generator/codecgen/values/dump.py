@@ -1,4 +1,4 @@
-"""Bytes beside what they mean, as text of a given width."""
+"""Format bytes next to their meaning, for a terminal of a given width."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _LEAST = 8
 
 
 def dump(plan: Plan, reading: Reading, given: Input, end: int, width: int | None) -> Iterator[str]:
-    """The lines of a reading and of the compressed sections in it; ``end`` is where the bytes end that are shown."""
+    """Yield the lines of a parsed input and of its compressed sections. ``end`` is the first byte that is not
+    shown.
+    """
     for stream, _, _ in list_streams(plan, reading, given, end):
         if stream.codec:
             heading = f"{stream.path}, decompressed with {stream.codec}, {len(stream.data)} bytes"
@@ -32,7 +34,7 @@ def dump(plan: Plan, reading: Reading, given: Input, end: int, width: int | None
 def list_streams(
     plan: Plan, reading: Reading, given: Input, end: int
 ) -> Iterator[tuple[Stream, int, int]]:
-    """What is shown: each stream with pieces for all of its bytes, its first byte, and the one after its last."""
+    """Yield the input and each decompressed section with all their bytes: (stream, first byte, end)."""
     left = "not read" if reading.error is not None else "passed over"
     if reading.plan is None:
         found = [Stream("", "", given.data, ())]
@@ -44,7 +46,7 @@ def list_streams(
 
 
 def format_heading(reading: Reading, index: int | None, width: int | None) -> list[str]:
-    """A line that says what was parsed, and where: ``3: record_batch at byte 310, 97 bytes``."""
+    """Return the lines that say what was parsed and where: ``3: record_batch at byte 310, 97 bytes``."""
     what = "nothing that is known" if reading.plan is None else format_layout(reading.plan)
     size = "" if reading.error is not None else f", {reading.end - reading.start} bytes"
     number = "" if index is None else f"{index}: "
@@ -52,7 +54,7 @@ def format_heading(reading: Reading, index: int | None, width: int | None) -> li
 
 
 def _fill_gaps(stream: Stream, first: int, last: int, left: str) -> Stream:
-    """The stream with pieces for the bytes that no field has, so that all of them are shown, each once."""
+    """Return the stream with additional pieces, labeled ``left``, for bytes that no field has."""
     pieces: list[Piece] = []
     at = first
     for piece in stream.pieces:
@@ -66,6 +68,7 @@ def _fill_gaps(stream: Stream, first: int, last: int, left: str) -> Stream:
 
 
 def _dump_stream(stream: Stream, width: int | None) -> Iterator[str]:
+    """Yield the lines of all pieces of a stream."""
     per_line = 8 if width is None or width >= _NARROW else 4
     digits = max([4, *(len(str(piece.end)) for piece in stream.pieces)])
     paths = max((len(piece.path) for piece in stream.pieces), default=0)
@@ -82,7 +85,7 @@ def _dump_stream(stream: Stream, width: int | None) -> Iterator[str]:
 def _dump_piece(
     data: Bytes, piece: Piece, per_line: int, digits: int, paths: int, words: int | None
 ) -> Iterator[str]:
-    """The lines of one piece: its bytes to the left, its path and its value to the right."""
+    """Yield the lines of one piece: its bytes on the left, its path and value on the right."""
     last = min(piece.end, piece.start + (MAX_FIELD_BYTES if piece.path else _LONGEST_LEFT))
     starts = range(piece.start, max(last, piece.start + 1), per_line)
     values = [piece.value]
@@ -101,4 +104,5 @@ def _dump_piece(
 
 
 def _wrap(text: str, width: int | None) -> list[str]:
+    """Return ``text`` wrapped to ``width`` columns, or as one line if ``width`` is None."""
     return [text] if width is None else textwrap.wrap(text, max(width, _LEAST))

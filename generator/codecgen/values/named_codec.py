@@ -1,4 +1,4 @@
-"""What a name stands for that is to be parsed or built: a layout, one version of it, or a choice."""
+"""Find the codec that a user names: a layout, one of its versions, or a choice."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ from codecgen.targets.construct.homes import symbol
 
 
 class UnknownCodecError(Exception):
-    """The name does not say which bytes are meant. The text says what would."""
+    """The name does not identify a codec. The text says which name would."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedCodec:
-    """A codec by its name. One that finds its layout in the bytes, or in the values, is a choice."""
+    """A codec and its name. A choice finds its layout in the bytes or in the values."""
 
     name: str
     plan: Plan
     codec: LayoutCodec | ChoiceCodec
 
     def layout_of_bytes(self, source: Source) -> LayoutPlan:
-        """The layout of the bytes at the head of a source. Raises CodecError when they are of none."""
+        """Return the layout of the bytes at the position of ``source``. Raise CodecError if no layout matches."""
         codec = self.codec
         return self._plan_of(codec if isinstance(codec, LayoutCodec) else codec.case(source))
 
     def layout_of_values(self, values: Mapping[str, object]) -> tuple[LayoutPlan, LayoutCodec]:
-        """The layout that values are of, and its codec. Raises CodecError when they do not say."""
+        """Return the layout of ``values`` and its codec. Raise CodecError if the discriminator is missing or
+        unknown.
+        """
         codec: LayoutCodec | ChoiceCodec | None = self.codec
         while isinstance(codec, ChoiceCodec):
             by, known = codec.by, ", ".join(map(str, codec.cases))
@@ -49,7 +51,7 @@ class NamedCodec:
         return self._plan_of(codec), codec
 
     def _plan_of(self, codec: LayoutCodec) -> LayoutPlan:
-        """The plan of a codec, which knows the name and the file that its own directory has."""
+        """Return the plan of a codec. Raise LookupError if there is none."""
         for plans in (self.plan.versions, used_of(self.plan.versions)):
             for plan in _find_plans(plans, codec):
                 names = [fp.name for fp in plan.fields]
@@ -61,7 +63,7 @@ class NamedCodec:
 def _find_plans(
     plans: Mapping[str, tuple[LayoutPlan, ...]], codec: LayoutCodec
 ) -> Iterator[LayoutPlan]:
-    """The plans of a layout, under whatever name it has here."""
+    """Yield the plans of a codec's layout. Its name in this directory can have a prefix."""
     for name, versions in plans.items():
         file = versions[0].layout.span.file
         if name.rpartition(".")[2] == codec.layout_name and file.endswith(codec.source_file):
@@ -69,13 +71,18 @@ def _find_plans(
 
 
 def format_layout(plan: LayoutPlan) -> str:
-    """The name of a layout, with its version where it has one."""
+    """Return the name of a layout with its version: ``message@1``."""
     return plan.name if plan.version is None else f"{plan.name}@{plan.version}"
 
 
 def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> NamedCodec:
-    """The codec for ``layout``, ``layout@version`` or a choice of the directory itself; ``given`` is the value that decides
-    for a choice whose bytes do not say. Raises NotNamed."""
+    """Return the codec for ``layout``, ``layout@version`` or a choice.
+
+    ``given`` is the discriminator of a choice whose bytes do not contain it.
+
+    Raises:
+        UnknownCodecError: If there is no such codec, or the version or ``given`` is missing or wrong.
+    """
     name, at, version = text.partition("@")
     model = plan.model
     if name in model.layouts:
@@ -92,6 +99,9 @@ def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> Name
 
 
 def _find_layout(plan: Plan, codecs: Codecs, layout: Layout, version: str | None) -> NamedCodec:
+    """Return the codec of a layout, of one version or of any. Raise UnknownCodecError if the version is missing
+    or unknown.
+    """
     plans = plan.versions[layout.name]
     if version is not None:
         wanted = int(version) if version.isdecimal() and version.isascii() else None
@@ -110,6 +120,9 @@ def _find_layout(plan: Plan, codecs: Codecs, layout: Layout, version: str | None
 
 
 def _find_choice(plan: Plan, codecs: Codecs, choice: Choice, given: str | None) -> NamedCodec:
+    """Return the codec of a choice, or of its case for ``given``. Raise UnknownCodecError if ``given`` does not
+    fit.
+    """
     codec = getattr(codecs.module(choice.span.file), symbol(choice.name))
     if choice.by is not None:
         if given is not None:
@@ -130,6 +143,6 @@ def _find_choice(plan: Plan, codecs: Codecs, choice: Choice, given: str | None) 
 
 
 def _join_alternatives(words: Iterable[str]) -> str:
-    """``a, b or c``."""
+    """Return words as ``a, b or c``."""
     *head, last = words
     return f"{', '.join(head)} or {last}" if head else last

@@ -1,4 +1,4 @@
-"""Bytes parsed as one layout, as far as they go: what there is of the values when an error ends it, and the error."""
+"""Read input bytes and parse them as one layout, up to the first error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from codecgen.values.named_codec import NamedCodec
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was parsed: bytes ``start`` to ``end`` (not included) of the input.
+    """Result of parsing bytes ``start`` to ``end`` (excluded) of the input.
 
     ``plan`` is None where the bytes do not say which layout they are of. ``trace`` has (path, first byte, byte after the
     last, in a decompressed stream?) of every field. ``findings`` are what a lenient parser noticed; with an ``error``,
@@ -38,7 +38,9 @@ class Reading:
 
 
 def read_one(named: NamedCodec, given: Input, start: int, end: int, *, strict: bool) -> Reading:
-    """One layout from the byte ``start`` on; ``end`` is where the bytes end for it."""
+    """Parse one layout from byte ``start`` on. Byte ``end`` is the end of the input for it. Errors are in the
+    result.
+    """
     trace: list[tuple[str, int, int, bool]] = []
     begun: dict[str, Any] = {}
     session = Session(strict=strict, file=given.name, trace=trace, begun=begun)
@@ -53,7 +55,9 @@ def read_one(named: NamedCodec, given: Input, start: int, end: int, *, strict: b
 
 
 def check_all_read(reading: Reading, given: Input, end: int, *, strict: bool) -> Reading:
-    """The same, of bytes that are one whole layout: with an error when bytes follow it."""
+    """Return ``reading`` with an error if bytes follow the layout, or with a finding if lenient readers
+    tolerate them.
+    """
     if reading.plan is None or reading.error is not None or reading.end == end:
         return reading
     where = Source(given.data, Session(file=given.name), end=end).where(reading.end)
@@ -65,13 +69,13 @@ def check_all_read(reading: Reading, given: Input, end: int, *, strict: bool) ->
 
 
 def has_trailing_bytes_only(reading: Reading) -> bool:
-    """Whether all is well but for the bytes that follow."""
+    """Return whether the only error is that bytes follow the layout."""
     error = reading.error
     return isinstance(error, TrailingError) and error.where.schema is None
 
 
 def check_progress(reading: Reading, given: Input) -> Reading:
-    """The same, of bytes that others follow: with an error when it took none, of which there would be no end."""
+    """Return ``reading`` with an error if the layout took no bytes, because parsing many would never end."""
     if reading.error is not None or reading.end > reading.start:
         return reading
     where = Source(given.data, Session(file=given.name)).where(reading.end)
@@ -80,8 +84,10 @@ def check_progress(reading: Reading, given: Input) -> Reading:
 
 
 def assemble_partial(begun: dict[str, Any]) -> Any:
-    """The value that an error ended, from the layouts and arrays that were begun, by path: each one stands in what is
-    around it, if it does not yet."""
+    """Return the value that was parsed before an error.
+
+    ``begun`` has the unfinished layouts and arrays by path; each one is put into its parent.
+    """
     for path, value in reversed(begun.items()):
         if not path:
             continue
@@ -102,19 +108,24 @@ _NOT_HEX = re.compile(r"[^0-9a-fA-F\s]")
 
 
 class InputError(Exception):
-    """The input cannot be had. The text says why."""
+    """The input cannot be read. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Bytes, and what to call the place that they are from."""
+    """Bytes of the input, and the name of their source for messages."""
 
     name: str
     data: bytes | memoryview
 
 
 def open_input(path: str, *, hex_text: bool = False) -> Input:
-    """The bytes of a file, or of standard input (``-``). Raises BadInput and OSError."""
+    """Return the bytes of a file, memory-mapped if possible, or of standard input (``-``).
+
+    Raises:
+        InputError: If the input is too large to read or not hexadecimal text.
+        OSError: If the file cannot be read.
+    """
     if path == "-":
         name, data = "standard input", _read(sys.stdin.buffer, "standard input")
         return Input(name, _from_hex(data, name) if hex_text else data)
@@ -130,7 +141,7 @@ def open_input(path: str, *, hex_text: bool = False) -> Input:
 
 
 def read_input(path: str) -> Input:
-    """The same, read as a whole."""
+    """Return all bytes of a file or of standard input (``-``). Raise InputError if they are too many."""
     if path == "-":
         return Input("standard input", _read(sys.stdin.buffer, "standard input"))
     with Path(path).open("rb") as file:
@@ -138,6 +149,7 @@ def read_input(path: str) -> Input:
 
 
 def _read(file: BinaryIO, name: str) -> bytes:
+    """Return all bytes of a stream. Raise InputError above MAX_BYTES."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise InputError(f"{name} holds more than {MAX_BYTES} bytes; a file of bytes may be larger")
@@ -145,6 +157,7 @@ def _read(file: BinaryIO, name: str) -> bytes:
 
 
 def _from_hex(data: bytes, name: str) -> bytes:
+    """Return the bytes of hexadecimal text. Raise InputError at a character that is not a digit."""
     text = data.decode("utf-8", "replace")
     bad = _NOT_HEX.search(text)
     if bad is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Set
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.schema.model import Choice, Declared, Enum, Layout
-from codecgen.schema.nested_choices import names_of
+from codecgen.schema.nested_choices import case_names
 from codecgen.schema.scalars import Scalar
 from codecgen.schema.texts import Text
 from codecgen.targets import view_columns
@@ -185,7 +185,7 @@ def _in_order(things: tuple[Declared, ...], plan: Plan) -> list[Declared]:
     out += [t for t in things if isinstance(t, Text)]
     choices = {t.name: t for t in things if isinstance(t, Choice)}
     while choices:  # after those that they hold
-        free = (t for t in choices.values() if not any(n in choices for n in names_of(t)))
+        free = (t for t in choices.values() if not any(n in choices for n in case_names(t)))
         out.append(choices.pop(next(free).name))
     return out
 

@@ -8,7 +8,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import DerivedValue, Value, ends_read, fields_read
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Declared, Derived, Enum, Layout
-from codecgen.schema.nested_choices import cases_of
+from codecgen.schema.nested_choices import list_cases
 from codecgen.schema.texts import Text
 from codecgen.schema.types import FieldRange
 from codecgen.targets.construct.class_names import Classes, Key, cases, merge_versions, union_alias
@@ -293,7 +293,7 @@ class Module:
         name = symbol(choice.name)
         self.scope.exported.append(name)
         codecs: list[tuple[str, Code]] = []
-        for key, ref, inner in cases_of(choice):
+        for key, ref, inner in list_cases(choice):
             layout = self.plan.model.layouts[ref.layout]
             version = ref.version if layout.versions is not None and inner is None else None
             named = inner or ref.layout

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.schema.model import Choice, Declared, Enum, Layout
-from codecgen.schema.nested_choices import cases_of
+from codecgen.schema.nested_choices import list_cases
 from codecgen.schema.texts import EachLine, Text, TextValue
 from codecgen.schema.types import BitsType, Reference
 from codecgen.targets.construct.build_types import BuildTypes
@@ -184,7 +184,7 @@ class Stub:
                 f"{self.types.use(ENTRIES, 'Choice')}[{whole}, {values} | {whole}]"
                 if inner
                 else self.types.codec_type(ref, whole, values)
-                for _, ref, inner in cases_of(choice)
+                for _, ref, inner in list_cases(choice)
             )
             type_ = f"{self.types.builtin('dict')}[{key}, {' | '.join(kinds)}]"
         self.values.append(f"{symbol(choice.name)}: {type_}")

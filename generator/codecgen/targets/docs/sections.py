@@ -12,7 +12,7 @@ from codecgen.plan.payloads import part_kinds
 from codecgen.plan.size_bounds import size_bounds
 from codecgen.plan.type_text import format_byte_count, format_number, range_words, scalar_words
 from codecgen.schema.model import Choice, Column, Enum, Layout, Overhead, Rows, View
-from codecgen.schema.nested_choices import cases_of
+from codecgen.schema.nested_choices import list_cases
 from codecgen.schema.texts import Text
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.expression_phrases import condition, value
@@ -396,7 +396,7 @@ def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
                     (plan.model.choices[inner] if inner else plan.model.layouts[ref.layout]).doc
                 ),
             )
-            for key, ref, inner in cases_of(choice)
+            for key, ref, inner in list_cases(choice)
         ),
     )
 

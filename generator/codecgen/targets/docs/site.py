@@ -13,7 +13,7 @@ from codecgen.plan.type_text import type_pieces
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, enum_uses
 from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory, View
-from codecgen.schema.nested_choices import names_of
+from codecgen.schema.nested_choices import case_names
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
 from codecgen.targets.docs.text import Phrase, code, link, phrase, relative, web_link
@@ -159,7 +159,7 @@ def layouts_using(plan: Plan, name: str) -> list[str]:
             if name in enums or any(c.choice == name for c in map(choice_of, f.variants()) if c):
                 found.add(layout.name)
     for choice in plan.model.choices.values():
-        if choice.given == name or name in names_of(choice):
+        if choice.given == name or name in case_names(choice):
             found.add(choice.name)
     return sorted(found)
 
@@ -177,7 +177,7 @@ def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
         names |= {enum for _, enum, _ in enum_uses(thing)}
         names |= {c.choice for f in thing.fields for c in map(choice_of, f.variants()) if c}
     else:
-        names = {thing.given, *names_of(thing)}
+        names = {thing.given, *case_names(thing)}
     before = sorted({name.rpartition(".")[0] for name in names if name and is_used(name)})
     return {name: plan.model.uses[name] for name in before}
 

@@ -450,7 +450,7 @@ class LayoutReader:
             raise Unsupported("an array of a choice", f)
         n = self.variables.of(part, f.name)
         self.values.covered = 0
-        counted = type_.says_how_many
+        counted = type_.has_count
         if type_.fixed is not None:
             self.code.assign(n, type_.fixed)
         elif type_.count is not None:
