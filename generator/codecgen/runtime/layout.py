@@ -62,6 +62,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     ``build`` takes.
 
     Example:
+        >>> from kafka_codecs import RECORD_BATCH
+        >>> data = RECORD_BATCH.build({"records": [{"key": b"k", "value": b"v"}]})
         >>> RECORD_BATCH.parse(data).records[0].key
         b'k'
     """
