@@ -91,7 +91,7 @@ def struct_names(
     layouts = {layout_name(m) for m in messages} | set(taken)
     while True:
         names = _names(messages, named, layouts)
-        more = _unfit(messages, names, layouts | set(names.values()))
+        more = _find_unplaceable_structs(messages, names, layouts | set(names.values()))
         if not more:
             return names
         named |= more
@@ -136,7 +136,7 @@ def _in_front(message: str, name: str) -> str:
     return "_".join([*words, name])
 
 
-def _unfit(
+def _find_unplaceable_structs(
     messages: Sequence[Message], names: Mapping[Key, str], taken: Collection[str]
 ) -> set[Key]:
     """Return the structs that cannot be written in place, since the resulting name is taken or too long."""

@@ -44,7 +44,7 @@ class Until:
             if bool(self.holds(this, item)) != (i == len(items) - 1):
                 last = "is the last: it must fulfil" if i == len(items) - 1 else "fulfils"
                 more = "" if i == len(items) - 1 else ", but more elements follow"
-                raise prefixed(BuildError(f"the element {last} {self.text}{more}"), f"[{i}]")
+                raise prefix_path(BuildError(f"the element {last} {self.text}{more}"), f"[{i}]")
         if not items:
             raise BuildError(f"there must be an element that fulfils {self.text}")
 
@@ -204,7 +204,9 @@ class Array(Codec):
             self.count is not None and self.compressed is None
         )  # compressed elements may take less
         if plain and number * min_size > source.left:
-            raise source.lacking(f"count is {number}, but {source.left} bytes are left", start)
+            raise source.missing_bytes_error(
+                f"count is {number}, but {source.left} bytes are left", start
+            )
         limit = source.session.limits.elements
         if number > limit and (source.session.strict or not self.closes):
             raise LimitError(
@@ -259,11 +261,11 @@ class Array(Codec):
                 if pauses:
                     self.refuse_pause(pauses, item, start, section)
                 for finding in session.findings[noticed:]:
-                    prefixed(finding, f"[{i}]")
+                    prefix_path(finding, f"[{i}]")
             except CodecError as error:
                 for finding in session.findings[noticed:]:
-                    prefixed(finding, f"[{i}]")
-                raise prefixed(error, f"[{i}]") from None
+                    prefix_path(finding, f"[{i}]")
+                raise prefix_path(error, f"[{i}]") from None
             finally:
                 if self.nesting is not None:
                     session.nesting -= 1
@@ -415,7 +417,7 @@ class Array(Codec):
                     self.check_version(item, session)
                     yield self.element.write(item, this, session)
                 except BuildError as error:
-                    raise prefixed(error, f"[{i}]") from None
+                    raise prefix_path(error, f"[{i}]") from None
         finally:
             session.depth -= 1
             session.nesting -= self.nesting is not None
@@ -424,7 +426,7 @@ class Array(Codec):
 E = TypeVar("E", bound=CodecError)
 
 
-def prefixed(error: E, name: str) -> E:
+def prefix_path(error: E, name: str) -> E:
     """Put ``name`` before the path of an error, and return the error."""
     path = error.where.path
     joined = name if not path else name + path if path.startswith("[") else f"{name}.{path}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import construct
 
-from codecgen.runtime.arrays import Array, prefixed
+from codecgen.runtime.arrays import Array, prefix_path
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import BuildError, describe_value
 from codecgen.runtime.fields import Field, Fields, contain
@@ -83,7 +83,7 @@ class Build:
                     now = f.of_each[name].display(self.obj, self.obj[f.name][i])
                     if now != value:
                         error = BuildError(self.shifted(name, value, now, chosen))
-                        raise self.fields.locate(prefixed(error, f"[{i}].{name}"), f)
+                        raise self.fields.locate(prefix_path(error, f"[{i}].{name}"), f)
 
     def is_chosen(self, name: str) -> bool:
         """Return whether a field is what the caller says, and not worked out or constant."""
@@ -144,7 +144,7 @@ class Build:
                 try:
                     fill.apply(item, i, base)
                 except BuildError as error:
-                    raise self.fields.locate(prefixed(error, f"[{i}]"), f) from None
+                    raise self.fields.locate(prefix_path(error, f"[{i}]"), f) from None
 
     def padding(self, f: Field, codec: Padding, before: int) -> bytes:
         """Return the padding after ``before`` bytes."""
@@ -172,7 +172,7 @@ class Build:
         """
         if not self.is_there(f):
             if self.obj.get(f.name) is not None and f.measures is None:
-                raise BuildError("the field is not there in this case, but has a value")
+                raise BuildError("the field is absent here, but a value was given")
             self.obj[f.name] = None
             return b""
         if f.measures is not None or f.checksum is not None:

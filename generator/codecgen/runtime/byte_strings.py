@@ -60,7 +60,9 @@ class Bytes(Codec):
             source.session.tolerate(error)
             return None
         if n > source.end - source.pos:
-            raise source.lacking(f"length is {n}, but {source.left} bytes are left", start)
+            raise source.missing_bytes_error(
+                f"length is {n}, but {source.left} bytes are left", start
+            )
         return self.value(source.take(n), source, source.pos - n)
 
     def value(self, data: bytes, source: Source, pos: int) -> Any:

@@ -129,7 +129,9 @@ class Chosen(Codec):
             source.session.tolerate(error)
             return None
         if n > source.left:
-            raise source.lacking(f"length is {n}, but {source.left} bytes are left", start)
+            raise source.missing_bytes_error(
+                f"length is {n}, but {source.left} bytes are left", start
+            )
         return self.read_case(source.window(n, "length"), this, whole=True)
 
     def read_case(self, source: Source, this: Any, *, whole: bool = False) -> Any:

@@ -67,23 +67,21 @@ class CodecError(_ConstructError):
 
     @property
     def reason(self) -> str:
-        """What is wrong."""
+        """Return what is wrong."""
         return str(self.args[0])
 
     @reason.setter
     def reason(self, reason: str) -> None:
-        """Return what is wrong."""
         self.args = (reason, self.where)
 
     @property
     def where(self) -> Where:
-        """Where it is wrong."""
+        """Return the place of the error."""
         where: Where = self.args[1]
         return where
 
     @where.setter
     def where(self, where: Where) -> None:
-        """Return the place of the error."""
         self.args = (self.reason, where)
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import construct
 
-from codecgen.runtime.arrays import E, prefixed
+from codecgen.runtime.arrays import E, prefix_path
 from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.checksums import checksum as checksum_function
 from codecgen.runtime.checksums import masked
@@ -219,7 +219,7 @@ class Fields:
         """Put a field before the path of an error, add its YAML line and place if they are unknown, and return the
         error.
         """
-        prefixed(error, f.name)
+        prefix_path(error, f.name)
         error.located(schema=f"{self.source_file}:{f.line}" if f.line else self.source_file)
         if source is not None and error.where.position is None:
             w = source.where()

@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 import construct
 
-from codecgen.runtime.arrays import Array, prefixed
+from codecgen.runtime.arrays import Array, prefix_path
 from codecgen.runtime.building import Build
 from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.entry_points import B, EntryPoint, P
@@ -62,6 +62,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     ``build`` takes.
 
     Example:
+        >>> from kafka_codecs import RECORD_BATCH
+        >>> data = RECORD_BATCH.build({"records": [{"key": b"k", "value": b"v"}]})
         >>> RECORD_BATCH.parse(data).records[0].key
         b'k'
     """
@@ -212,7 +214,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     def read(self, source: Source, this: Any) -> Parsed:
         """Return the layout at the head of ``source``."""
-        source.deeper()
+        source.enter()
         try:
             return self._parse_of(source).parse()
         finally:
@@ -246,7 +248,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a mapping of fields."""
-        session.deeper()
+        session.enter()
         try:
             return Build(self.layout_name, self.related, value, session).build()
         finally:
@@ -358,7 +360,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         try:
             return int(self.codec.read(at, None))
         except CodecError as error:
-            raise prefixed(error, self.by).located(schema=self.source_file) from None
+            raise prefix_path(error, self.by).located(schema=self.source_file) from None
         finally:
             del source.session.findings[noticed:]  # whoever reads it notices it again
 
@@ -371,7 +373,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
             error = ValueRefused(
                 f"{value} is none of {known}", source.where(source.pos + self.offset)
             )
-            raise prefixed(error, self.by).located(schema=self.source_file)
+            raise prefix_path(error, self.by).located(schema=self.source_file)
         return layout.case(source)
 
     def frame(self, source: Source) -> int | None:

@@ -74,12 +74,12 @@ class Session:
     rules: bool = False
     torn: bool = False
 
-    def deeper(self) -> None:
+    def enter(self) -> None:
         """Enter a layout inside a layout that is built; raise BuildError beyond the maximum depth."""
         self.depth += 1
         if self.depth > self.limits.depth:
             self.depth -= 1
-            raise BuildError(f"layouts lie more than {self.limits.depth} deep")
+            raise BuildError(f"layouts are nested more than {self.limits.depth} deep")
 
     @property
     def path(self) -> str:
@@ -150,17 +150,17 @@ class Source:
         """Return the next ``n`` bytes. Raise TruncatedError, or the pending error, if fewer are left."""
         pos = self.pos
         if n > self.end - pos:
-            raise self.short(n)
+            raise self.truncated_error(n)
         self.pos = pos + n
         return bytes(self.data[pos : pos + n])
 
-    def short(self, n: int) -> CodecError:
+    def truncated_error(self, n: int) -> CodecError:
         """Return the error for ``n`` bytes of which some are missing: the pending error, or a TruncatedError."""
         if self.pending is not None:
             return self.pending
         return TruncatedError(f"{n} bytes are needed, {self.left} are left", self.where())
 
-    def lacking(self, reason: str, pos: int) -> CodecError:
+    def missing_bytes_error(self, reason: str, pos: int) -> CodecError:
         """Return the error for a length or count at ``pos`` that promises more than is left: the pending error, or a
         LengthError.
         """
@@ -175,7 +175,9 @@ class Source:
         if n < 0:
             raise LengthError(f"{what} is {n}: a length cannot be negative", self.where())
         if n > self.left:
-            raise self.lacking(f"{what} is {n}, but {self.left} bytes are left", self.pos)
+            raise self.missing_bytes_error(
+                f"{what} is {n}, but {self.left} bytes are left", self.pos
+            )
         inside = Source(
             self.data,
             self.session,
@@ -187,12 +189,12 @@ class Source:
         self.pos += n
         return inside
 
-    def deeper(self) -> None:
+    def enter(self) -> None:
         """Enter a layout inside a layout; raise LimitError beyond the maximum depth."""
         self.session.depth += 1
         if self.session.depth > self.session.limits.depth:
             raise LimitError(
-                f"layouts lie more than {self.session.limits.depth} deep", self.where()
+                f"layouts are nested more than {self.session.limits.depth} deep", self.where()
             )
 
     # What construct's own classes ask of a stream, so that they can stand inside our layouts.

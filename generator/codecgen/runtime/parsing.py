@@ -9,7 +9,7 @@ from typing import Any
 
 import construct
 
-from codecgen.runtime.arrays import Array, prefixed
+from codecgen.runtime.arrays import Array, prefix_path
 from codecgen.runtime.errors import (
     ChecksumError,
     CodecError,
@@ -138,7 +138,9 @@ class Parse:
 
     def in_element(self, f: Field, error: CodecError, i: int | None) -> CodecError:
         """Add the path of an element, or of the array if the index is None, to an error, and return the error."""
-        return self.fields.locate(error if i is None else prefixed(error, f"[{i}]"), f, self.source)
+        return self.fields.locate(
+            error if i is None else prefix_path(error, f"[{i}]"), f, self.source
+        )
 
     def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
         """Yield the elements of the last array, then verify the rest of the layout."""
@@ -362,6 +364,6 @@ class Parse:
                 break
         n = source.left - after
         if n < 0:
-            raise source.short(after)
+            raise source.truncated_error(after)
         window = source.window(n, f.name)
         return f.codec.read(window, self.obj)

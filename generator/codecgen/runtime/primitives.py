@@ -97,7 +97,7 @@ class Integer(Codec):
         pos = source.pos
         after = pos + self.size
         if after > source.end:
-            raise source.short(self.size)
+            raise source.truncated_error(self.size)
         source.pos = after
         if self._struct is None:
             return int.from_bytes(source.data[pos:after], self.endian, signed=self.signed)
@@ -138,7 +138,7 @@ class Varint(Codec):
         while True:
             if pos >= end:
                 source.pos = pos
-                raise source.short(1)
+                raise source.truncated_error(1)
             byte = data[pos]
             pos += 1
             raw |= (byte & 0x7F) << shift

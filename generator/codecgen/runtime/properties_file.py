@@ -95,7 +95,7 @@ class PropertiesFile(TextFile[P]):
         for key in lines:
             if key is None:
                 if not comments:
-                    raise BuildError("there are fewer comments than in the order").located(
+                    raise BuildError("the order has more comments than were given").located(
                         path=ORDER
                     )
                 out.append(_comment(comments.pop(0)))
@@ -141,7 +141,7 @@ class PropertiesFile(TextFile[P]):
         done: set[str] = set()
         for key in order:
             if key is not None and key in done:
-                raise BuildError(f"{key!r} stands twice").located(path=ORDER)
+                raise BuildError(f"{key!r} is listed twice").located(path=ORDER)
             if key is not None:
                 done.add(key)
             if key is None or key in texts:

@@ -55,7 +55,7 @@ class Tags(Codec):
             raise LengthError(reason, source.where(start))
         if count * _LEAST > source.left:
             reason = f"the number of tagged fields is {count}, but {source.left} bytes are left"
-            raise source.lacking(reason, start)
+            raise source.missing_bytes_error(reason, start)
         limit = min(MAX_COUNT, source.session.limits.elements)
         if count > limit:
             reason = f"the number of tagged fields is {count}, more than the limit of {limit}"
@@ -108,7 +108,7 @@ class Tags(Codec):
         size = self.number.read(source, None)
         if size > source.left:
             reason = f"tag {tag}: size is {size}, but {source.left} bytes are left"
-            raise source.lacking(reason, start)
+            raise source.missing_bytes_error(reason, start)
         return TaggedField(tag=tag, data=source.take(size))
 
     def section_bytes(self, known: Mapping[int, bytes], unknown: Any, fields: Fields) -> bytes:

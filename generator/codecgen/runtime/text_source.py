@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from codecgen.runtime.arrays import prefixed
+from codecgen.runtime.arrays import prefix_path
 from codecgen.runtime.entry_points import EntryPoint, P
 from codecgen.runtime.errors import BuildError, LimitError, ParseError, ValueRefused, Where
 from codecgen.runtime.fields import Rule
@@ -86,7 +86,7 @@ class TextSource:
     def add_path(self, error: E, path: str, yaml_line: int = 0) -> E:
         """Add the path and the YAML line of a value to an error, and return the error."""
         if path:
-            prefixed(error, path)
+            prefix_path(error, path)
         schema = f"{self.schema}:{yaml_line}" if yaml_line else self.schema
         return error.located(schema=schema or None)
 

@@ -63,7 +63,7 @@ class ZeroFilled(Codec):
         """Return the value without the zero bytes at its end."""
         window = source.window(self.size, "length") if source.left >= self.size else None
         if window is None:
-            raise source.short(self.size)
+            raise source.truncated_error(self.size)
         start = window.pos
         window.end = start + len(bytes(window.data[start : window.end]).rstrip(b"\0"))
         return self.content.read(window, this)

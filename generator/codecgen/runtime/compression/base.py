@@ -87,12 +87,12 @@ def over_limit(codec: str, limit: int, read: int, delivered: int) -> LimitError:
     )
 
 
-def remark(notes: list[str], text: str) -> None:
+def add_note(notes: list[str], text: str) -> None:
     """Add a note, unless there are many: a stream may hold the same oddity a million times."""
     if len(notes) < _MAX_NOTES:
         notes.append(text)
 
 
-def missing(codec: str, package: str) -> UnsupportedCodec:
+def missing_package_error(codec: str, package: str) -> UnsupportedCodec:
     """Return the error for a codec whose package is not installed."""
     return UnsupportedCodec(f"codec {codec!r} needs the package {package}: pip install {package}")

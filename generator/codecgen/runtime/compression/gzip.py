@@ -14,7 +14,13 @@ from functools import cache
 from io import BytesIO
 from typing import Any
 
-from codecgen.runtime.compression.base import Codec, Decompressed, damage_error, over_limit, remark
+from codecgen.runtime.compression.base import (
+    Codec,
+    Decompressed,
+    add_note,
+    damage_error,
+    over_limit,
+)
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "gzip"
@@ -109,7 +115,7 @@ def _more_members(
             return Decompressed(out.getvalue(), error, 0, tuple(notes))
     unused = len(data) - at
     if unused:
-        remark(notes, f"gzip: {unused} bytes after the last member are ignored")
+        add_note(notes, f"gzip: {unused} bytes after the last member are ignored")
     return Decompressed(out.getvalue(), None, unused, tuple(notes))
 
 
@@ -142,7 +148,7 @@ def _member_header(
         if stored != zlib.crc32(data[at : end - 2]) & 0xFFFF:
             return damage_error(_NAME, "the header's checksum is wrong", end - 2, delivered)
     if flags & _RESERVED:
-        remark(notes, f"gzip: reserved flag bits are set in the header at byte {at}")
+        add_note(notes, f"gzip: reserved flag bits are set in the header at byte {at}")
     return end
 
 

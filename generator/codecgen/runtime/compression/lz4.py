@@ -13,10 +13,10 @@ from typing import NamedTuple
 from codecgen.runtime.compression.base import (
     Codec,
     Decompressed,
+    add_note,
     damage_error,
-    missing,
+    missing_package_error,
     over_limit,
-    remark,
 )
 from codecgen.runtime.errors import CompressionError, LimitError
 
@@ -65,7 +65,7 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
         at, error = _after_blocks(data, at, frame, out, notes)
     unused = 0 if error else len(data) - at
     if unused:
-        remark(notes, f"lz4: {unused} bytes after the frame are ignored")
+        add_note(notes, f"lz4: {unused} bytes after the frame are ignored")
     return Decompressed(out.getvalue(), error, unused, tuple(notes), frozenset(pauses))
 
 
@@ -82,7 +82,7 @@ def _blocks(
         import lz4.block
         import lz4.frame
     except ImportError as cause:
-        raise missing(_NAME, _NAME) from cause
+        raise missing_package_error(_NAME, _NAME) from cause
 
     at, end, total = frame.blocks_at, len(data), 0
     while True:
@@ -114,7 +114,9 @@ def _blocks(
             except lz4.block.LZ4BlockError:
                 return at, damage_error(_NAME, "a block is damaged; it begins", start, total)
         if not len(block):
-            remark(notes, f"lz4: the block at byte {start} of the compressed section holds nothing")
+            add_note(
+                notes, f"lz4: the block at byte {start} of the compressed section holds nothing"
+            )
             pauses.add(total)
         total += len(block)
         if total > limit:
@@ -155,7 +157,7 @@ def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame
             return damage_error(_NAME, what, checksum_at, 0)
         # Nothing is odd about the legacy checksum where headers go unchecked.
         if stored != _header_checksum(bytes(data[:checksum_at])):
-            remark(notes, f"lz4: {what}")
+            add_note(notes, f"lz4: {what}")
     return _Frame(
         checksum_at + 1, _BLOCK_SIZES[bd >> 4], bd, bool(flg & 0x10), bool(flg & 0x04), content_size
     )
@@ -166,7 +168,7 @@ def _after_blocks(
 ) -> tuple[int, CompressionError | None]:
     """Read the end mark at ``at`` and the content checksum, and return where the frame ends and the error, if any."""
     if data[at + 3]:
-        remark(notes, f"lz4: the end mark at byte {at} has the bit of a stored block")
+        add_note(notes, f"lz4: the end mark at byte {at} has the bit of a stored block")
     at += _SIZE.size
     if frame.content_checksum:
         # Skipped and not verified: so does the reference.
@@ -174,7 +176,7 @@ def _after_blocks(
         if at > len(data):
             return at, damage_error(_NAME, "the content checksum is cut off", len(data), out.tell())
     if frame.content_size not in (None, out.tell()):
-        remark(
+        add_note(
             notes,
             f"lz4: the header declares {frame.content_size} bytes of content, "
             f"the frame has {out.tell()}",
@@ -214,7 +216,7 @@ def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
     try:
         import lz4.block
     except ImportError as cause:
-        raise missing(_NAME, _NAME) from cause
+        raise missing_package_error(_NAME, _NAME) from cause
     # As in the reference, the default level is the fast compressor, every other one the high one.
     how: dict[str, str | int] = {"store_size": False}
     if level not in (None, _DEFAULT_LEVEL):

@@ -13,10 +13,10 @@ from types import ModuleType
 from codecgen.runtime.compression.base import (
     Codec,
     Decompressed,
+    add_note,
     damage_error,
-    missing,
+    missing_package_error,
     over_limit,
-    remark,
 )
 from codecgen.runtime.errors import CompressionError, LimitError
 
@@ -43,7 +43,7 @@ def _library() -> ModuleType:
     try:
         import cramjam
     except ImportError as cause:
-        raise missing(_NAME, _PACKAGE) from cause
+        raise missing_package_error(_NAME, _PACKAGE) from cause
     return cramjam
 
 
@@ -80,7 +80,7 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
             if error:
                 break
             if is_other:
-                remark(notes, f"snappy: the repeated header at byte {at} has another magic")
+                add_note(notes, f"snappy: the repeated header at byte {at} has another magic")
                 begun = out.tell()
             else:
                 _note_versions(data, at, notes)
@@ -101,7 +101,7 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
             break
     unused = 0 if error else end - at
     if unused:
-        remark(notes, f"snappy: {unused} bytes after the last chunk are ignored")
+        add_note(notes, f"snappy: {unused} bytes after the last chunk are ignored")
     return Decompressed(out.getvalue(), error, unused, tuple(notes))
 
 
@@ -132,7 +132,7 @@ def _note_versions(data: memoryview, at: int, notes: list[str]) -> None:
     """Note unusual versions in a header."""
     version, compatible = _VERSIONS.unpack_from(data, at + len(_MAGIC))
     if (version, compatible) != (1, 1):
-        remark(
+        add_note(
             notes,
             f"snappy: the header at byte {at} has version {version}, compatible with {compatible}, "
             "not 1 and 1",

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from codecgen.runtime.compression.base import (
     Codec,
     Decompressed,
+    add_note,
     damage_error,
-    missing,
+    missing_package_error,
     over_limit,
-    remark,
 )
 from codecgen.runtime.errors import CompressionError, LimitError
 
@@ -75,7 +75,7 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     try:
         import zstandard
     except ImportError as cause:
-        raise missing(_NAME, _PACKAGE) from cause
+        raise missing_package_error(_NAME, _PACKAGE) from cause
 
     usual = _usual(data, limit)
     if usual is not None:
@@ -118,7 +118,7 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
                 continue
         at, error = _by_blocks(data, at, header, out, limit, one_step, notes)
     if error is not None and "cut off" in error.reason and whole > (end - 1) // _STEP * _STEP:
-        remark(notes, f"zstd: {error.reason}, which is passed over: a whole one is before it")
+        add_note(notes, f"zstd: {error.reason}, which is passed over: a whole one is before it")
         error = None
     return Decompressed(out.getvalue(), error, 0, tuple(notes))
 
@@ -251,7 +251,7 @@ def _by_blocks(
                 what += f"{out.tell() - before}; it ends"
                 if one_step:
                     return to, damage_error(_NAME, what, to, out.tell())
-                remark(notes, f"zstd: {what} at byte {to} of the compressed section")
+                add_note(notes, f"zstd: {what} at byte {to} of the compressed section")
             return to, None
         at = to
         if at == end:
@@ -271,7 +271,7 @@ def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
     try:
         import zstandard
     except ImportError as cause:
-        raise missing(_NAME, _PACKAGE) from cause
+        raise missing_package_error(_NAME, _PACKAGE) from cause
     # The frame is written as a stream of unknown length, as by the reference: no declared content size,
     # a window that does not shrink to the data, and a flush before the end.
     stream = zstandard.ZstdCompressor(level=3 if level is None else level).compressobj()

@@ -42,9 +42,12 @@ def emit(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted:
     if refused:
         return Emitted({}, refused)
     site = make_site(plan, ROOT, INDEX)
-    diagnostics = [*_strange(templates, template_names()), *_collisions(site, ())]
-    worked, found = _worked(plan)
-    diagnostics += found + _overheads(plan)
+    diagnostics = [
+        *_find_unknown_templates(templates, template_names()),
+        *_find_page_collisions(site, ()),
+    ]
+    worked, found = _work_examples(plan)
+    diagnostics += found + _find_overhead_errors(plan)
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
     old = [
@@ -56,7 +59,7 @@ def emit(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted:
             today=ROOT,
             folders=plan.manifest.as_of_folders,
         )
-        for then in _former(plan)
+        for then in _release_plans(plan)
     ]
     try:
         files = dict(_pages(site, MarkdownPages(templates, PICTURES), worked, old))
@@ -79,17 +82,20 @@ def emit_html(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted
         return Emitted({}, refused)
     site = make_site(plan, HTML_ROOT, HTML_INDEX)
     taken = (NAMES, SEARCH, *ASSETS)
-    diagnostics = [*_strange(templates, html_names()), *_collisions(site, taken)]
-    worked, found = _worked(plan)
-    diagnostics += found + _overheads(plan)
+    diagnostics = [
+        *_find_unknown_templates(templates, html_names()),
+        *_find_page_collisions(site, taken),
+    ]
+    worked, found = _work_examples(plan)
+    diagnostics += found + _find_overhead_errors(plan)
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
     sites = {site.root: (site, worked)}
-    for then in _former(plan):
+    for then in _release_plans(plan):
         root = f"{HTML_ROOT}/as-of-{then.release}"
         sites[root] = (
             make_site(then, root, HTML_INDEX, today=HTML_ROOT),
-            _worked(then)[0],
+            _work_examples(then)[0],
         )
     old = [former for former, _ in sites.values() if former is not site]
     try:
@@ -102,7 +108,7 @@ def emit_html(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted
     return Emitted(files)
 
 
-def _former(plan: Plan) -> Iterator[Plan]:
+def _release_plans(plan: Plan) -> Iterator[Plan]:
     """Yield the plan as of each release that the manifest names, oldest first; nothing if the plan is as of a release
     itself.
     """
@@ -137,7 +143,9 @@ def _pictures(page: Page) -> Iterator[tuple[str, str]]:
                 yield f"{PICTURES}/{name}.svg", svg_file(picture, mark)
 
 
-def _strange(templates: Mapping[str, str], known: frozenset[str]) -> Iterator[Diagnostic]:
+def _find_unknown_templates(
+    templates: Mapping[str, str], known: frozenset[str]
+) -> Iterator[Diagnostic]:
     """Yield a C034 finding for each template that replaces none. Names that begin with ``_`` are for others to
     include.
     """
@@ -148,7 +156,7 @@ def _strange(templates: Mapping[str, str], known: frozenset[str]) -> Iterator[Di
             yield Diagnostic("C034", message, Span(name, 1, 1, 1), help=hint)
 
 
-def _collisions(site: Site, others: Sequence[str]) -> list[Diagnostic]:
+def _find_page_collisions(site: Site, others: Sequence[str]) -> list[Diagnostic]:
     """Return a C023 finding for each YAML file whose page would have the path of another document, on a file system
     without case.
     """
@@ -164,7 +172,7 @@ def _collisions(site: Site, others: Sequence[str]) -> list[Diagnostic]:
     return found
 
 
-def _worked(plan: Plan) -> tuple[dict[str, list[Worked | WorkedText]], list[Diagnostic]]:
+def _work_examples(plan: Plan) -> tuple[dict[str, list[Worked | WorkedText]], list[Diagnostic]]:
     """Return the examples of every layout, worked out by the generated codecs, and findings for those that are wrong.
 
     As of an old release, examples of later features are left out.
@@ -193,7 +201,7 @@ def _worked(plan: Plan) -> tuple[dict[str, list[Worked | WorkedText]], list[Diag
     return out, diagnostics
 
 
-def _overheads(plan: Plan) -> list[Diagnostic]:
+def _find_overhead_errors(plan: Plan) -> list[Diagnostic]:
     """Return a C023 finding for each overhead table that cannot be computed."""
     out = []
     for layout in plan.model.layouts.values():

@@ -300,11 +300,11 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
     inside = held_layouts(plan, layout)
     if inside:
         yield phrase("Holds: ", join_list(site.link(page, n) for n in inside), ".")
-    yield from _elsewhere(site, layout)
-    yield from _stands_in(site, page, layout.name)
+    yield from _used_directories(site, layout)
+    yield from _users_of(site, page, layout.name)
 
 
-def _elsewhere(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
+def _used_directories(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
     """Yield where names with a dot are described."""
     for name, directory in directories(site.plan, thing).items():
         where = phrase(
@@ -313,7 +313,7 @@ def _elsewhere(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
         yield phrase("What begins with ", code(f"{name}."), " is described in: ", where)
 
 
-def _stands_in(site: Site, page: str, name: str) -> Iterator[Phrase]:
+def _users_of(site: Site, page: str, name: str) -> Iterator[Phrase]:
     """Yield the layouts and choices that use a declaration, as one phrase, if there are any."""
     outside = [n for n in layouts_using(site.plan, name) if n != name]
     if outside:
@@ -418,8 +418,8 @@ def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
         yield phrase(
             f"Decided by: a number that lies elsewhere, {scalar_words(choice.given_type)}."
         )
-    yield from _elsewhere(site, choice)
-    yield from _stands_in(site, page, choice.name)
+    yield from _used_directories(site, choice)
+    yield from _users_of(site, page, choice.name)
 
 
 def _case(plan: Plan, choice: Choice, key: int | str) -> Phrase:
@@ -445,7 +445,7 @@ def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
         facts=(
             phrase("Name: ", code(enum.name), "."),
             as_phrase(unknown),
-            *_stands_in(site, page, enum.name),
+            *_users_of(site, page, enum.name),
         ),
         rows=tuple(
             ValueRow(

@@ -18,12 +18,12 @@ KAITAI = "sets/kaitai"
 
 def emit(plan: Plan, templates: Mapping[str, str]) -> Emitted:
     """Return the files that templates (text by path) produce, at the paths that their names say."""
-    wrong = [_unknown(name, word) for name in templates for word in unknown_names(name)]
+    wrong = [_unknown_placeholder(name, word) for name in templates for word in unknown_names(name)]
     if wrong:
         return Emitted({}, tuple(wrong))
     root = build(plan)
     found = outputs(root, templates)
-    twice = _twice(found)
+    twice = _find_path_collisions(found)
     if twice:
         return Emitted({}, tuple(twice))
     writer = Writer(root, templates)
@@ -39,14 +39,14 @@ def emit_kaitai(plan: Plan, templates: Mapping[str, str]) -> Emitted:
     return emit(plan, {**package_templates("codecgen.targets.template", KAITAI), **templates})
 
 
-def _unknown(template: str, word: str) -> Diagnostic:
+def _unknown_placeholder(template: str, word: str) -> Diagnostic:
     """Return the C034 finding for an unknown name in the name of a template."""
     hint = did_you_mean(word, PATHS) or f"a name may have {', '.join(PATHS)}"
     message = f"the name of the template {template} has {{{{{word}}}}}, of which there are none"
     return Diagnostic("C034", message, Span(template, 1, 1, 1), help=hint)
 
 
-def _twice(found: tuple[Output, ...]) -> list[Diagnostic]:
+def _find_path_collisions(found: tuple[Output, ...]) -> list[Diagnostic]:
     """Return a C034 finding for each file that two templates produce, also if the names differ in case only."""
     taken: dict[str, Output] = {}
     out = []
