@@ -96,8 +96,6 @@ class LogDirectory:
     ) -> None:
         from kafka_log.read.selection import Selection
 
-        from kafka_log.read.selection import Selection
-
         self.path = places("path", path)
         selection = Selection(
             topics=topics, partitions=partitions, include=include, replicas=replicas or "error"
@@ -828,9 +826,9 @@ class LogDirectory:
         """
         from kafka_log.segment.ranges import checked_plain_offsets, checked_range
         from kafka_log.write.rewrite import commands as jobs
-        from kafka_log.write.rewrite.selection import Wanted
+        from kafka_log.write.rewrite.selection import RewriteSelection
 
-        wanted = Wanted(
+        wanted = RewriteSelection(
             checked_plain_offsets("offsets", offsets), checked_range("timestamps", timestamps)
         )
         partitions = self.refuse_duplicates(self.all_partitions)
@@ -970,8 +968,6 @@ class LogDirectory:
             NotFoundError: If a topic or number does not exist.
             ValueError: If the selection has ``include`` or ``replicas``, which belong to LogDirectory.
         """
-        from kafka_log.read.selection import Selection
-
         from kafka_log.read.selection import Selection
 
         for name in ("include", "replicas"):
