@@ -37,6 +37,7 @@ COMMANDS = {
     "ls": "kafka_log.cli.ls",
     "stat": "kafka_log.inspect.statistics.command",
     "check": "kafka_log.inspect.check.command",
+    "explain": "kafka_log.inspect.check.explain_command",
     "diff": "kafka_log.inspect.diff.command",
     "dump": "kafka_log.inspect.dump.command",
     "hexdump": "kafka_log.inspect.hexdump.command",

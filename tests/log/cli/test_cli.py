@@ -18,6 +18,7 @@ import pytest
 from codecgen.runtime.version import RELEASE
 from kafka_log.cli import COMMANDS, common, main
 from tests.paths import SAMPLES, VECTORS
+from tests.support.commands import LOG_COMMANDS
 
 WRITE = ("export", "salvage", "cut", "reindex", "convert")
 
@@ -295,7 +296,7 @@ def test_help_fits_the_screen(
         assert len(line) <= width or line.startswith("  kafka-log ") or one_word
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", LOG_COMMANDS)
 def test_a_path_that_is_not_there(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     more = ["--out", "somewhere"] if command in WRITE else []
     more += {"cut": ["--offsets", "0:1"], "diff": ["nor-this"]}.get(command, [])

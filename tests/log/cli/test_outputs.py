@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log.cli import COMMANDS, main
+from kafka_log.cli import main
 from tests.paths import SAMPLES
+from tests.support.commands import LOG_COMMANDS
 
 BROKER = SAMPLES / "kafka-4.x"
 PARTITION = BROKER / "codecs-1"
@@ -36,7 +37,7 @@ def words_of(command: str, out: Path) -> list[str]:
     return [command, *map(str, places), *more, *MORE.get(command, [])]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", LOG_COMMANDS)
 def test_a_stream_of_text_gets_what_the_standard_output_gets(
     command: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

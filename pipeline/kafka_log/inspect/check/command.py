@@ -87,9 +87,9 @@ def _said_of_nothing(options: argparse.Namespace, log: LogDirectory, judged: int
 
 
 def _text(table: pa.Table, width: int | None) -> str:
-    from kafka_log.inspect.check.text import as_paragraphs
+    from kafka_log.inspect.check.text import format_findings
 
-    return as_paragraphs(table, width)
+    return format_findings(table, width)
 
 
 def _with_progress(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kafka_log.inspect.check.base import are
+from kafka_log.inspect.check.base import count_noun
 from kafka_log.inspect.diff.comparison import Walked
 from kafka_log.inspect.diff.side import Side
 
@@ -19,7 +19,7 @@ def sentences(row: Row, walked: Walked) -> Said:
     """The meaning of all that was found, and the remedy of the worst."""
     found: list[Said] = [say for finding in row["findings"] for say in _said(finding, row, walked)]
     if not found:
-        found = [(f"A and B have the same {are(row['same'], 'record')}.", "Nothing.")]
+        found = [(f"A and B have the same {count_noun(row['same'], 'record')}.", "Nothing.")]
     remedy = next((remedy for _, remedy in found if remedy), "Nothing: the records are the same.")
     return " ".join(meaning for meaning, _ in found), remedy
 
@@ -36,7 +36,7 @@ def _parted(row: Row, walked: Walked, _: str, __: str) -> Said:
         what = f"From offset {first} on A and B have the same records of other leader epochs ({a} and {b})."
     else:
         what = f"A and B have other records from offset {first} on ({', '.join(row['columns'])})."
-    parts = [what, f"{are(row['differ'], 'offset')} with other records"]
+    parts = [what, f"{count_noun(row['differ'], 'offset')} with other records"]
     parts[-1] += f"; {row['parted_a']} more in A alone, {row['parted_b']} in B alone."
     if walked.joins:
         parts.append(f"They agree again after offset {walked.last}.")
@@ -66,7 +66,7 @@ def _parted(row: Row, walked: Walked, _: str, __: str) -> Said:
 def _missing(row: Row, walked: Walked, here: str, other: str) -> Said:
     lacks = walked.a if here == "A" else walked.b
     return (
-        f"{here} lacks {are(lacks.missing, 'record')} of {other} inside its log, the first at offset {lacks.first_missing}:"
+        f"{here} lacks {count_noun(lacks.missing, 'record')} of {other} inside its log, the first at offset {lacks.first_missing}:"
         " no compaction removes these.",
         f"Copy the partition from {other}, or delete it on the broker of {here}, which then fetches it anew.",
     )
@@ -78,8 +78,8 @@ def _damaged(row: Row, walked: Walked, here: str, other: str) -> Said:
     more = len(side.damage) - 1
     count = row[f"damaged_{here.lower()}"]
     what = f"{here} is damaged at {os.fspath(first.path)}, bytes {first.start} to {first.end}: {first.reason}"
-    what += f"; and at {are(more, 'more place')}." if more else "."
-    there = f" {other} has {are(count, 'record')} there." if count else ""
+    what += f"; and at {count_noun(more, 'more place')}." if more else "."
+    there = f" {other} has {count_noun(count, 'record')} there." if count else ""
     return (
         what + there,
         f"See what else is wrong with it: kafka-log check. Copy the partition from {other}.",
@@ -90,7 +90,7 @@ def _behind(row: Row, walked: Walked, here: str, other: str) -> Said:
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]
     return (
-        f"{here} is behind by {are(count, 'record')}: it ends before offset {ends[0]}, {other} before {ends[1]}.",
+        f"{here} is behind by {count_noun(count, 'record')}: it ends before offset {ends[0]}, {other} before {ends[1]}.",
         f"Nothing while {here} follows {other}, which sends these. With {here} as the leader they are lost.",
     )
 
@@ -98,7 +98,7 @@ def _behind(row: Row, walked: Walked, here: str, other: str) -> Said:
 def _trimmed(row: Row, walked: Walked, here: str, other: str) -> Said:
     start, count = row[f"start_{here.lower()}"], row[f"trimmed_{here.lower()}"]
     return (
-        f"{here} begins at offset {start}: {are(count, 'record')} of {other} before it are gone by retention, or were deleted.",
+        f"{here} begins at offset {start}: {count_noun(count, 'record')} of {other} before it are gone by retention, or were deleted.",
         "",
     )
 
@@ -106,14 +106,17 @@ def _trimmed(row: Row, walked: Walked, here: str, other: str) -> Said:
 def _cleaned(row: Row, walked: Walked, here: str, other: str) -> Said:
     both = row["cleaned_a"] and row["cleaned_b"]
     if both and here == "B":
-        return f"{are(row['cleaned_b'], 'record')} of A are gone from B by it.", ""
+        return f"{count_noun(row['cleaned_b'], 'record')} of A are gone from B by it.", ""
     count = row[f"cleaned_{here.lower()}"]
     if both:
         return (
-            f"A and B were compacted at different times: {are(count, 'record')} of B are gone from A.",
+            f"A and B were compacted at different times: {count_noun(count, 'record')} of B are gone from A.",
             "",
         )
-    return f"{here} was compacted further: {are(count, 'record')} of {other} are gone from it.", ""
+    return (
+        f"{here} was compacted further: {count_noun(count, 'record')} of {other} are gone from it.",
+        "",
+    )
 
 
 def _batches(row: Row, walked: Walked, _: str, __: str) -> Said:
