@@ -58,7 +58,7 @@ def test_commands_say_what_they_need(commands: Path, tmp_path: Path) -> None:
             assert done.stderr in (
                 wanted.replace("(pyarrow|numpy)", module) for module in ("pyarrow", "numpy")
             )
-    table = run(commands / "kafka-log", "stat", str(LOG), "--output", "parquet", cwd=tmp_path)
+    table = run(commands / "kafka-log", "stat", str(LOG), "--format", "parquet", cwd=tmp_path)
     assert table.returncode == 2
     assert table.stderr.count("\n") == 1 and "kafka-codecs[arrow]" in table.stderr
 

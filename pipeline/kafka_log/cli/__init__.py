@@ -126,12 +126,13 @@ def _run(argv: Sequence[str] | None) -> int:
         options.paths += left  # argparse takes paths before an option, or after it, not both
     elif left:
         of_command.error(refusal(options, left))
-    if getattr(options, "output", None) in ("arrow", "parquet"):
+    is_printed = options.command != "export"  # which writes files of the format
+    if is_printed and getattr(options, "format", None) in ("arrow", "parquet"):
         if sys.stdout.isatty():
-            of_command.error(f"--output {options.output} is no text for a screen: add > FILE")
+            of_command.error(f"--format {options.format} is no text for a screen: add > FILE")
         if not has_bytes():
             of_command.error(
-                f"--output {options.output} is no text, and sys.stdout takes only text"
+                f"--format {options.format} is no text, and sys.stdout takes only text"
             )
     if hasattr(sys.stdout, "reconfigure") and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text

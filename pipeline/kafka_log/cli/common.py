@@ -99,7 +99,7 @@ def add_common(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
     add_selection(command, *choose)
-    command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
+    command.add_argument("--format", choices=outputs, default=output, help="default %(default)s")
     add_reading(command)
 
 
@@ -131,6 +131,21 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         default=Limits().elements,
         metavar="N",
         help="the most records of one batch (default %(default)s)",
+    )
+
+
+def add_salvage_policy(command: argparse.ArgumentParser, damaged: str) -> None:
+    """Add the option ``--policy`` with the choices kafka and salvage.
+
+    Args:
+        command: Parser of the command.
+        damaged: Log whose damage salvage skips, and what the answer lacks then.
+    """
+    command.add_argument(
+        "--policy",
+        choices=[Policy.KAFKA.value, Policy.SALVAGE.value],
+        default=Policy.KAFKA.value,
+        help=f"kafka: stop at damage; salvage: continue after damage in {damaged} (default %(default)s)",
     )
 
 

@@ -75,4 +75,4 @@ def _converted(
             verdict = "not converted: " if row["what"] == "refused" else ""
             print_message(f"{verdict}{row['topic']}-{row['partition']}: {row['reason']}")
     # A column of sentences has no room beside the numbers.
-    return table.drop_columns("reason") if options.output == "text" else table
+    return table.drop_columns("reason") if options.format == "text" else table

@@ -45,7 +45,7 @@ def add_table_arguments(
 def add_output(command: argparse.ArgumentParser) -> None:
     """How a table is printed."""
     command.add_argument(
-        "--output",
+        "--format",
         choices=OUTPUTS,
         default="text",
         help="text for people, the rest for programs (default %(default)s)",
@@ -107,16 +107,16 @@ def show(
         table = answer(directory)
     if not table.num_rows and filtered is not None:
         say_unmatched(options, *filtered)
-    if options.output == "text" and not table.num_rows:
+    if options.format == "text" and not table.num_rows:
         print(empty if isinstance(empty, str) else empty(directory))
         return GOOD
     out = binary_stdout()
-    if options.output == "text" and text is not None:
+    if options.format == "text" and text is not None:
         made = text(table, screen_width())
         out.write(made.encode("utf-8", "backslashreplace"))
         out.flush()
         return GOOD
-    write_table(table, options.output, out, screen_width())
+    write_table(table, options.format, out, screen_width())
     out.flush()
     return GOOD
 

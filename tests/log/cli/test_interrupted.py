@@ -34,7 +34,7 @@ SAYS = {
     "stat": ([], NOTHING + READ),
     "check": ([], NOTHING + READ),
     "diff": (["OTHER"], NOTHING + READ),
-    "dump": (["--output", "jsonl"], rf"at least (?P<done>[\d,]+) records are printed{READ}"),
+    "dump": (["--format", "jsonl"], rf"at least (?P<done>[\d,]+) records are printed{READ}"),
     "txn": ([], NOTHING + READ),
     "producers": ([], NOTHING + READ),
     "keys": ([], NOTHING + READ),

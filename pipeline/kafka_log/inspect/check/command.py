@@ -24,7 +24,7 @@ FILTERS = ("offsets", "time", "producer")
 
 EXAMPLES = """\
   kafka-log check /var/lib/kafka
-  kafka-log check /var/lib/kafka --topic orders --output jsonl
+  kafka-log check /var/lib/kafka --topic orders --format jsonl
 """
 
 

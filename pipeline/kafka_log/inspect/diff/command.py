@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HELP = "compare two replicas: where they part, by offset and leader epoch"
 EXAMPLES = """\
   kafka-log diff /disk1/orders-0 /disk2/orders-0
-  kafka-log diff /mnt/broker1 /mnt/broker2 --topic orders --output jsonl
+  kafka-log diff /mnt/broker1 /mnt/broker2 --topic orders --format jsonl
   kafka-log diff /mnt/broker1 /mnt/broker2 --include deleted,delete
 """
 

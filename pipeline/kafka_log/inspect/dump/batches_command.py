@@ -57,7 +57,7 @@ class _Sink(Protocol):
 def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """Run the command. Returns the exit code."""
     out = binary_stdout()
-    is_text = options.output == "text"
+    is_text = options.format == "text"
     size = sum(segment.size for p in partitions for segment in p.segments)
     open_segment = opener(_with_engine(options, partitions, size), list(partitions), False)
     count = 0
@@ -212,14 +212,14 @@ def _rows(options: argparse.Namespace, out: BinaryIO) -> _Sink:
     from kafka_log.text.text_rows import TextRowWriter
 
     names = options.columns.split(",") if options.columns else None
-    table = BatchTable(names, sparse=options.output == "jsonl")
+    table = BatchTable(names, sparse=options.format == "jsonl")
     output: RowWriter
-    if options.output == "jsonl":
+    if options.format == "jsonl":
         output = JsonRowWriter(out)
-    elif options.output == "text":
+    elif options.format == "text":
         output = TextRowWriter(out, table.schema.names, {}, 0, screen_width())
     else:
-        output = ROW_WRITERS[options.output](out, table.schema)
+        output = ROW_WRITERS[options.format](out, table.schema)
 
     class Rows:
         """Rows of one table."""

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 HELP = "show the records, or the batches"
 EXAMPLES = """\
   kafka-log dump /var/lib/kafka/orders-0
-  kafka-log dump /var/lib/kafka --topic orders --output jsonl > orders.jsonl
+  kafka-log dump /var/lib/kafka --topic orders --format jsonl > orders.jsonl
   kafka-log dump /var/lib/kafka/orders-0 --decode key=utf8,value=json --columns offset,key,value
   kafka-log dump 00000000000000000000.log --batches
 """
@@ -96,7 +96,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     try:
-        if options.output == "vectors":
+        if options.format == "vectors":
             _refuse_filters(options)
             return _vectors(options, found(options))
         if options.batches:
@@ -122,10 +122,10 @@ def _refuse_filters(options: argparse.Namespace) -> None:
     }
     if filters or options.columns or options.batches:
         raise ValueError(
-            "--output vectors has all of a file: no other filters than topics and partitions"
+            "--format vectors has all of a file: no other filters than topics and partitions"
         )
     if options.show_secrets:
-        raise ValueError("--output vectors has the bytes of records: leave out --show-secrets")
+        raise ValueError("--format vectors has the bytes of records: leave out --show-secrets")
 
 
 def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
@@ -180,7 +180,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     out = binary_stdout()
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
     say_deleted(partitions, selection)
-    is_text, is_lines = options.output == "text", options.output in ("text", "jsonl")
+    is_text, is_lines = options.format == "text", options.format in ("text", "jsonl")
     decode = Decode.of(options.decode)
     width = screen_width() if options.width is None else None
     most = WIDTH if options.width is None else min(max(options.width, 0), _WIDEST)
@@ -207,7 +207,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     if engine == "auto" and not use_kernels(size, engine, KERNEL_MIN_BYTES):
         engine = "construct"
     text = TextRowWriter(out, names, _pads(partitions), most, width) if is_text else None
-    output: RowWriter | None = text or (JsonRowWriter(out) if options.output == "jsonl" else None)
+    output: RowWriter | None = text or (JsonRowWriter(out) if options.format == "jsonl" else None)
     count = 0
 
     def made() -> str:
@@ -236,7 +236,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 watch=told,
             )
             if output is None:
-                output = ROW_WRITERS[options.output](out, rows.shape(_none(reader.schema)).schema)
+                output = ROW_WRITERS[options.format](out, rows.shape(_none(reader.schema)).schema)
             for batch in reader:
                 for part in rows.parts(batch):
                     output.write(part if text is None else without_no_time(part))

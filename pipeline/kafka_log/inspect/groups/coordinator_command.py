@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
             partitions=options.partitions,
             on_damage=damage.append,
         )
-        none = not options.paths and options.output == "text"
+        none = not options.paths and options.format == "text"
         return found.drop_columns(["known", "directories"]) if none else found
 
     code = show(options, table, "no names")

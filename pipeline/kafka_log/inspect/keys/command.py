@@ -43,10 +43,10 @@ def run(options: argparse.Namespace) -> int:
         if selection.keys is None and not sum(found.column("records").to_pylist()):
             say_unmatched(options)
         if selection.keys is not None:
-            is_known = options.output == "text" and len(selection.keys) == 1
+            is_known = options.format == "text" and len(selection.keys) == 1
             return found.drop_columns("key") if is_known else found
         problems.extend(filter(None, found.column("problem").to_pylist()))
-        return _for_people(found) if options.output == "text" else found
+        return _for_people(found) if options.format == "text" else found
 
     def asked(log: LogDirectory, advance: Callable[[int], None]) -> pa.Table:
         keys = selection.keys

@@ -28,7 +28,7 @@ EXAMPLES = """\
   kafka-log stat /var/lib/kafka
   kafka-log stat /var/lib/kafka --by topic --top 10
   kafka-log stat /var/lib/kafka --by codec --deep
-  kafka-log stat /var/lib/kafka/orders-0 --by hour --output csv
+  kafka-log stat /var/lib/kafka/orders-0 --by hour --format csv
   kafka-log stat /var/lib/kafka --largest 10
   kafka-log stat /var/lib/kafka --largest 3 --by topic --deep
 """

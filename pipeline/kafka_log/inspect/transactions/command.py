@@ -22,7 +22,7 @@ HELP = "list transactions, and find those that hang"
 EXAMPLES = """\
   kafka-log txn /var/lib/kafka --state open
   kafka-log txn /var/lib/kafka --state hanging --now 2026-11-21T06:47:00Z
-  kafka-log txn /var/lib/kafka --producer 1001 --output jsonl
+  kafka-log txn /var/lib/kafka --producer 1001 --format jsonl
 """
 STATES = ("open", "aborted", "committed", "hanging")
 MINUTES = 15
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     damage: list[str] = []
     notes: list[str] = []
     found: list[bool] = []
-    is_text = options.output == "text"
+    is_text = options.format == "text"
 
     def answer(log: LogDirectory) -> pa.Table:
         with progress_of("reading", size_of(log)) as advance:
