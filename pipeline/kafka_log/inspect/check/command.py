@@ -28,8 +28,8 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     helps = {
         "offsets": "only what concerns offsets from A up to, but not with, B, or nobody knows which",
         "time": f"the same of batches from time A up to, but not with, B; each is {TIMES}",
@@ -47,8 +47,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when there is an error or a warning, 2 when there are segments, and none of them was checked."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when there is an error or a warning, 2 when there are segments, and none of them was checked."""
     bad = judged = 0
 
     def count(batches: int) -> None:

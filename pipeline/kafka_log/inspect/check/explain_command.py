@@ -17,14 +17,14 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     command.add_argument(
         "id", nargs="?", metavar="ID", help="id of a finding (default: list all findings)"
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Print the explanation of a finding, or the list of all. Return the exit code: 2 for an unknown id."""
     if options.id is None:
         print(_format_list())

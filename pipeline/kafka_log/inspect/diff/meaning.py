@@ -1,4 +1,4 @@
-"""What a comparison found, and what to do next, in words."""
+"""Meaning and remedy of what a comparison found, as sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kafka_log.inspect.check.base import count_noun
-from kafka_log.inspect.diff.comparison import Walked
+from kafka_log.inspect.diff.comparison import Comparison
 from kafka_log.inspect.diff.side import Side
 
 Row = Mapping[str, Any]
@@ -15,22 +15,27 @@ Said = tuple[str, str]
 """A meaning, and a remedy or nothing."""
 
 
-def sentences(row: Row, walked: Walked) -> Said:
-    """The meaning of all that was found, and the remedy of the worst."""
-    found: list[Said] = [say for finding in row["findings"] for say in _said(finding, row, walked)]
+def describe_findings(row: Row, walked: Comparison) -> Said:
+    """Return the meaning of all findings of a row, and the remedy of the worst one that has a
+    remedy."""
+    found: list[Said] = [
+        say for finding in row["findings"] for say in _describe(finding, row, walked)
+    ]
     if not found:
         found = [(f"A and B have the same {count_noun(row['same'], 'record')}.", "Nothing.")]
     remedy = next((remedy for _, remedy in found if remedy), "Nothing: the records are the same.")
     return " ".join(meaning for meaning, _ in found), remedy
 
 
-def _said(finding: str, row: Row, walked: Walked) -> Iterator[Said]:
+def _describe(finding: str, row: Row, walked: Comparison) -> Iterator[Said]:
+    """Yield the meaning and remedy of one finding of a row."""
     what, _, name = finding.rpartition("_") if finding[-2:] in ("_a", "_b") else (finding, "", "")
     here, other = (name.upper(), "A" if name == "b" else "B")
     yield _WORDS[what](row, walked, here, other)
 
 
-def _parted(row: Row, walked: Walked, _: str, __: str) -> Said:
+def _parted(row: Row, walked: Comparison, _: str, __: str) -> Said:
+    """Return the sentences about logs that diverge."""
     first, a, b = row["first_offset"], row["epoch_a"], row["epoch_b"]
     if row["columns"] == ["leader_epoch"]:
         what = f"From offset {first} on A and B have the same records of other leader epochs ({a} and {b})."
@@ -63,7 +68,8 @@ def _parted(row: Row, walked: Walked, _: str, __: str) -> Said:
     return " ".join(parts), remedy
 
 
-def _missing(row: Row, walked: Walked, here: str, other: str) -> Said:
+def _missing(row: Row, walked: Comparison, here: str, other: str) -> Said:
+    """Return the sentences about records that one side lacks although no cleaner removed them."""
     lacks = walked.a if here == "A" else walked.b
     return (
         f"{here} lacks {count_noun(lacks.missing, 'record')} of {other} inside its log, the first at offset {lacks.first_missing}:"
@@ -72,7 +78,8 @@ def _missing(row: Row, walked: Walked, here: str, other: str) -> Said:
     )
 
 
-def _damaged(row: Row, walked: Walked, here: str, other: str) -> Said:
+def _damaged(row: Row, walked: Comparison, here: str, other: str) -> Said:
+    """Return the sentences about damaged bytes on one side."""
     side: Side = walked.side_a if here == "A" else walked.side_b
     first = side.damage[0]
     more = len(side.damage) - 1
@@ -86,7 +93,8 @@ def _damaged(row: Row, walked: Walked, here: str, other: str) -> Said:
     )
 
 
-def _behind(row: Row, walked: Walked, here: str, other: str) -> Said:
+def _behind(row: Row, walked: Comparison, here: str, other: str) -> Said:
+    """Return the sentences about a side whose log ends earlier."""
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]
     return (
@@ -95,7 +103,8 @@ def _behind(row: Row, walked: Walked, here: str, other: str) -> Said:
     )
 
 
-def _trimmed(row: Row, walked: Walked, here: str, other: str) -> Said:
+def _trimmed(row: Row, walked: Comparison, here: str, other: str) -> Said:
+    """Return the sentence about a side whose log begins later; its remedy is ``""``."""
     start, count = row[f"start_{here.lower()}"], row[f"trimmed_{here.lower()}"]
     return (
         f"{here} begins at offset {start}: {count_noun(count, 'record')} of {other} before it are gone by retention, or were deleted.",
@@ -103,7 +112,8 @@ def _trimmed(row: Row, walked: Walked, here: str, other: str) -> Said:
     )
 
 
-def _cleaned(row: Row, walked: Walked, here: str, other: str) -> Said:
+def _cleaned(row: Row, walked: Comparison, here: str, other: str) -> Said:
+    """Return the sentence about a side that was compacted further; its remedy is ``""``."""
     both = row["cleaned_a"] and row["cleaned_b"]
     if both and here == "B":
         return f"{count_noun(row['cleaned_b'], 'record')} of A are gone from B by it.", ""
@@ -119,15 +129,17 @@ def _cleaned(row: Row, walked: Walked, here: str, other: str) -> Said:
     )
 
 
-def _batches(row: Row, walked: Walked, _: str, __: str) -> Said:
+def _batches(row: Row, walked: Comparison, _: str, __: str) -> Said:
+    """Return the sentence about records in different batches; its remedy is ``""``."""
     return "The same records lie in other batches, or are compressed in another way.", ""
 
 
-def _segments(row: Row, walked: Walked, _: str, __: str) -> Said:
+def _segments(row: Row, walked: Comparison, _: str, __: str) -> Said:
+    """Return the sentence about different segment boundaries; its remedy is ``""``."""
     return "The segments begin at other offsets.", ""
 
 
-_WORDS: Mapping[str, Callable[[Row, Walked, str, str], Said]] = {
+_WORDS: Mapping[str, Callable[[Row, Comparison, str, str], Said]] = {
     "parted": _parted,
     "missing": _missing,
     "damaged": _damaged,

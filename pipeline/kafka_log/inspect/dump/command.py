@@ -17,13 +17,13 @@ from kafka_log.cli.common import (
     PROBLEMS,
     add_common,
     add_show_secrets,
-    found,
-    opener,
+    find_partitions,
+    make_opener,
     progress_of,
     say_deleted,
     screen_width,
 )
-from kafka_log.cli.damage import Told, on_stderr
+from kafka_log.cli.damage import DamageReporter, print_damage
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import RECORDS, say_unmatched, selection_of
@@ -61,8 +61,8 @@ WIDTH = 200
 _WIDEST = 1 << 30
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_common(command, "text", ["text", "jsonl", "csv", "parquet", "arrow", "vectors"], RECORDS)
     command.add_argument(
         "--batches",
@@ -93,19 +93,19 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
     try:
         if options.format == "vectors":
             _refuse_filters(options)
-            return _vectors(options, found(options))
+            return _vectors(options, find_partitions(options))
         if options.batches:
             from kafka_log.inspect.dump.batches_command import dump_batches
 
-            return dump_batches(options, found(options))
+            return dump_batches(options, find_partitions(options))
         from kafka_log.inspect.dump.command import dump_records
 
-        return dump_records(options, found(options))
+        return dump_records(options, find_partitions(options))
     except ValueError as error:
         print_message(error)
         return COULD_NOT_RUN
@@ -135,7 +135,7 @@ def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
 
     worst = GOOD
     out = sys.stdout
-    open_segment = opener(options, partitions, True)
+    open_segment = make_opener(options, partitions, True)
     for partition in partitions:
         if partition.error is not None:
             out.write(json_dump.error_line(partition.error) + "\n")
@@ -214,7 +214,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
         return f"at least {count:,} records are printed"
 
     with progress_of("dump", size, shown=not sys.stdout.isatty(), made=made) as advance:
-        told = Told(on_stderr if text is None else text.say, advance)
+        told = DamageReporter(print_damage if text is None else text.say, advance)
         for partition in partitions:
             if text is not None and is_headed:
                 text.heading = f"{utf8(partition.topic)}-{partition.partition}:"
@@ -248,7 +248,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     if output is not None:
         output.close()
     for line in decoder.notes():
-        on_stderr(line)
+        print_damage(line)
     return told.found
 
 

@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import add_salvage_policy
-from kafka_log.cli.damage import reported
-from kafka_log.cli.ranges import argument
+from kafka_log.cli.damage import run_with_damage
+from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.logs.partitions import make_not_found_error
@@ -40,8 +40,8 @@ _SHORT = {"committed_offset": "committed", "log_end_offset": "log_end"}
 """The columns that fit a screen, and shorter names for some."""
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     helps = {
         "offsets": "commits of an offset from A up to, but not with, B; A: and :B are open",
         "time": f"commits made from time A up to, but not with, B; each is {TIMES}",
@@ -52,7 +52,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--as-of",
-        type=argument(milliseconds),
+        type=argument_type(milliseconds),
         metavar="TIME",
         help=f"state at this time: {TIMES} (default: the end of the log)",
     )
@@ -60,8 +60,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     add_salvage_policy(command, "__consumer_offsets: newer commits may be missing")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when a directory cannot be read, or the log is damaged."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when a directory cannot be read, or the log is damaged."""
     damage: list[str] = []
 
     def table(log: LogDirectory, salvage: bool) -> pa.Table:
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
         return show(options, lambda log: table(log, salvage), empty, filtered=filtered)
 
     salvage = (lambda: ask(True)) if options.policy == Policy.SALVAGE else None
-    return reported(lambda: ask(False), salvage, damage)
+    return run_with_damage(lambda: ask(False), salvage, damage)
 
 
 def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:

@@ -27,8 +27,8 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     command.add_argument(
         "path",
         metavar="FILE",
@@ -67,8 +67,8 @@ def _count(text: str) -> int:
     return number
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
     if options.format != "text":
         return _table(options)
     from kafka_log.inspect.hexdump.text import lines

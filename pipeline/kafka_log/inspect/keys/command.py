@@ -24,14 +24,14 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     lists = {"key": f"list the records with this key: {BYTES}, null: (none); may be repeated"}
     add_table_arguments(command, [n for n in RECORDS if n != "control_records"], lists)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
     problems: list[str] = []
     # The LogDirectory knows what is looked for.
     selection = selection_of(options).but(include=(), replicas=Selection().replicas)

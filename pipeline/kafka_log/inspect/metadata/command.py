@@ -40,8 +40,8 @@ _IN_TEXT: Mapping[str, tuple[str, ...]] = {
 """The columns that fit a screen, where there are more."""
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_table_arguments(command, CHOICE)
     command.add_argument(
         "--what",
@@ -67,8 +67,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     add_show_secrets(command)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when something was left out."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when something was left out."""
     if (wrong := _meaningless(options)) is not None:
         print_message(wrong)
         return COULD_NOT_RUN

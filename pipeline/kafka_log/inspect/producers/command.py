@@ -33,14 +33,14 @@ OF_TEXT = (
 """Columns of text unless all are asked for."""
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_table_arguments(command, BATCHES)
     command.add_argument("--wide", action="store_true", help="all columns, also as text")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when the log is damaged."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when the log is damaged."""
     damage: list[str] = []
     is_narrow = options.format == "text" and not options.wide
 
