@@ -29,8 +29,8 @@ THEIRS = "org.apache.kafka.tools.DumpLogSegments"
 ROWS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("batch headers", ("--batches",), ()),
     ("records as text", (), ("--print-data-log",)),
-    ("records as JSON lines", ("--output", "jsonl"), ("--print-data-log",)),
-    ("records as Parquet", ("--output", "parquet"), ("--print-data-log",)),
+    ("records as JSON lines", ("--format", "jsonl"), ("--print-data-log",)),
+    ("records as Parquet", ("--format", "parquet"), ("--print-data-log",)),
 )
 """What is shown, our options, theirs."""
 

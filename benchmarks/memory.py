@@ -50,7 +50,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     "stat": ("stat", "{path}"),
     "stat --deep": ("stat", "--deep", "{path}"),
     "check": ("check", "{path}"),
-    "dump --output jsonl": ("dump", "--output", "jsonl", "{path}"),
+    "dump --format jsonl": ("dump", "--format", "jsonl", "{path}"),
     "dump --batches": ("dump", "--batches", "{path}"),
     "export": ("export", "{path}", "--out", "{out}"),
     "scan": ("scan", "{path}"),

@@ -11,8 +11,8 @@ import pytest
 
 import kafka_log
 from codecgen.runtime.extras import EXTRAS, missing
-from kafka_log.cli import COMMANDS
 from tests.paths import ROOT, SAMPLES
+from tests.support.commands import LOG_COMMANDS
 
 LOG = SAMPLES / "kafka-4.x" / "transactions-2"
 MORE = {
@@ -46,7 +46,7 @@ def run(command: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProces
 
 @pytest.mark.slow
 def test_commands_say_what_they_need(commands: Path, tmp_path: Path) -> None:
-    for name in COMMANDS:
+    for name in LOG_COMMANDS:
         shown = run(commands / "kafka-log", name, "--help", cwd=tmp_path)
         assert (shown.returncode, shown.stderr) == (0, ""), name
         done = run(commands / "kafka-log", name, *MORE.get(name, [str(LOG)]), cwd=tmp_path)
@@ -58,7 +58,7 @@ def test_commands_say_what_they_need(commands: Path, tmp_path: Path) -> None:
             assert done.stderr in (
                 wanted.replace("(pyarrow|numpy)", module) for module in ("pyarrow", "numpy")
             )
-    table = run(commands / "kafka-log", "stat", str(LOG), "--output", "parquet", cwd=tmp_path)
+    table = run(commands / "kafka-log", "stat", str(LOG), "--format", "parquet", cwd=tmp_path)
     assert table.returncode == 2
     assert table.stderr.count("\n") == 1 and "kafka-codecs[arrow]" in table.stderr
 

@@ -91,7 +91,7 @@ def test_records(
     engine: str, theirs: dict[Path, list[str]], capfd: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--columns", COLUMNS, "--control-records", "--deleted-records", "--engine", engine]
-    options += ["--output", "jsonl"]
+    options += ["--format", "jsonl"]
     for path in FILES:
         rows = map(json.loads, printed(capfd, str(path), *options, "--decode", "none"))
         ours = list(map(record_line, rows))

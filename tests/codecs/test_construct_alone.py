@@ -24,7 +24,7 @@ COMMANDS = [
     ["check", LOGS, "--deep"],
     ["dump", LOGS, *TOPIC, *CONSTRUCT],
     ["dump", LOGS, *TOPIC, "--batches"],
-    ["dump", LOGS, *TOPIC, "--output", "jsonl"],
+    ["dump", LOGS, *TOPIC, "--format", "jsonl"],
     ["diff", LOGS, LOGS],
     ["hexdump", f"{LOGS}/transactions-0", "--offset", "3"],
     ["txn", LOGS],

@@ -152,9 +152,9 @@ def writes(path: Path, directory: Path) -> None:
 def prints(path: Path) -> None:
     """``stat`` and ``dump`` say the same with each engine."""
     for command in (
-        ["stat", "--output", "jsonl"],
+        ["stat", "--format", "jsonl"],
         ["stat", "--deep"],
-        ["dump", "--output", "vectors"],
+        ["dump", "--format", "vectors"],
     ):
         found = []
         for engine in ENGINES:
@@ -164,7 +164,7 @@ def prints(path: Path) -> None:
             out.seek(0)
             found.append(out.read())
         assert found[0] == found[1]
-        if command == ["stat", "--output", "jsonl"]:
+        if command == ["stat", "--format", "jsonl"]:
             assert json.loads(found[0])["magics"] == "v0 v1 v2 v3"
 
 
@@ -275,7 +275,7 @@ def said(*command: str, code: int = 0) -> str:
 
 def rows_of(*command: str, code: int = 0) -> list[dict[str, Any]]:
     """The rows that a command prints, without what says where and how large something is."""
-    rows = map(json.loads, said(*command, "--output", "jsonl", code=code).splitlines())
+    rows = map(json.loads, said(*command, "--format", "jsonl", code=code).splitlines())
     return [{n: v for n, v in row.items() if n not in PLACES and "bytes" not in n} for row in rows]
 
 
@@ -341,9 +341,9 @@ def is_converted(directory: Path) -> Path:
             other = [pair for pair in zip(wanted, found, strict=False) if pair[0] != pair[1]]
             assert found == wanted, (question, place, other[:1])
     for place in (converted, mixed):
-        found = said("check", str(place), "--deep", "--output", "jsonl").splitlines()
+        found = said("check", str(place), "--deep", "--format", "jsonl").splitlines()
         serious = [f for f in map(json.loads, found) if f["severity"] != "note"]
-        assert serious == [f for f in map(json.loads, said("check", str(sample), "--deep", "--output", "jsonl").splitlines()) if f["severity"] != "note"]  # fmt: skip
+        assert serious == [f for f in map(json.loads, said("check", str(sample), "--deep", "--format", "jsonl").splitlines()) if f["severity"] != "note"]  # fmt: skip
         verdicts = {row["verdict"] for row in rows_of("diff", str(sample), str(place))}
         assert verdicts <= {"same", "batches"}, verdicts
     return mixed
@@ -395,7 +395,7 @@ def is_written_again(mixed: Path, directory: Path) -> None:
         for path in (mixed / name).glob("*.log"):
             shutil.copyfile(path, directory / "indexed" / name / path.name)
     found = map(
-        json.loads, said("check", str(directory / "indexed"), "--output", "jsonl").splitlines()
+        json.loads, said("check", str(directory / "indexed"), "--format", "jsonl").splitlines()
     )
     assert [f for f in found if f["severity"] == "error"] == []
     said(
@@ -411,7 +411,7 @@ def is_written_again(mixed: Path, directory: Path) -> None:
     count = sum(pq.read_metadata(p).num_rows for p in (directory / "export").rglob("*.parquet"))
     assert count == sum(t.num_rows for n, t in rows.items() if n.startswith("codecs-"))
     (first, *_) = sorted((mixed / "codecs-0").glob("*.log"))
-    shown = [said("hexdump", str(first), "--at", str(b.position)) for b in SegmentReader(first)]
+    shown = [said("hexdump", str(first), "--byte", str(b.position)) for b in SegmentReader(first)]
     assert any("topic_epoch" in one for one in shown) and not all(
         "topic_epoch" in one for one in shown
     )

@@ -156,7 +156,7 @@ def test_the_command(
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.options["endpoint_url"])
 
     def told(*arguments: str) -> list[dict[str, Any]]:
-        assert main([*arguments, "--output", "jsonl"]) == 0
+        assert main([*arguments, "--format", "jsonl"]) == 0
         lines = capsys.readouterr().out.splitlines()
         return [json.loads(line) for line in lines]
 

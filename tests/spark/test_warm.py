@@ -62,6 +62,6 @@ path = "kafka-4.x"
 kafka_log.read_table(path, engine="arrow")
 list(kafka_log.scan_batches(path, engine="arrow"))
 kafka_log.scan(path, view="offsets", engine="arrow").read_all()
-assert main(["dump", path, "--engine", "arrow", "--output", "jsonl"]) == 0
+assert main(["dump", path, "--engine", "arrow", "--format", "jsonl"]) == 0
 """
     assert run(use) == kernels and kernels

@@ -29,7 +29,7 @@ from kafka_log.cli.common import (
 from kafka_log.cli.messages import print_message, warnings_as_messages
 from kafka_log.cli.output import has_bytes
 from kafka_log.cli.ranges import join_dashed_values
-from kafka_log.cli.selection import refusal
+from kafka_log.cli.selection import describe_unknown_arguments
 from kafka_log.logs.partitions import DirectoryError, NotFoundError
 from kafka_log.segment.kernels import NotGeneratedError
 
@@ -37,6 +37,7 @@ COMMANDS = {
     "ls": "kafka_log.cli.ls",
     "stat": "kafka_log.inspect.statistics.command",
     "check": "kafka_log.inspect.check.command",
+    "explain": "kafka_log.inspect.check.explain_command",
     "diff": "kafka_log.inspect.diff.command",
     "dump": "kafka_log.inspect.dump.command",
     "hexdump": "kafka_log.inspect.hexdump.command",
@@ -52,7 +53,7 @@ COMMANDS = {
     "reindex": "kafka_log.cli.reindex",
     "convert": "kafka_log.cli.convert",
 }
-"""Modules of the commands, in the order of the help. Each has HELP, EXAMPLES, ``arguments`` and ``run``."""
+"""Modules of the commands, in the order of the help. Each has HELP, EXAMPLES, ``add_arguments`` and ``run_command``."""
 
 PATHS = """\
 A path is a segment, a partition directory (topic-0), a broker's log directory, or a directory above log directories. Files are never changed.
@@ -65,7 +66,11 @@ def _command_module(name: str) -> Any:
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The command line; of the commands, ``only`` one where it is one: those that were not asked for take longer than many answers."""
+    """Return the argument parser with all commands, or with the command ``only`` alone if there is
+    one.
+
+    Importing all commands takes longer than many of them take to answer.
+    """
     modules = {name: _command_module(name) for name in ((only,) if only in COMMANDS else COMMANDS)}
     examples = "".join(module.EXAMPLES for module in modules.values())
     main_parser = argparse.ArgumentParser(
@@ -85,7 +90,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,  # --partition is not --partitions
         )
-        module.arguments(command)
+        module.add_arguments(command)
     shells = commands.add_parser(
         "completion",
         help=completion.ABOUT,
@@ -97,25 +102,27 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def _epilog(examples: str) -> str:
+    """Return the end of a help text: examples, what a path is, exit codes."""
     return f"examples:\n{examples}\n{_filled(PATHS)}\n{EXIT_CODES}\n"
 
 
 def _filled(text: str) -> str:
-    """Paragraphs in lines that fit the screen, as options have them."""
+    """Return text with its paragraphs wrapped at the width of the screen."""
     width = max(shutil.get_terminal_size().columns - 2, 58)
     return "\n\n".join(textwrap.fill(paragraph, width) for paragraph in text.split("\n\n"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command. Returns the exit code."""
+    """Run the command line and return the exit code: 0 good, 1 problems found, 2 could not run."""
     try:
         return _run(argv)
     except KeyboardInterrupt as interrupt:
-        print_message(interruption.line(interrupt))
+        print_message(interruption.format_message(interrupt))
         return COULD_NOT_RUN
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    """Parse the arguments, run the command, and turn expected errors into messages and exit codes."""
     if sys.stdout is None:  # closed by whoever started this
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     words = join_dashed_values(sys.argv[1:] if argv is None else argv)
@@ -124,13 +131,14 @@ def _run(argv: Sequence[str] | None) -> int:
     if hasattr(options, "paths") and not any(word.startswith("-") for word in left):
         options.paths += left  # argparse takes paths before an option, or after it, not both
     elif left:
-        of_command.error(refusal(options, left))
-    if getattr(options, "output", None) in ("arrow", "parquet"):
+        of_command.error(describe_unknown_arguments(options, left))
+    is_printed = options.command != "export"  # which writes files of the format
+    if is_printed and getattr(options, "format", None) in ("arrow", "parquet"):
         if sys.stdout.isatty():
-            of_command.error(f"--output {options.output} is no text for a screen: add > FILE")
+            of_command.error(f"--format {options.format} is no text for a screen: add > FILE")
         if not has_bytes():
             of_command.error(
-                f"--output {options.output} is no text, and sys.stdout takes only text"
+                f"--format {options.format} is no text, and sys.stdout takes only text"
             )
     if hasattr(sys.stdout, "reconfigure") and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
@@ -139,7 +147,7 @@ def _run(argv: Sequence[str] | None) -> int:
             print(completion.script(parser(), options.shell))
             return GOOD
         with warnings_as_messages():
-            return int(_command_module(options.command).run(options))
+            return int(_command_module(options.command).run_command(options))
     except BrokenPipeError:
         # The reader of our output has seen enough.
         with suppress(OSError):  # a stream that was put in the place of ours may have no descriptor

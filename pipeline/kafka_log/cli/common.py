@@ -1,4 +1,4 @@
-"""What the commands share: paths, policies, engines, and exit codes."""
+"""Options and messages that commands share: paths, policies, engines, progress, exit codes."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ EXIT_CODES = "exit codes: 0 good, 1 problems found, 2 could not run"
 
 
 class EngineError(Exception):
-    """The engine that was asked for is not there."""
+    """Raised if the requested engine is not installed."""
 
 
 def say_left_out(segments: Sequence[Segment]) -> None:
-    """One line on stderr that says what was not read; nothing when there is nothing."""
+    """Print one line to stderr about skipped segments by state; print nothing if there are none."""
     if not segments:
         return
     from rich import filesize  # takes time to load
@@ -61,21 +61,27 @@ def say_left_out(segments: Sequence[Segment]) -> None:
 
 
 def say_passed_over(found: Sequence[SkippedPath]) -> None:
-    """One line on stderr that says what has segments or the name of one, and is not read; nothing when there is nothing."""
+    """Print one line to stderr about skipped files and directories; print nothing if there are
+    none."""
     if found:
         print_message(describe_skipped(found))
 
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Say on stderr which records are left out because they lie before the start of their log; nothing if there are none."""
+    """Print one line to stderr about records below the log start offsets that the selection skips,
+    if any."""
     if not selection.deleted_records and (places := before_starts(partitions, selection)):
         print_message(
             f"records left out that lie before the start of their log: {places}; --deleted-records takes them in"
         )
 
 
-def found(options: argparse.Namespace) -> list[Partition]:
-    """The partitions that a command reads; says what it does not. Raises NotFoundError."""
+def find_partitions(options: argparse.Namespace) -> list[Partition]:
+    """Return the partitions that the options select, and print what is skipped.
+
+    Raises:
+        NotFoundError: No partition matches.
+    """
     there = survey(options.paths, options.include, unreadable_raises=False)
     partitions = select_partitions(
         there.partitions, options.topic, options.partition, there.excluded_segments
@@ -95,16 +101,18 @@ def add_common(
     outputs: list[str],
     choose: Sequence[str] = PLACES,
 ) -> None:
+    """Add the paths, the options named by ``choose``, ``--format`` and the options of
+    :func:`add_reading`."""
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
     add_selection(command, *choose)
-    command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
+    command.add_argument("--format", choices=outputs, default=output, help="default %(default)s")
     add_reading(command)
 
 
 def add_reading(command: argparse.ArgumentParser) -> None:
-    """The options that say how batches are read: policy, engine, limits."""
+    """Add the options that say how batches are read: ``--policy``, ``--engine`` and limits."""
     command.add_argument(
         "--policy",
         choices=[p.value for p in Policy],
@@ -134,6 +142,21 @@ def add_reading(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_salvage_policy(command: argparse.ArgumentParser, damaged: str) -> None:
+    """Add the option ``--policy`` with the choices kafka and salvage.
+
+    Args:
+        command: Parser of the command.
+        damaged: Log whose damage salvage skips, and what the answer lacks then.
+    """
+    command.add_argument(
+        "--policy",
+        choices=[Policy.KAFKA.value, Policy.SALVAGE.value],
+        default=Policy.KAFKA.value,
+        help=f"kafka: stop at damage; salvage: continue after damage in {damaged} (default %(default)s)",
+    )
+
+
 def add_show_secrets(command: argparse.ArgumentParser) -> None:
     """Add the option ``--show-secrets``."""
     command.add_argument(
@@ -146,8 +169,12 @@ def add_show_secrets(command: argparse.ArgumentParser) -> None:
 Open = Callable[[Segment], Batches]
 
 
-def opener(options: argparse.Namespace, partitions: list[Partition], records: bool) -> Open:
-    """What opens the segments, now that it is known how much there is to read."""
+def make_opener(options: argparse.Namespace, partitions: list[Partition], records: bool) -> Open:
+    """Return the function that opens a segment, with the engine that suits the total size.
+
+    Raises:
+        EngineError: The engine is arrow, and its dependencies are missing.
+    """
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
     size = sum(segment.size for p in partitions for segment in p.segments)
     if not use_kernels(
@@ -189,8 +216,18 @@ def progress_of(
     shown: bool = True,
     made: Callable[[], str] = lambda: "nothing is printed",
 ) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr for so many bytes (None: nobody knows), after a second; none where nobody looks, or it is not to be ``shown``. What
-    it gives is told of bytes that are done. Ctrl-C says how many these are, and what was ``made`` of them."""
+    """Show a progress bar on stderr after a second, and describe the progress when Ctrl-C
+    interrupts.
+
+    Args:
+        what: Label of the bar.
+        total: Number of bytes to read; None if unknown.
+        shown: False shows no bar. There is none either if stderr is not a terminal.
+        made: Returns what was done so far, for the message after Ctrl-C.
+
+    Yields:
+        Function to call with each number of bytes that are done.
+    """
     done = 0
 
     def count(n: int) -> None:
@@ -219,6 +256,7 @@ def progress_of(
 
 @contextmanager
 def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Yield the function that advances a bar on stderr, which appears after ``QUIET_SECONDS``."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -244,7 +282,8 @@ def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 def screen_width() -> int | None:
-    """Characters of a line. None where nobody looks: then lines are as long as they are."""
+    """Return the width for text output, at least 60; None if the output is not a terminal and
+    COLUMNS is unset."""
     if "COLUMNS" in os.environ or sys.stdout.isatty():
         return max(shutil.get_terminal_size((80, 24)).columns, 60)
     return None

@@ -24,8 +24,8 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_writing_arguments(command)
     command.add_argument(
         "--magic",
@@ -46,8 +46,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
     try:
         return run_writing(
             options,
@@ -75,4 +75,4 @@ def _converted(
             verdict = "not converted: " if row["what"] == "refused" else ""
             print_message(f"{verdict}{row['topic']}-{row['partition']}: {row['reason']}")
     # A column of sentences has no room beside the numbers.
-    return table.drop_columns("reason") if options.output == "text" else table
+    return table.drop_columns("reason") if options.format == "text" else table

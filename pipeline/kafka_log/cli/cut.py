@@ -17,8 +17,8 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     helps = {
         "offsets": "batches with an offset from A up to, but not with, B; A: and :B are open",
         "time": f"batches with a record from time A up to, but not with, B; each is {TIMES}",
@@ -26,8 +26,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     add_writing_arguments(command, (*PLACES, *helps), helps)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
     if options.offsets is None and options.time is None:
         print_message("cut where? --offsets A:B or --time A:B says it")
         return COULD_NOT_RUN

@@ -1,4 +1,4 @@
-"""What commands do where an answer depends on bytes that cannot be read."""
+"""Damage of segments as lines between rows or on stderr, and the exit codes for it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,18 @@ from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import damage
 
 
-def reported(
+def run_with_damage(
     run: Callable[[], int], salvage: Callable[[], int] | None = None, told: Iterable[str] = ()
 ) -> int:
-    """Run, and return the exit code. Damage is told on the standard error, and makes it 1; then ``salvage`` gives the answer
-    from what can be read. ``told`` are lines about what the answer is without."""
+    """Run a command and return its exit code; report damage on stderr.
+
+    Args:
+        run: Prints the answer and returns the exit code. If it raises CodecError, the error is
+            printed.
+        salvage: Prints the answer from readable records after such an error; None: there is no such
+            answer.
+        told: Messages about damage to print after the answer. If there are any, the exit code is 1.
+    """
     try:
         code = run()
     except CodecError as error:
@@ -33,7 +40,7 @@ def reported(
 
 
 def say_damage(lines: Iterable[str]) -> int:
-    """Say on the standard error what could not be read, each once. Returns the exit code."""
+    """Print each distinct line to stderr. Return exit code 1 if there is any line, else 0."""
     said = list(dict.fromkeys(lines))
     for line in said:
         print_message(line)
@@ -41,7 +48,7 @@ def say_damage(lines: Iterable[str]) -> int:
 
 
 def batch_lines(batch: Batch) -> Iterator[str]:
-    """What there is to say of a batch."""
+    """Yield the lines about tolerated (``!``) and fatal (``!!``) problems of a batch."""
     for finding in batch.findings:
         yield f"  ! {finding}"
     for problem in batch.problems:
@@ -49,7 +56,7 @@ def batch_lines(batch: Batch) -> Iterator[str]:
 
 
 def end_lines(end: End, path: Path) -> Iterator[str]:
-    """What there is to say where a file ends."""
+    """Yield the lines about lost ranges (``!!``) and notes (``--``) at the end of a file."""
     for lost in end.lost:
         around = ""
         if lost.after_offset is not None or lost.before_offset is not None:
@@ -64,12 +71,12 @@ def end_lines(end: End, path: Path) -> Iterator[str]:
 
 
 def error_line(error: CodecError) -> str:
-    """The line for what cannot be read at all."""
+    """Return the line about a file that cannot be read at all."""
     return f"!! {error}"
 
 
-class Told:
-    """What is wrong, in its place: between the rows of a text, else on stderr. ``found`` is the exit code."""
+class DamageReporter:
+    """Reporter of damage while segments are read. ``found`` is the exit code so far."""
 
     def __init__(self, say: Callable[[str], None], advance: Callable[[int], None]) -> None:
         self.say = say
@@ -77,16 +84,19 @@ class Told:
         self.found = GOOD
 
     def unreadable(self, error: CodecError) -> None:
+        """Report an error that ended the reading of a segment."""
         self.found = PROBLEMS
         self.say(error_line(error))
 
     def batch(self, batch: Batch) -> None:
+        """Report the problems of a batch."""
         if damage(batch) or not batch.is_valid:
             self.found = PROBLEMS
         for line in batch_lines(batch):
             self.say(line)
 
     def end(self, segment: Segment, end: End | None) -> None:
+        """Report lost ranges at the end of a segment, and count it as done."""
         self.advance(segment.size)
         if end is None:
             return
@@ -96,13 +106,13 @@ class Told:
             self.say(line)
 
 
-def on_stderr(line: str) -> None:
-    """A line for people, where programs read the rows."""
+def print_damage(line: str) -> None:
+    """Print a line about damage to stderr; used if programs read the rows on stdout."""
     print_message(line.strip())
 
 
-def say(out: BinaryIO, line: str) -> None:
-    """Write a line among the rows. Escape what a terminal would not print."""
+def write_damage(out: BinaryIO, line: str) -> None:
+    """Write a line about damage between the rows, with unprintable characters escaped."""
     if not line.isprintable():
         from kafka_log.text.values import escape_unprintable
 

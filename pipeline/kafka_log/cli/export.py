@@ -14,12 +14,12 @@ from kafka_log.cli.common import (
     GOOD,
     PROBLEMS,
     add_show_secrets,
-    found,
+    find_partitions,
     say_deleted,
 )
 from kafka_log.cli.interruption import Interrupted, saying
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.ranges import Times, argument
+from kafka_log.cli.ranges import Times, argument_type
 from kafka_log.cli.selection import RECORDS, add_selection, say_unmatched, selection_of
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.internal_topics import VIEWS
@@ -39,15 +39,15 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
     command.add_argument(
         "--out",
         required=True,
-        type=argument(_place),
+        type=argument_type(_place),
         metavar="DIR",
         help="where the files go; made if need be. With --spark a table, or the s3:// URL of one",
     )
@@ -116,8 +116,8 @@ def _place(text: str) -> Path | str:
     return text if is_url(text) else local_path(text)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
     if options.spark:
         return _by_spark(options)
     with saying(lambda: "no file is whole yet; the same command begins again"):
@@ -137,7 +137,7 @@ def _export(options: argparse.Namespace) -> int:
         reason = "files are written to this machine's disks, and only tables of --spark to stores"
         print_message(f"{options.out}: {reason}")
         return COULD_NOT_RUN
-    partitions, asked = found(options), _AskedFor.of(options)
+    partitions, asked = find_partitions(options), _AskedFor.of(options)
     selection = asked.selection
     refuse_inside(options.out, [place_of(path) for path in options.paths if not is_url(path)])
     topic = VIEWS.get(options.view)
@@ -304,7 +304,7 @@ def _by_spark(options: argparse.Namespace) -> int:
     command = importlib.import_module("pyspark_kafka_log.export.command")
     if options.time is not None:
         options.time = options.time.range(options.time.now)
-    partitions, selection = found(options), selection_of(options)
+    partitions, selection = find_partitions(options), selection_of(options)
     topic = VIEWS.get(options.view)
     say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
     return int(command.export_by_spark(options, selection, partitions))

@@ -21,7 +21,7 @@ def saying(done: Callable[[], str]) -> Iterator[None]:
         raise Interrupted(done()) from None
 
 
-def line(interrupt: KeyboardInterrupt) -> str:
-    """What the command says at its end."""
+def format_message(interrupt: KeyboardInterrupt) -> str:
+    """Return the message that a command prints when Ctrl-C interrupts it."""
     said = str(interrupt) if isinstance(interrupt, Interrupted) else "what was printed is not all"
     return f"interrupted: {said}"

@@ -21,14 +21,14 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_table_arguments(command)
     command.add_argument("--segments", action="store_true", help="a line for each segment")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when something cannot be read, which is named."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when something cannot be read, which is named."""
     bad = 0
 
     def answer(log: LogDirectory) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The standard output as bytes."""
+"""Standard output as a binary stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, BinaryIO, TextIO, cast
 
 
 class _BytesOfText(io.RawIOBase):
-    """Bytes of UTF-8 into a stream of text, for callers that have replaced ``sys.stdout`` by one without bytes, such as ``io.StringIO``."""
+    """Binary stream of UTF-8 that writes to a text stream, for callers that replaced
+    ``sys.stdout``."""
 
     def __init__(self, text: TextIO) -> None:
         self._text = text

@@ -38,7 +38,7 @@ def time_range(text: str, now: int | None = None) -> Range:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """A range of times as people write it, and the present as of which it was meant."""
+    """Range of times as typed, with the present that relative times refer to."""
 
     text: str
     now: int
@@ -51,12 +51,12 @@ class Times:
         return made
 
     def range(self, now: int) -> Range:
-        """The times, as of a present."""
+        """Return the range in milliseconds; relative times count from the present."""
         return time_range(self.text, now)
 
     @property
     def is_relative(self) -> bool:
-        """Whether they are others at another time."""
+        """Return whether the range depends on the present."""
         try:
             return self.range(self.now) != self.range(self.now + 1)
         except ValueError:  # they become empty
@@ -105,8 +105,8 @@ def _pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
     return begin, end
 
 
-def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """A type for argparse, whose errors say what is wrong."""
+def argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Return ``parse`` as an argparse type, whose error messages are those of its ValueErrors."""
 
     def parsed(text: str) -> T:
         try:

@@ -12,8 +12,8 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_writing_arguments(command)
     command.add_argument(
         "--index-interval",
@@ -31,8 +31,8 @@ def _positive(text: str) -> int:
     return found
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
     return run_writing(
         options,
         "indexing",

@@ -1,4 +1,4 @@
-"""The options that choose records and batches: the same names and meanings in every command."""
+"""Options that select records and batches, with the same name and meaning in every command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.ranges import argument, offset_range, plain_offset_range, time_range
+from kafka_log.cli.ranges import argument_type, offset_range, plain_offset_range, time_range
 from kafka_log.logs.names import STATES, parse_include
 from kafka_log.logs.replicas import Replicas
 from kafka_log.read.selection import ISOLATIONS, MAX_PARTITION, Selection
@@ -54,7 +54,8 @@ _LOGS_SAID = 5
 
 @dataclass(frozen=True)
 class _Option:
-    """An option: the filter of :class:`Selection` that it is, and how argparse has it."""
+    """Command-line option of a filter: the attribute of :class:`Selection`, its help and argparse
+    settings."""
 
     filter: str
     help: str
@@ -77,14 +78,15 @@ def add_selection(
         text = (but or {}).get(name, option.help)
         settings = dict(option.settings)
         if name == "offsets" and but is not None and name in but:
-            settings["type"] = argument(plain_offset_range)
+            settings["type"] = argument_type(plain_offset_range)
         if types is not None and name in types:
-            settings["type"] = argument(types[name])
+            settings["type"] = argument_type(types[name])
         command.add_argument(_flag(name), help=text, **settings)
 
 
 def selection_of(options: argparse.Namespace) -> Selection:
-    """What the options of a command choose; those that it does not have choose all."""
+    """Return the selection that the options of a command describe; missing options select
+    everything."""
     found = {
         option.filter: value
         for name, option in _OPTIONS.items()
@@ -96,7 +98,11 @@ def selection_of(options: argparse.Namespace) -> Selection:
 
 
 def say_unmatched(options: argparse.Namespace, *more: str) -> None:
-    """One line on stderr that says which filters nothing agrees with, where there is nothing; ``more`` are others that were given."""
+    """Print one line to stderr about the given filters, after an empty answer; ``more`` are further
+    flags.
+
+    If ``--offsets`` was given, a second line names the offsets of the logs.
+    """
     names: Sequence[str] = getattr(options, "filters", ())
     given = [name for name in names if name not in _OTHERS and getattr(options, name) not in (None, ())]  # fmt: skip
     flags = [*map(_flag, given), *more]
@@ -109,7 +115,7 @@ def say_unmatched(options: argparse.Namespace, *more: str) -> None:
 
 
 def _say_offsets(options: argparse.Namespace) -> None:
-    """One line on stderr that says which offsets the logs have that are read."""
+    """Print one line to stderr with the offset ranges of the first partitions that were read."""
     from kafka_log.logs.discovery import survey
     from kafka_log.logs.log_start import LogStarts
     from kafka_log.logs.partitions import select_partitions
@@ -142,8 +148,8 @@ def _say_offsets(options: argparse.Namespace) -> None:
         print_message(f"offsets there: {', '.join(said)}{rest}")
 
 
-def refusal(options: argparse.Namespace, left: Sequence[str]) -> str:
-    """What is wrong with arguments that a command does not know: it may be a filter of other commands."""
+def describe_unknown_arguments(options: argparse.Namespace, left: Sequence[str]) -> str:
+    """Return the error message for unknown arguments, which may be filters of other commands."""
     given = (text.partition("=")[0] for text in left)
     known = {_flag(name) for name in _OPTIONS}
     refused = next((text for text in given if text in known), None)
@@ -155,19 +161,21 @@ def refusal(options: argparse.Namespace, left: Sequence[str]) -> str:
 
 
 def _flag(name: str) -> str:
+    """Return the option with a name: ``--deleted-records`` for ``deleted_records``."""
     return "--" + name.replace("_", "-")
 
 
 # ---------------------------------------------------------------- values as people write them
 
 
-def key_of(text: str) -> bytes | None:
-    """A key: what :func:`bytes_of` takes, or ``null:`` for records without a key. Raises ValueError."""
-    return None if text == "null:" else bytes_of(text)
+def parse_key(text: str) -> bytes | None:
+    """Parse a key as :func:`bytes_of` does; ``null:`` is None, for records without a key. Raise
+    ValueError."""
+    return None if text == "null:" else parse_bytes(text)
 
 
-def bytes_of(text: str) -> bytes:
-    """Bytes as people write them: text, or ``hex:``, ``base64:`` or ``text:`` and the rest. Raises ValueError."""
+def parse_bytes(text: str) -> bytes:
+    """Parse bytes written as text, or after ``hex:``, ``base64:`` or ``text:``. Raise ValueError."""
     kind, colon, rest = text.partition(":")
     if colon and kind == "hex":
         try:
@@ -183,21 +191,25 @@ def bytes_of(text: str) -> bytes:
     return (rest if colon and kind == "text" else text).encode("utf-8", "surrogateescape")
 
 
-def header_of(text: str) -> Header:
-    """``NAME``, or ``NAME=VALUE`` with a value as of a key. Raises ValueError."""
+def parse_header(text: str) -> Header:
+    """Parse ``NAME`` or ``NAME=VALUE``, with a value as :func:`key_of` takes it. Raise ValueError."""
     name, equals, value = text.partition("=")
-    return (name, key_of(value)) if equals else name
+    return (name, parse_key(value)) if equals else name
 
 
 def _partition(text: str) -> int:
+    """Parse a partition number. Raise ValueError."""
     return _number(text, 0, MAX_PARTITION, "number of a partition")
 
 
 def _producer(text: str) -> int:
+    """Parse a producer id, which may be negative. Raise ValueError."""
     return _number(text, -1 << 63, (1 << 63) - 1, "producer id")
 
 
 def _number(text: str, least: int, most: int, what: str) -> int:
+    """Parse a decimal number from ``least`` to ``most`` (included). Raise ValueError that names
+    ``what``."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
         raise ValueError(f"{text!r} is no {what}")
@@ -207,7 +219,8 @@ def _number(text: str, least: int, most: int, what: str) -> int:
 
 
 def _each(parse: Callable[[str], Any], metavar: str) -> dict[str, Any]:
-    return {"action": "append", "type": argument(parse), "metavar": metavar}
+    """Return the argparse settings of an option that may be repeated."""
+    return {"action": "append", "type": argument_type(parse), "metavar": metavar}
 
 
 _OPTIONS: Mapping[str, _Option] = {
@@ -220,22 +233,22 @@ _OPTIONS: Mapping[str, _Option] = {
     "offsets": _Option(
         "offsets",
         "from offset A up to, but not with, B; A: and :B are open; negative ones count from the end: -5: are the last 5",
-        {"type": argument(offset_range), "metavar": "A:B"},
+        {"type": argument_type(offset_range), "metavar": "A:B"},
     ),
     "time": _Option(
         "timestamps",
         f"from time A up to, but not with, B; each is {TIMES}",
-        {"type": argument(time_range), "metavar": "A:B"},
+        {"type": argument_type(time_range), "metavar": "A:B"},
     ),
     "key": _Option(
         "keys",
         f"with this key: {BYTES}, null: (none); may be repeated: any of them",
-        _each(key_of, "KEY"),
+        _each(parse_key, "KEY"),
     ),
     "header": _Option(
         "headers",
         "with this header, and this value: as of --key; may be repeated: all of them",
-        _each(header_of, "NAME[=VALUE]"),
+        _each(parse_header, "NAME[=VALUE]"),
     ),
     "producer": _Option(
         "producers",
@@ -260,7 +273,7 @@ _OPTIONS: Mapping[str, _Option] = {
     "include": _Option(
         "include",
         f"also segments that are not live: {', '.join(STATES[1:])}, or all of them",
-        {"type": argument(parse_include), "default": (), "metavar": "STATE,..."},
+        {"type": argument_type(parse_include), "default": (), "metavar": "STATE,..."},
     ),
     "replicas": _Option(
         "replicas",

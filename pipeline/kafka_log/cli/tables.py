@@ -1,4 +1,4 @@
-"""Commands whose answer is a table: what they share."""
+"""Options and output of commands whose answer is a table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,14 @@ def add_table_arguments(
     *,
     paths: bool = True,
 ) -> None:
-    """Paths, what ``choose`` names of :func:`kafka_log.cli.selection.add_selection` (``but`` for other help), and output."""
+    """Add paths, selection options and ``--format``.
+
+    Args:
+        command: Parser of the command.
+        choose: Names of options of :func:`kafka_log.cli.selection.add_selection`.
+        but: Other help texts by option name.
+        paths: Add the positional argument PATH.
+    """
     if paths:
         command.add_argument(
             "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
@@ -43,9 +50,9 @@ def add_table_arguments(
 
 
 def add_output(command: argparse.ArgumentParser) -> None:
-    """How a table is printed."""
+    """Add ``--format`` with the formats of tables."""
     command.add_argument(
-        "--output",
+        "--format",
         choices=OUTPUTS,
         default="text",
         help="text for people, the rest for programs (default %(default)s)",
@@ -59,8 +66,11 @@ their own."""
 
 
 def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
-    """A line on stderr that says which segments are not read; for commands that take snapshots for no part of a log another one for these.
-    The rule for all commands with ``--include``."""
+    """Print lines to stderr about skipped segments, as the command treats them.
+
+    Metadata snapshots are not part of a log for commands that write or compare logs: these have a
+    line of their own.
+    """
     if options.command not in _OF_LOGS:
         say_left_out(log.excluded_segments)
         return
@@ -107,16 +117,16 @@ def show(
         table = answer(directory)
     if not table.num_rows and filtered is not None:
         say_unmatched(options, *filtered)
-    if options.output == "text" and not table.num_rows:
+    if options.format == "text" and not table.num_rows:
         print(empty if isinstance(empty, str) else empty(directory))
         return GOOD
     out = binary_stdout()
-    if options.output == "text" and text is not None:
+    if options.format == "text" and text is not None:
         made = text(table, screen_width())
         out.write(made.encode("utf-8", "backslashreplace"))
         out.flush()
         return GOOD
-    write_table(table, options.output, out, screen_width())
+    write_table(table, options.format, out, screen_width())
     out.flush()
     return GOOD
 
@@ -127,5 +137,5 @@ def with_directory(log: LogDirectory, names: Sequence[str]) -> list[str]:
 
 
 def size_of(log: LogDirectory) -> int:
-    """Bytes of the segments that there are to read."""
+    """Return the total size in bytes of the selected segments."""
     return sum(partition.size for partition in log.all_partitions)

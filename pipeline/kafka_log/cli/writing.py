@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.ranges import argument
+from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import PLACES, say_unmatched
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.segment.places import local_path
@@ -32,7 +32,7 @@ def add_writing_arguments(
     command.add_argument(
         "--out",
         required=True,
-        type=argument(local_path),
+        type=argument_type(local_path),
         metavar="DIR",
         help="where the partitions' directories go: a new directory, or that of the same command before",
     )

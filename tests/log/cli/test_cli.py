@@ -18,6 +18,7 @@ import pytest
 from codecgen.runtime.version import RELEASE
 from kafka_log.cli import COMMANDS, common, main
 from tests.paths import SAMPLES, VECTORS
+from tests.support.commands import LOG_COMMANDS
 
 WRITE = ("export", "salvage", "cut", "reindex", "convert")
 
@@ -77,7 +78,7 @@ def test_strict_says_where(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_salvage_lists_what_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
     path = BAD.with_name("v2-length-13.log")
-    assert main(["dump", str(path), "--policy", "salvage", "--output", "vectors"]) == 1
+    assert main(["dump", str(path), "--policy", "salvage", "--format", "vectors"]) == 1
     end = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert [(x["start"], x["end"], x["beforeOffset"]) for x in end["lost"]] == [(100, 179, 900)]
 
@@ -90,7 +91,7 @@ def test_null_and_empty_are_told_apart(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_log_directory(broker: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["stat", str(broker), "--output", "jsonl"]) == 0
+    assert main(["stat", str(broker), "--format", "jsonl"]) == 0
     found = list(map(json.loads, capsys.readouterr().out.splitlines()))
     assert [(row["topic"], row["partition"]) for row in found] == [("orders", 0), ("orders", 1)]
     assert found[0]["segments"] == 2
@@ -295,7 +296,7 @@ def test_help_fits_the_screen(
         assert len(line) <= width or line.startswith("  kafka-log ") or one_word
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", LOG_COMMANDS)
 def test_a_path_that_is_not_there(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     more = ["--out", "somewhere"] if command in WRITE else []
     more += {"cut": ["--offsets", "0:1"], "diff": ["nor-this"]}.get(command, [])

@@ -31,13 +31,13 @@ SMALL = [path for path in FILES if path.parent.name != "large"]
 POLICIES = [policy.value for policy in Policy]
 COMMANDS = (
     ("dump",),
-    ("dump", "--output", "vectors"),
+    ("dump", "--format", "vectors"),
     ("dump", "--batches"),
-    ("dump", "--output", "jsonl", "--control-records"),
-    ("stat", "--output", "jsonl"),
-    ("stat", "--deep", "--output", "csv"),
+    ("dump", "--format", "jsonl", "--control-records"),
+    ("stat", "--format", "jsonl"),
+    ("stat", "--deep", "--format", "csv"),
 )
-DIGESTS = (("dump", "--digest", "--output", "vectors"),)
+DIGESTS = (("dump", "--digest", "--format", "vectors"),)
 
 
 Way = tuple[tuple[str, ...], str]
@@ -75,7 +75,7 @@ def test_rows_tell_what_is_wrong_with_them_alone(
 ) -> None:
     """Not those that are decoded with them: which these are is the engine's own business."""
     path = VECTORS / "malformed" / "v0-minimal-14.log"
-    options = ("--output", "jsonl", "--policy", "salvage", "--engine", engine)
+    options = ("--format", "jsonl", "--policy", "salvage", "--engine", engine)
     assert main(["dump", str(path), *options]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(row["offset"], "damage" in row) for row in rows] == [

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log.cli import COMMANDS, main
+from kafka_log.cli import main
 from tests.paths import SAMPLES
+from tests.support.commands import LOG_COMMANDS
 
 BROKER = SAMPLES / "kafka-4.x"
 HOSTILE = "a\x1b[31m\x07b\nc\r\x9bd"
@@ -40,7 +41,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", LOG_COMMANDS)
 def test_paths_are_escaped(
     command: str, hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

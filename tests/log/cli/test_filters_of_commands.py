@@ -92,17 +92,17 @@ def test_topics_that_begin_with_a_dash(
         (tmp_path / f"{topic}-0").mkdir()
         (tmp_path / f"{topic}-0" / f"{0:020d}.log").write_bytes(batch(0))
     for command in ("ls", "stat", "keys"):
-        assert main([command, str(tmp_path), *words, "--output", "csv"]) == 0
+        assert main([command, str(tmp_path), *words, "--format", "csv"]) == 0
         (row,) = capsys.readouterr().out.splitlines()[1:]
         assert row.startswith("-name,0,")
 
 
 def test_paths_on_both_sides_of_an_option(capsys: pytest.CaptureFixture[str]) -> None:
     paths = [str(SAMPLES / "kafka-4.x" / f"codecs-{n}") for n in range(3)]
-    assert main(["ls", *paths, "--output", "csv"]) == 0
+    assert main(["ls", *paths, "--format", "csv"]) == 0
     expected = capsys.readouterr().out
-    assert main(["ls", paths[0], "--output", "csv", *paths[1:]]) == 0
+    assert main(["ls", paths[0], "--format", "csv", *paths[1:]]) == 0
     assert capsys.readouterr().out == expected
     with pytest.raises(SystemExit):
-        main(["ls", paths[0], "--output", "csv", paths[1], "--depth"])
+        main(["ls", paths[0], "--format", "csv", paths[1], "--depth"])
     assert "unrecognized arguments" in capsys.readouterr().err

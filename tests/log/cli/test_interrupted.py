@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log.cli import COMMANDS, main
+from kafka_log.cli import main
 from tests.paths import SAMPLES
 from tests.support.batches import batch
+from tests.support.commands import LOG_COMMANDS
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/fd").is_dir(), reason="asks /proc what is read"
@@ -33,7 +34,7 @@ SAYS = {
     "stat": ([], NOTHING + READ),
     "check": ([], NOTHING + READ),
     "diff": (["OTHER"], NOTHING + READ),
-    "dump": (["--output", "jsonl"], rf"at least (?P<done>[\d,]+) records are printed{READ}"),
+    "dump": (["--format", "jsonl"], rf"at least (?P<done>[\d,]+) records are printed{READ}"),
     "txn": ([], NOTHING + READ),
     "producers": ([], NOTHING + READ),
     "keys": ([], NOTHING + READ),
@@ -142,7 +143,7 @@ def test_what_reads_a_topic_of_kafkas_own(verb: str, tmp_path: Path) -> None:
 
 
 def test_every_verb_is_here() -> None:
-    assert {*SAYS, *SHORT, *OF_OWN_TOPICS} == {*COMMANDS}
+    assert {*SAYS, *SHORT, *OF_OWN_TOPICS} == {*LOG_COMMANDS}
 
 
 @pytest.mark.parametrize("verb", sorted(SHORT - {"coordinator"}))

@@ -46,7 +46,7 @@ def command(*given):
 verb, warm, path = sys.argv[1:]
 run = {
     "scan": lambda p: pa.array([sum(batch.num_rows for batch in scan(p))]),
-    "dump": command("dump", "--output", "jsonl", "{path}"),
+    "dump": command("dump", "--format", "jsonl", "{path}"),
     "dump --batches": command("dump", "--batches", "{path}"),
     "export": command("export", "{path}", "--out", "{out}"),
     "salvage": command("salvage", "{path}", "--out", "{out}"),

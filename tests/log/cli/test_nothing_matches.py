@@ -54,7 +54,7 @@ def test_a_partition_that_is_not_there(
     assert err == ["kafka-log: there is no partition 99; there are: 0, 1, 2, 3, 4"]
 
 
-@pytest.mark.parametrize("states", [[], ["--states"], ["--output", "jsonl"]])
+@pytest.mark.parametrize("states", [[], ["--states"], ["--format", "jsonl"]])
 def test_a_group_that_is_not_there(states: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     there = "there are: group-classic, group-consumer, tx-group"
     for given, hint in (
@@ -74,8 +74,8 @@ def test_a_group_that_is_there_and_has_no_such_commit(capsys: pytest.CaptureFixt
     assert err == ["kafka-log: nothing matches --offsets, --group"]
     code, out, err = run(capsys, "groups", "--topic", "empty")
     assert (code, err) == (0, ["kafka-log: nothing matches --topic"])
-    code, out, err = run(capsys, "groups", "--at", "2001-01-01")
-    assert (code, err) == (0, ["kafka-log: nothing matches --at"])
+    code, out, err = run(capsys, "groups", "--as-of", "2001-01-01")
+    assert (code, err) == (0, ["kafka-log: nothing matches --as-of"])
 
 
 @pytest.mark.share(2)
@@ -102,7 +102,7 @@ def test_filters_that_nothing_matches(
     tmp_path: Path,
 ) -> None:
     verb, *more = command.split()
-    out = ["--format", "csv"] if verb == "export" else ["--output", output]
+    out = ["--format", "csv"] if verb == "export" else ["--format", output]
     options = [word for item in filters.items() for word in item]
     code, _, err = run(capsys, verb, *more, *out, *options, tmp_path=tmp_path)
     assert code == 0
@@ -167,7 +167,7 @@ def test_check_is_not_content_with_no_batch(
     code, out, err = run(capsys, "check", *here)
     assert (code, out) == (0, "no batch was checked: none in 1 segment is chosen\n")
     assert err[0] == f"kafka-log: nothing matches {filters[0]}"
-    code, out, err = run(capsys, "check", *here, "--output", "jsonl")
+    code, out, err = run(capsys, "check", *here, "--format", "jsonl")
     assert (code, out, err[0]) == (0, "", f"kafka-log: nothing matches {filters[0]}")
     of_some = ["--topic", "codecs", "--partition", "0", "--offsets", "60:"]
     assert run(capsys, "check", *of_some) == (0, "nothing is wrong\n", [])

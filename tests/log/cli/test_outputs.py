@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log.cli import COMMANDS, main
+from kafka_log.cli import main
 from tests.paths import SAMPLES
+from tests.support.commands import LOG_COMMANDS
 
 BROKER = SAMPLES / "kafka-4.x"
 PARTITION = BROKER / "codecs-1"
@@ -36,12 +37,12 @@ def words_of(command: str, out: Path) -> list[str]:
     return [command, *map(str, places), *more, *MORE.get(command, [])]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", LOG_COMMANDS)
 def test_a_stream_of_text_gets_what_the_standard_output_gets(
     command: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     for output in OUTPUTS if command != "export" else [None]:
-        more = [] if output is None else ["--output", output]
+        more = [] if output is None else ["--format", output]
         code = main([*words_of(command, tmp_path / f"a-{output}"), *more])
         expected = capfdbinary.readouterr().out.decode("utf-8")
         text = io.StringIO()
@@ -58,18 +59,18 @@ def test_bytes_do_not_go_into_a_stream_of_text(
     output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with contextlib.redirect_stdout(io.StringIO()) as text, pytest.raises(SystemExit) as raised:
-        main(["stat", str(PARTITION), "--output", output])
+        main(["stat", str(PARTITION), "--format", output])
     assert raised.value.code == 2 and text.getvalue() == ""
     assert (
-        f"--output {output} is no text, and sys.stdout takes only text" in capsys.readouterr().err
+        f"--format {output} is no text, and sys.stdout takes only text" in capsys.readouterr().err
     )
 
 
 PIPED = [
-    *(["dump", "BROKER", "--output", o] for o in ("text", "jsonl", "csv", "parquet", "arrow", "vectors")),
-    *(["dump", "BROKER", "--batches", "--output", o] for o in ("text", "jsonl", "csv", "parquet", "arrow")),
-    *(["stat", "BROKER", "--output", o] for o in ("text", "parquet", "arrow")),
-    *(["hexdump", "FILE", "--output", o] for o in ("text", "parquet", "arrow")),
+    *(["dump", "BROKER", "--format", o] for o in ("text", "jsonl", "csv", "parquet", "arrow", "vectors")),
+    *(["dump", "BROKER", "--batches", "--format", o] for o in ("text", "jsonl", "csv", "parquet", "arrow")),
+    *(["stat", "BROKER", "--format", o] for o in ("text", "parquet", "arrow")),
+    *(["hexdump", "FILE", "--format", o] for o in ("text", "parquet", "arrow")),
 ]  # fmt: skip
 RUN = """
 import sys

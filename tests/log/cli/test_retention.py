@@ -28,11 +28,11 @@ COMMANDS = {
     "txn": ["txn"],
     "producers": ["producers"],
     "keys": ["keys"],
-    "dump": ["dump", "--output", "jsonl"],
+    "dump": ["dump", "--format", "jsonl"],
     "dump of batches": ["dump", "--batches"],
     "dump of committed records": ["dump", "--isolation", "read_committed"],
     "dump of offsets": ["dump", "--offsets", "1:"],
-    "vectors": ["dump", "--output", "vectors"],
+    "vectors": ["dump", "--format", "vectors"],
     "largest batches": ["stat", "--largest", "3"],
     "records of a key": ["keys", "--key", "null:"],
 }

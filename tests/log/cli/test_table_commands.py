@@ -33,14 +33,14 @@ def printed(capsys: pytest.CaptureFixture[bytes], *argv: str) -> bytes:
 
 def test_every_output_has_the_same_table(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     table = LogDirectory(SAMPLES).ls()
-    lines = printed(capsysbinary, "--output", "jsonl").splitlines()
+    lines = printed(capsysbinary, "--format", "jsonl").splitlines()
     assert list(map(json.loads, lines)) == table.to_pylist()
-    text = printed(capsysbinary, "--output", "csv").decode()
+    text = printed(capsysbinary, "--format", "csv").decode()
     rows = [[str(value) for value in row.values()] for row in table.to_pylist()]
     assert list(csv.reader(io.StringIO(text, newline=""))) == [table.column_names, *rows]
-    parquet = printed(capsysbinary, "--output", "parquet")
+    parquet = printed(capsysbinary, "--format", "parquet")
     assert pyarrow.parquet.read_table(io.BytesIO(parquet)).equals(table)
-    with pa.ipc.open_stream(printed(capsysbinary, "--output", "arrow")) as stream:
+    with pa.ipc.open_stream(printed(capsysbinary, "--format", "arrow")) as stream:
         assert stream.read_all().equals(table)
     shown = [line.split() for line in printed(capsysbinary).decode().splitlines()]
     assert shown == [table.column_names, *rows]
@@ -48,7 +48,7 @@ def test_every_output_has_the_same_table(capsysbinary: pytest.CaptureFixture[byt
 
 def test_topics_and_partitions_are_chosen(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     argv = ["--topic", "codecs", "--topic", "v0", "--partition", "1", "--partition", "3"]
-    lines = printed(capsysbinary, *argv, "--output", "jsonl").splitlines()
+    lines = printed(capsysbinary, *argv, "--format", "jsonl").splitlines()
     there = [(row["topic"], row["partition"]) for row in map(json.loads, lines)]
     assert there == [("codecs", 1), ("codecs", 3), ("v0", 1), ("v0", 3)]
 
@@ -67,9 +67,9 @@ def test_nothing_there(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes
     argv = ["ls", str(tmp_path), "--segments"]
     assert main(argv) == 0
     assert capsysbinary.readouterr().out == b"no segments\n"
-    assert main([*argv, "--output", "jsonl"]) == 0
+    assert main([*argv, "--format", "jsonl"]) == 0
     assert capsysbinary.readouterr().out == b""
-    assert main([*argv, "--output", "csv"]) == 0
+    assert main([*argv, "--format", "csv"]) == 0
     assert capsysbinary.readouterr().out.startswith(b"topic,partition,")
 
 

@@ -10,8 +10,9 @@ import pytest
 from rich.cells import cell_len
 
 from kafka_log import write_segment
-from kafka_log.cli import COMMANDS, main
+from kafka_log.cli import main
 from tests.paths import SAMPLES
+from tests.support.commands import LOG_COMMANDS
 
 BROKER = SAMPLES / "kafka-4.x"
 EVERY = "topic,partition,offset,timestamp,producer_id,producer_epoch,sequence,leader_epoch,is_transactional,base_offset,position,segment,key,value,headers"  # fmt: skip
@@ -48,7 +49,7 @@ def run(command: str, tmp_path: Path) -> int:
 
 
 def test_every_verb_is_here() -> None:
-    assert {command.split()[0] for command in ASKED} == set(COMMANDS)
+    assert {command.split()[0] for command in ASKED} == set(LOG_COMMANDS)
 
 
 @pytest.mark.share(6)

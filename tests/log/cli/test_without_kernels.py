@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 LOG = ROOT / "tests" / "vectors" / "compacted" / "v2-lz4.log"
 COMMANDS = [
-    ["dump", "--output", "jsonl"],
+    ["dump", "--format", "jsonl"],
     ["dump", "--engine", "construct"],
     ["stat", "--engine", "construct"],
     ["check", "--deep"],

@@ -32,9 +32,9 @@ def test_bytes_that_were_changed(
                     data[r.randrange(len(data))] = r.choice([0, 1, 0x7F, 0x80, 0xFF, r.randrange(256)])  # fmt: skip
             path.write_bytes(data[: r.randrange(len(data) + 1)] if not r.randrange(4) else data)
     for command in (
-        ["groups", "--salvage"],
+        ["groups", "--policy", "salvage"],
         ["groups", "--states"],
-        ["groups", "--at", "2026-11-21T06:46:00Z", "--output", "csv"],
+        ["groups", "--as-of", "2026-11-21T06:46:00Z", "--format", "csv"],
         ["metadata", "--what", r.choice(KINDS)],
         ["metadata", "--what", "partitions", "--changes", "20:150"],
         ["metadata", "--what", r.choice(KINDS), "--as-of", str(r.randrange(168))],

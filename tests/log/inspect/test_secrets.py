@@ -107,9 +107,9 @@ DUMPS = [
     ["dump", "PATH", *more]
     for more in (
         [],
-        ["--output", "jsonl"],
-        ["--output", "csv"],
-        ["--output", "jsonl", "--columns", "value,offset"],
+        ["--format", "jsonl"],
+        ["--format", "csv"],
+        ["--format", "jsonl", "--columns", "value,offset"],
         ["--decode", "__cluster_metadata"],
         ["--policy", "salvage"],
     )
@@ -117,7 +117,7 @@ DUMPS = [
 VIEWED = [
     ["metadata", "PATH", "--what", "scram"],
     ["metadata", "PATH", "--what", "configs"],
-    ["metadata", "PATH", "--what", "configs", "--changes", "0:4", "--output", "jsonl"],
+    ["metadata", "PATH", "--what", "configs", "--changes", "0:4", "--format", "jsonl"],
     *(
         ["export", "PATH", "--out", "OUT", "--view", view, "--columns", columns, "--format", kind]
         for kind in ("csv", "jsonl", "parquet", "arrow")
@@ -162,11 +162,11 @@ def test_vectors_hide_secrets_in_what_they_decode(
     cluster: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Beside the bytes of records, which they have as they are."""
-    assert main(["dump", str(cluster), "--output", "vectors"]) == 0
+    assert main(["dump", str(cluster), "--format", "vectors"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     decoded = json.dumps([record["decoded"] for record in found if "decoded" in record]).encode()
     assert told(decoded) == set() and REDACTED.encode() in decoded
-    assert main(["dump", str(cluster), "--output", "vectors", "--show-secrets"]) == 2
+    assert main(["dump", str(cluster), "--format", "vectors", "--show-secrets"]) == 2
     assert "leave out --show-secrets" in capsys.readouterr().err
 
 

@@ -156,7 +156,7 @@ def test_the_library_and_the_command_mean_the_same(
     broker: Path, include: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = include if isinstance(include, str) else ",".join(include)
-    assert main(["dump", str(broker), "--include", text, "--output", "jsonl"]) == 0
+    assert main(["dump", str(broker), "--include", text, "--format", "jsonl"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     columns = ["topic", "partition", "state", "offset"]
     expected = read_table(broker, columns, include=include).to_pylist()

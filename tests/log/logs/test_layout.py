@@ -24,7 +24,7 @@ FIRST = f"{0:020d}.log"
 SAMPLE = SAMPLES / "kafka-4.x"
 READING = [
     *("ls", "stat", "check", "dump", "txn", "producers", "keys", "groups", "metadata"),
-    *("dump --batches", "dump --output vectors", "keys --key k0", "stat --largest 3"),
+    *("dump --batches", "dump --format vectors", "keys --key k0", "stat --largest 3"),
 ]
 WRITING = ["export", "salvage", "cut --offsets 0:2", "reindex", "convert --codec zstd"]
 

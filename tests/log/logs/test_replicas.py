@@ -52,7 +52,7 @@ def test_rows_name_the_directory(
     copies: list[Path], verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rows of each copy are those of its directory alone; text shows which are which."""
-    output = "--output", "jsonl"
+    output = "--format", "jsonl"
     alone = [run(capsys, verb, place, *output)[1].splitlines() for place in copies]
     code, out, _ = run(capsys, verb, *copies, *output)
     assert code == 0
@@ -74,7 +74,7 @@ def test_what_does_not_is_refused(
     assert (code, out) == (2, "")
     assert f"{copies[1]}/__transaction_state-0: the same partition lies in {copies[0]}" in err
     assert "--replicas" in err
-    output = ("--output", "jsonl")
+    output = ("--format", "jsonl")
     alone = run(capsys, verb, copies[0], *output)
     assert run(capsys, verb, *copies, "--replicas", "newest", *output) == alone
     code, kept, _ = run(capsys, verb, *copies, "--replicas", "keep", *output)

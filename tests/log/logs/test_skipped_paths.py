@@ -31,7 +31,7 @@ ODD = f"{10:020d}.log"
 READING = [
     *("ls", "stat", "check", "dump", "txn", "producers", "keys", "groups", "metadata"),
     "dump --batches",
-    "dump --output vectors",
+    "dump --format vectors",
     "keys --key k0",
 ]
 WRITING = ["export", "salvage", "cut --offsets 0:2", "reindex", "convert --codec zstd"]

@@ -83,7 +83,7 @@ def test_the_commands_read_each_once(tmp_path: Path, capsys: pytest.CaptureFixtu
         str(tmp_path),
         "--include",
         "remote",
-        "--output",
+        "--format",
         "csv",
         "--columns",
         "offset",
@@ -168,7 +168,7 @@ def test_verbs_say_which_records_lie_before_the_log_start(
     trimmed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in ("dump", "keys", "export"):
-        out = ["--out", str(trimmed.parent / "out")] if command == "export" else ["--output", "csv"]
+        out = ["--out", str(trimmed.parent / "out")] if command == "export" else ["--format", "csv"]
         assert main([command, str(trimmed), "--include", "remote", *out]) == 0
         shown = capsys.readouterr()
         assert "before the start of their log: t-0 before 40; --deleted-records" in shown.err
@@ -226,11 +226,11 @@ def test_the_newest_replica(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         _ = LogDirectory(places, replicas="error").partitions
 
     texts = list(map(str, places))
-    assert main(["ls", *texts, "--replicas", "newest", "--output", "csv"]) == 0
+    assert main(["ls", *texts, "--replicas", "newest", "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.split()) == 1 + 4
     assert main(["stat", *texts, "--replicas", "error"]) == 2
     assert "would come twice" in capsys.readouterr().err
-    assert main(["dump", *texts, "--topic", "t", "--replicas", "newest", "--output", "csv"]) == 0
+    assert main(["dump", *texts, "--topic", "t", "--replicas", "newest", "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.split("\n")) == 20 + 2
 
 

@@ -70,7 +70,7 @@ def test_vectors_say_so_of_a_name_that_is_no_utf_8(
     path = broker / os.fsdecode(b"\xff-0")
     path.mkdir()
     closed.add(path)
-    assert main(["dump", str(broker), "--output", "vectors"]) == 1
+    assert main(["dump", str(broker), "--format", "vectors"]) == 1
     lines = map(json.loads, capsys.readouterr().out.splitlines())
     errors = [line["file"] for line in lines if line["type"] == "error"]
     assert sorted(errors) == sorted([str(broker / "t-1"), f"{broker}/\\udcff-0"])
@@ -105,7 +105,7 @@ def test_the_verbs_name_it(
     broker: Path, capsys: pytest.CaptureFixture[str], verb: list[str], rows: int
 ) -> None:
     said = f"kafka-log: {reason(broker / 't-1')}\n"
-    assert main([*verb, str(broker), "--output", "jsonl"]) == 1
+    assert main([*verb, str(broker), "--format", "jsonl"]) == 1
     out, err = capsys.readouterr()
     found = {json.loads(line)["partition"] for line in out.splitlines()}
     assert (len(found), err) == (rows, said)
@@ -261,7 +261,7 @@ def test_a_closed_metadata_log_does_not_say_how_many(cluster: Path, closed: set[
 
 
 VERBS = [
-    *("ls", "stat", "check", "dump", "dump --batches", "dump --output vectors", "keys"),
+    *("ls", "stat", "check", "dump", "dump --batches", "dump --format vectors", "keys"),
     *("keys --key k1", "txn", "producers", "groups", "diff"),
     *("salvage", "cut --offsets 0:5", "reindex", "convert --codec zstd"),
     "export",

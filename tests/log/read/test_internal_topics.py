@@ -25,7 +25,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_every_record_of_the_samples_is_decoded(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [json.loads(x) for x in shown(capsys, str(path), "--output", "vectors").splitlines()]
+    lines = [json.loads(x) for x in shown(capsys, str(path), "--format", "vectors").splitlines()]
     found = [x for x in lines if x["type"] == "record" and "control" not in x]
     assert found
     for record in found:
@@ -45,7 +45,7 @@ def test_text_is_that_of_kafkas_own_tool(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_it_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     assert '"type"' not in shown(capsys, str(OFFSETS), "--decode", "none")
-    raw = shown(capsys, str(OFFSETS), "--decode", "none", "--output", "vectors")
+    raw = shown(capsys, str(OFFSETS), "--decode", "none", "--format", "vectors")
     assert "decoded" not in raw
 
 
@@ -57,7 +57,7 @@ def test_a_directory_of_another_name(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_other_topics_are_bytes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "decoded" not in shown(capsys, str(NEW / "codecs-0"), "--output", "vectors")
+    assert "decoded" not in shown(capsys, str(NEW / "codecs-0"), "--format", "vectors")
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def dumped(path: Path, *argv: str) -> list[int]:
     """The offsets that the command line prints."""
     said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with redirect_stdout(said):
-        assert main(["dump", str(path), "--output", "jsonl", *argv]) == 0
+        assert main(["dump", str(path), "--format", "jsonl", *argv]) == 0
     said.seek(0)
     return [json.loads(line)["offset"] for line in said]
 
@@ -116,7 +116,7 @@ def test_two_halves_on_the_command_line(data: st.DataObject) -> None:
 def dumped_batches(path: Path, offsets: str) -> list[int]:
     said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with redirect_stdout(said):
-        argv = ["--batches", "--columns", "position", "--output", "jsonl", "--offsets", offsets]
+        argv = ["--batches", "--columns", "position", "--format", "jsonl", "--offsets", offsets]
         assert main(["dump", str(path), *argv]) == 0
     said.seek(0)
     return [json.loads(line)["position"] for line in said]

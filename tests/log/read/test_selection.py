@@ -180,7 +180,7 @@ def test_the_last_offsets_on_the_command_line(
         data[0] = data[0][:-1] + b"?"
         (folder / f"{base:020}.log").write_bytes(b"".join(data))
     is_header_pass = argv == ["stat"]
-    code = main([*argv, str(folder), "--offsets", "-3:", "--output", "jsonl"])
+    code = main([*argv, str(folder), "--offsets", "-3:", "--format", "jsonl"])
     rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
     if argv == ["dump"]:
         assert [row["offset"] for row in rows] == [37, 38, 39]
@@ -201,7 +201,7 @@ def test_the_last_offsets_with_deleted_segments_on_the_command_line(
     for base, end in ((0, ".log"), (20, ".log.deleted")):
         data = [LOG_ENTRY.build(_batch(base + i, i, "none")) for i in range(0, 20, 2)]
         (folder / f"{base:020}{end}").write_bytes(b"".join(data))
-    argv = [*argv, str(folder), "--offsets", "-4:", "--output", "jsonl", "--include", "deleted"]
+    argv = [*argv, str(folder), "--offsets", "-4:", "--format", "jsonl", "--include", "deleted"]
     assert main(argv) == 0
     rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
     if "--batches" in argv:

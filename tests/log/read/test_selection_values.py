@@ -157,7 +157,7 @@ def test_the_command_line_says_the_same(seed: int) -> None:
             with redirect_stdout(said):
                 engine = r.choice(("arrow", "construct"))
                 assert (
-                    main(["dump", str(path), "--output", "jsonl", "--engine", engine, *argv]) == 0
+                    main(["dump", str(path), "--format", "jsonl", "--engine", engine, *argv]) == 0
                 )
             said.seek(0)
             assert [json.loads(line)["offset"] for line in said] == found, argv

@@ -107,7 +107,7 @@ def test_headers_by_the_function_of_the_system(log: Path, engine: str) -> None:
 
 @pytest.mark.slow
 def test_the_command_goes_on(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dump", str(log), "--policy", "salvage", "--output", "vectors"]) == 1
+    assert main(["dump", str(log), "--policy", "salvage", "--format", "vectors"]) == 1
     text = capsys.readouterr().out
     more = read_table(log, ["offset"], "salvage").num_rows
     assert text.count('"type":"record"') == more > 3 * (len(GOOD) + 1)

@@ -62,9 +62,9 @@ def test_the_command_takes_credentials_from_its_environment(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.SECRET)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    assert main(["stat", "s3://logs/broker-1", "--output", "jsonl"]) == 0
+    assert main(["stat", "s3://logs/broker-1", "--format", "jsonl"]) == 0
     there = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert main(["stat", str(LOGS), "--output", "jsonl"]) == 0
+    assert main(["stat", str(LOGS), "--format", "jsonl"]) == 0
     here = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     for row in (*here, *there):
         row.pop("directory", None)

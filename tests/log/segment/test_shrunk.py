@@ -143,7 +143,7 @@ def test_check_says_nothing_of_a_shorter_file_that_a_cleaner_wrote(log: Path) ->
 @pytest.mark.parametrize(
     "verb",
     [
-        *("dump", "dump --batches", "dump --output vectors", "stat", "keys", "keys --key k0"),
+        *("dump", "dump --batches", "dump --format vectors", "stat", "keys", "keys --key k0"),
         *("txn", "producers", "export", "salvage", "cut --offsets 0:20", "reindex"),
         "convert --codec zstd",
     ],

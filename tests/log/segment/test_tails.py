@@ -124,12 +124,12 @@ def test_zeros_are_noted_and_nothing_is_lost(
         code, text = printed(capsys, "dump", str(alone.parent), *options)
         assert code == 0 and "!!" not in text
         assert f"-- {zeros} bytes at the end are zeros" in text
-        code, text = printed(capsys, "dump", str(alone), "--output", "vectors", *options)
+        code, text = printed(capsys, "dump", str(alone), "--format", "vectors", *options)
         end = json.loads(text.splitlines()[-1])
         assert code == 0 and end["stop"] == "zeros" and end["trailingBytes"] == zeros
         assert "lost" not in end and "exception" not in end
         for deep in ([], ["--deep"]):
-            code, text = printed(capsys, "stat", str(alone), "--output", "jsonl", *options, *deep)
+            code, text = printed(capsys, "stat", str(alone), "--format", "jsonl", *options, *deep)
             row = json.loads(text)
             assert code == 0 and row["problems"] == 0 and row["lost_bytes"] == 0
             assert row["batches"] == len(PARTS) and row["trailing_bytes"] == zeros
@@ -142,7 +142,7 @@ def test_a_torn_batch_is_noted_and_salvage_lists_it(
 ) -> None:
     cut = ENDS[2] + 43
     alone.write_bytes(WHOLE[:cut] + bytes(zeros))
-    options = ["--output", "jsonl", "--engine", engine]
+    options = ["--format", "jsonl", "--engine", engine]
     code, text = printed(capsys, "stat", str(alone), *options)
     row = json.loads(text)
     assert (code, row["problems"], row["batches"]) == (0, 0, 2)

@@ -143,13 +143,13 @@ def test_a_disk_that_gives_nothing(log: Path, capsys: pytest.CaptureFixture[str]
     path = log / f"{0:020d}.log"
     with bad(path, [(0, 1 << 40)]):
         assert offsets(log, "salvage") == LAST
-        code = main(["stat", str(log), "--policy", "salvage", "--output", "jsonl"])
+        code = main(["stat", str(log), "--policy", "salvage", "--format", "jsonl"])
         printed = capsys.readouterr()
         row = json.loads(printed.out)
         assert (code, row["lost_bytes"], row["records"]) == (1, len(WHOLE), 3)
         said = f"{path}: bytes 0 to {len(WHOLE)} are lost: Input/output error"
         assert said in row["first_problem"] and said in printed.err
-        code = main(["dump", str(log), "--output", "vectors"])
+        code = main(["dump", str(log), "--format", "vectors"])
         found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert code == 1
         assert found[0]["sha256"] is None and found[0]["sizeInBytes"] == len(WHOLE)
@@ -299,16 +299,16 @@ def run():
     out["salvage"] = read_table(broker, ["offset"], "salvage", engine="construct")[0].to_pylist()
     read = ["--policy", "salvage", "--engine", "construct"]
     for command, more in (
-        (["stat", *read, "--output", "jsonl"], []),
+        (["stat", *read, "--format", "jsonl"], []),
         (["dump"], read),
-        (["dump", "--output", "vectors"], read),
-        (["ls", "--output", "jsonl"], []),
-        (["check", "--engine", "construct", "--output", "jsonl"], []),
-        (["keys", "--output", "jsonl"], []),
-        (["keys", "--key", "k0", "--output", "jsonl"], []),
-        (["producers", "--output", "jsonl"], []),
-        (["txn", "--output", "jsonl"], []),
-        (["salvage", "--output", "jsonl"], ["--out", f"{place}/{os.getuid()}"]),
+        (["dump", "--format", "vectors"], read),
+        (["ls", "--format", "jsonl"], []),
+        (["check", "--engine", "construct", "--format", "jsonl"], []),
+        (["keys", "--format", "jsonl"], []),
+        (["keys", "--key", "k0", "--format", "jsonl"], []),
+        (["producers", "--format", "jsonl"], []),
+        (["txn", "--format", "jsonl"], []),
+        (["salvage", "--format", "jsonl"], ["--out", f"{place}/{os.getuid()}"]),
     ):
         text = io.TextIOWrapper(io.BytesIO(), "utf-8")
         with redirect_stdout(text), redirect_stderr(io.StringIO()) as said:
@@ -358,13 +358,13 @@ def test_what_may_not_be_read() -> None:
     assert found["kafka"] == [0, 1, 2]
     assert found["error"] == [f"Permission denied: it cannot be read ({closed})", errno.EACCES]
     assert found["salvage"] == [0, 1, 2, 30, 31, 32]
-    code, text = found["stat --policy salvage --engine construct --output jsonl"]
+    code, text = found["stat --policy salvage --engine construct --format jsonl"]
     rows = [json.loads(line) for line in text.splitlines()]
     assert code == 1 and sum(row["lost_bytes"] for row in rows) == len(batch(20))
     problems = [row["first_problem"] for row in rows]
     assert problems[0] is None and problems[1] == found["error"][0] and problems[3] is None
     assert f"are lost: Permission denied: it cannot be read (byte 0 of {forbidden})" in problems[2]
-    code, text = found["ls --output jsonl"]
+    code, text = found["ls --format jsonl"]
     rows = [json.loads(line) for line in text.splitlines()]
     assert code == 1 and [(r["topic"], r["segments"]) for r in rows] == [
         ("a", 1),
@@ -372,15 +372,15 @@ def test_what_may_not_be_read() -> None:
         ("c", 1),
         ("d", 1),
     ]
-    code, text = found["check --engine construct --output jsonl"]
+    code, text = found["check --engine construct --format jsonl"]
     files = [(row["code"], row["file"]) for row in map(json.loads, text.splitlines())]
     assert code == 1 and {("io_error", str(closed)), ("io_error", str(forbidden))} <= {*files}
     code, text = found["dump"]
     assert code == 1 and f"!! {problems[1]}" in text and f"byte 0 of {forbidden}" in text
-    code, text = found["dump --output vectors"]
+    code, text = found["dump --format vectors"]
     objects = [json.loads(line) for line in text.splitlines()]
     assert code == 1 and {"error", "file", "end", "batch", "record"} == {o["type"] for o in objects}
-    code, text = found["keys --output jsonl"]
+    code, text = found["keys --format jsonl"]
     rows = [json.loads(line) for line in text.splitlines()]
     counts = [(row["topic"], row["records"], row["keys"]) for row in rows]
     assert code == 1 and counts == [("a", 3, 3), ("b", 0, 0), ("c", 0, 0), ("d", 3, 3)]
@@ -388,14 +388,14 @@ def test_what_may_not_be_read() -> None:
     of_both = [found["error"][0], of_file]
     assert [row["problem"] for row in rows] == [None, *of_both, None]
     said = "".join(f"kafka-log: {line}\n" for line in of_both)
-    assert found["keys --output jsonl says"] == said
-    code, text = found["keys --key k0 --output jsonl"]
+    assert found["keys --format jsonl says"] == said
+    code, text = found["keys --key k0 --format jsonl"]
     assert code == 1 and [json.loads(line)["offset"] for line in text.splitlines()] == [0, 30]
-    assert found["keys --key k0 --output jsonl says"] == said
+    assert found["keys --key k0 --format jsonl says"] == said
     for verb in ("producers", "txn"):
-        assert found[f"{verb} --output jsonl"] == [1, ""]
-        closed_one, other = found[f"{verb} --output jsonl says"].splitlines()
+        assert found[f"{verb} --format jsonl"] == [1, ""]
+        closed_one, other = found[f"{verb} --format jsonl says"].splitlines()
         assert closed_one == f"kafka-log: {of_both[0]}" and other.endswith(of_file)
-    code, text = found["salvage --output jsonl"]
+    code, text = found["salvage --format jsonl"]
     lost = {row["file"] for row in map(json.loads, text.splitlines()) if row["what"] == "lost"}
     assert code == 1 and lost == {str(closed), forbidden.name}

@@ -68,7 +68,7 @@ def test_a_listed_difference_is_one(file: str) -> None:
 
 def test_the_command_prints_the_same_objects(capsys: pytest.CaptureFixture[str]) -> None:
     file = "control/txn-flow.log"
-    code = main(["dump", str(VECTORS / file), "--output", "vectors", "--policy", "kafka"])
+    code = main(["dump", str(VECTORS / file), "--format", "vectors", "--policy", "kafka"])
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert code == 0
     assert printed == expected(file)

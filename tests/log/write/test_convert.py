@@ -223,7 +223,7 @@ def test_damage_in_one_partition_leaves_the_others(
     (disk / "codecs-3").mkdir()
     (disk / "codecs-3" / f"{1 << 63:020d}.log").write_bytes(b"")  # no offset is so large
     arguments = ["convert", str(disk), "--out", str(tmp_path / "out"), "--codec", "zstd"]
-    assert main([*arguments, "--output", "jsonl"]) == 1
+    assert main([*arguments, "--format", "jsonl"]) == 1
     out, err = capsys.readouterr()
     said = {f"{r['topic']}-{r['partition']}": r for r in map(json.loads, out.splitlines())}
     refused = {name for name, row in said.items() if row["what"] == "refused"}
@@ -259,7 +259,7 @@ def test_the_same_job_goes_on_and_another_does_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    arguments = ["convert", str(SAMPLES / "kafka-2.8"), "--out", str(out), "--output", "jsonl"]
+    arguments = ["convert", str(SAMPLES / "kafka-2.8"), "--out", str(out), "--format", "jsonl"]
     assert main([*arguments, "--topic", "v0", "--codec", "zstd"]) == 0
     first = capsys.readouterr().out
     stamps = {p: p.stat().st_mtime_ns for p in out.rglob("*.log")}

@@ -41,7 +41,7 @@ def wrote(
     verb: str, log: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, list[dict[str, Any]], str]:
     """The exit code, the rows, and what stands on the error output."""
-    code = main([verb, str(log), *VERBS[verb], "--out", str(out), "--output", "jsonl"])
+    code = main([verb, str(log), *VERBS[verb], "--out", str(out), "--format", "jsonl"])
     captured = capsys.readouterr()
     return code, [json.loads(line) for line in captured.out.splitlines()], captured.err
 

@@ -1,4 +1,4 @@
-"""What checks are made of: what they know beforehand, and when they are asked."""
+"""Base class of the checks of one partition, and what they know before segments are read."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
+from kafka_log.inspect.check.catalog import Severity
 from kafka_log.inspect.check.cluster import Cluster
-from kafka_log.inspect.check.finding import Finding, Severity
-from kafka_log.inspect.check.segment_scan import Walked
+from kafka_log.inspect.check.finding import Finding, make_finding
+from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import BrokerFiles
 from kafka_log.logs.names import State
 from kafka_log.logs.partitions import Partition, Segment
@@ -18,8 +19,16 @@ from kafka_log.logs.partitions import Partition, Segment
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is known of a partition before it is read. ``bases`` are the base offsets of all segments in its directory, in
-    their order; ``is_whole`` is False when only some of them were asked for; ``included`` are the states of all segments that are read."""
+    """Facts about a partition that are known before its segments are read.
+
+    Attributes:
+        bases: Base offsets of all segments in the directory, ascending.
+        is_whole: False if only some segments of the directory are checked.
+        broker: Checkpoints and shutdown marker of the log directory.
+        cluster: Cluster metadata of the log directory, empty if it has none.
+        included: States of the segments that are checked.
+        missing: Offset ranges that findings already report as missing.
+    """
 
     partition: Partition
     bases: tuple[int, ...]
@@ -28,66 +37,86 @@ class Context:
     cluster: Cluster
     included: frozenset[State]
     missing: list[range] = field(default_factory=list)
-    """Offsets that are told to be missing: of segments, and of batches that were cut out."""
 
-    def may_grow(self, walked: Walked) -> bool:
-        """Return whether a broker may have appended to a segment after it was read. A broker that was stopped in order does not."""
-        return walked.is_active and not self.broker.was_clean_shutdown
+    def may_grow(self, scanned: ScannedSegment) -> bool:
+        """Return whether a broker may have appended to the segment after it was read.
+
+        A broker does not if it was shut down cleanly, and only appends to the active segment.
+        """
+        return scanned.is_active and not self.broker.was_clean_shutdown
 
     @property
     def key(self) -> tuple[str, int]:
-        """Topic and number, as checkpoint files name a partition."""
+        """Return topic and partition number, the key of the partition in checkpoint files."""
         return self.partition.topic, self.partition.partition
 
     def finding(
-        self, severity: Severity, code: str, path: Path, meaning: str, remedy: str, **more: Any
+        self,
+        code: str,
+        path: Path,
+        meaning: str,
+        *,
+        severity: Severity | None = None,
+        remedy: str | None = None,
+        **place: Any,
     ) -> Finding:
-        """A finding about a file of the partition."""
+        """Return a finding about a file of the partition; see :func:`make_finding`."""
         topic, partition = self.key
-        return Finding(
-            severity, code, path, meaning, remedy, topic=topic, partition=partition, **more
+        return make_finding(
+            code,
+            path,
+            meaning,
+            severity=severity,
+            remedy=remedy,
+            topic=topic,
+            partition=partition,
+            **place,
         )
 
 
 class Check:
-    """One check of one partition: it is given its segments in the order of their offsets, one at a time; then the end.
+    """Check of one partition.
 
-    What it keeps from one segment to the next must not grow with the number of batches.
+    Its methods are called for each segment in the order of base offsets, then once for the whole partition.
+    The state of a check must not grow with the number of batches.
     """
 
     def __init__(self, context: Context) -> None:
         self.context = context
 
-    def saved(self) -> Self:
-        """Return a copy with containers of its own: with it the next segment can be checked once more."""
+    def copy_state(self) -> Self:
+        """Return a copy of the check with copied containers, from which a segment can be checked again."""
         other = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, dict | list | set):
                 setattr(other, name, value.copy())
         return other
 
-    def renew(self) -> None:
-        """Read again what was read of other files beforehand."""
+    def reload(self) -> None:
+        """Reread the other files of the partition that the check read before."""
 
-    def segment(self, walked: Walked) -> Iterable[Finding]:
-        """What is wrong with a segment. Raises OSError."""
+    def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
+        """Return the findings of one segment. Raise OSError if a file cannot be read."""
         return ()
 
-    def unread(self, segment: Segment) -> None:
-        """A segment could not be read: nothing is known of what it holds."""
+    def skip_segment(self, segment: Segment) -> None:
+        """Take note of a segment that cannot be read: its batches are unknown."""
 
-    def end(self) -> Iterable[Finding]:
-        """What is wrong with the whole, after the last segment. Raises OSError."""
+    def check_end(self) -> Iterable[Finding]:
+        """Return the findings about the whole partition, after its last segment. Raise OSError."""
         return ()
 
 
-def are(count: int, one: str, many: str | None = None) -> str:
-    """A count with its noun: ``1 batch``, ``2 batches``."""
+def count_noun(count: int, one: str, many: str | None = None) -> str:
+    """Return a count and its noun: ``1 batch``, ``2 batches``. The plural is ``one`` + ``s`` by default."""
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
-def only_zeros(file: BinaryIO, start: int, end: int) -> bool:
-    """Whether all bytes of a file from one place to another are 0. Raises OSError."""
+def is_zeros(file: BinaryIO, start: int, end: int) -> bool:
+    """Return whether the bytes from ``start`` (included) to ``end`` (excluded) are all 0.
+
+    Bytes after the end of the file count as 0. Raise OSError if the file cannot be read.
+    """
     file.seek(start)
     while start < end:
         data = file.read(min(end - start, 1 << 20))

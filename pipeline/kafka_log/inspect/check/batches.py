@@ -1,4 +1,4 @@
-"""Batches whose checksums are wrong, bytes that are no batches, and records that cannot be read."""
+"""Check of batches: checksums, unreadable bytes, record counts, records, format versions."""
 
 from __future__ import annotations
 
@@ -6,48 +6,44 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.inspect.check.base import Check, are, only_zeros
+from kafka_log.inspect.check.base import Check, count_noun, is_zeros
 from kafka_log.inspect.check.finding import Finding
-from kafka_log.inspect.check.segment_scan import RULES, Refused, Walked
+from kafka_log.inspect.check.segment_scan import RULES, RefusedBatch, ScannedSegment
 from kafka_log.inspect.check.tails import tail_kind
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Lost
 from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, have, version_of
 
-OF_ONE_RUN = 100
-"""Batches of a run of damaged bytes that are named one by one."""
-
-_RESTORE = "Copy the partition from another replica; if there is none, write what can be read with: kafka-log salvage."
+MAX_BATCHES = 100
+"""Maximum of findings for the batches of one lost range or one segment."""
 
 
 class BatchCheck(Check):
-    """Checksums, lengths, and what cannot be parsed."""
+    """Finds damaged batches, unreadable bytes, and batches with invalid headers or records."""
 
-    def segment(self, walked: Walked) -> Iterable[Finding]:
-        for run in walked.lost:
-            if tail_kind(walked, run) is None:
-                yield from self._run(walked, run)
-        is_counted = have(walked.headers.magic, "record_count")
-        negative = is_counted & (walked.headers.count < 0)
-        yield from self._negative(walked, negative)
-        yield from self._records(walked, {*walked.headers.position[negative].tolist()})
-        yield from self._rules(walked)
-        yield from self._magic(walked)
+    def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
+        for run in scanned.lost:
+            if tail_kind(scanned, run) is None:
+                yield from self._check_lost_range(scanned, run)
+        is_counted = have(scanned.headers.magic, "record_count")
+        negative = is_counted & (scanned.headers.count < 0)
+        yield from self._check_counts(scanned, negative)
+        yield from self._check_records(scanned, {*scanned.headers.position[negative].tolist()})
+        yield from self._check_rules(scanned)
+        yield from self._check_magic(scanned)
 
-    def _run(self, walked: Walked, run: Lost) -> Iterator[Finding]:
-        """Where lengths lead from one batch to the next, each is a finding; the rest is one of its own."""
+    def _check_lost_range(self, scanned: ScannedSegment, run: Lost) -> Iterator[Finding]:
+        """Yield a finding for each framed batch of a lost range, and one for the rest of the range."""
         after, before = run.after_offset, run.before_offset
         position = run.start
-        for entry, first, last in framed(walked, run):
-            known = _between(first, last, after, before)
+        for entry, first, last in find_framed_batches(scanned, run):
+            known = _damaged_offsets(first, last, after, before)
             at_risk = None if known is None else known[1] - known[0] + 1
             yield self.context.finding(
-                "error",
                 "batch_checksum",
-                walked.segment.path,
-                f"A batch of {entry.frame.size} bytes is damaged: its checksum does not agree with its bytes.",
-                _RESTORE,
+                scanned.segment.path,
+                f"A batch of {entry.frame.size} bytes is damaged: its checksum does not match its bytes.",
                 byte=entry.position,
                 first_offset=None if known is None else known[0],
                 last_offset=None if known is None else known[1],
@@ -56,108 +52,101 @@ class BatchCheck(Check):
             position = entry.position + entry.frame.size
             after = after if known is None else known[1]
         if position < run.end:
-            yield self._unreadable(walked, run, position, after)
+            yield self._unreadable_finding(scanned, run, position, after)
 
-    def _unreadable(self, walked: Walked, run: Lost, position: int, after: int | None) -> Finding:
+    def _unreadable_finding(
+        self, scanned: ScannedSegment, run: Lost, position: int, after: int | None
+    ) -> Finding:
+        """Return the finding about the rest of a lost range, from ``position`` to its end."""
         size = run.end - position
-        zeros = _is_zero(walked, position, run.end)
+        zeros = _range_is_zero(scanned, position, run.end)
         what = (
-            f"{are(size, 'byte')} are zeros where batches should be."
+            f"{count_noun(size, 'byte')} of zeros where batches should be."
             if zeros
-            else f"{are(size, 'byte')} cannot be read as batches."
+            else f"{count_noun(size, 'byte')} cannot be read as batches."
         )
         first = None if after is None else after + 1
         last = None if run.before_offset is None else run.before_offset - 1
         known = first is not None and last is not None and first <= last
         return self.context.finding(
-            "error",
             "zeroed_bytes" if zeros else "unreadable_bytes",
-            walked.segment.path,
+            scanned.segment.path,
             what,
-            _RESTORE,
             byte=position,
             first_offset=first if known or last is None else None,
             last_offset=last if known else None,
             records=last - first + 1 if known and last is not None and first is not None else None,
         )
 
-    def _negative(self, walked: Walked, those: Any) -> Iterator[Finding]:
-        """Name the batches that say they have fewer than no records."""
-        headers = walked.headers
-        for i in those.nonzero()[0].tolist()[:OF_ONE_RUN]:
+    def _check_counts(self, scanned: ScannedSegment, is_negative: Any) -> Iterator[Finding]:
+        """Yield a finding for each batch of the mask ``is_negative``, whose record count is negative."""
+        headers = scanned.headers
+        for i in is_negative.nonzero()[0].tolist()[:MAX_BATCHES]:
             first, last = int(headers.first[i]), int(headers.last[i])
             yield self.context.finding(
-                "error",
                 "batch_count",
-                walked.segment.path,
-                f"A batch says that it has {headers.count[i]} records, though its checksum is right: readers stop there.",
-                "Copy the partition from another replica, or skip the batch when you read.",
+                scanned.segment.path,
+                f"The header of a batch has the record count {headers.count[i]}, although its checksum is valid. Readers stop there.",
                 byte=int(headers.position[i]),
                 first_offset=first,
                 last_offset=last,
                 records=max(last - first + 1, 0),
             )
 
-    def _records(self, walked: Walked, but: Container[int]) -> Iterator[Finding]:
-        """Name the batches whose records cannot all be read, but those at some positions."""
-        for batch in walked.refused:
+    def _check_records(self, scanned: ScannedSegment, but: Container[int]) -> Iterator[Finding]:
+        """Yield a finding for each batch with undecodable records, except at the positions ``but``."""
+        for batch in scanned.refused:
             if batch.position in but or batch.problem.at == RULES:
                 continue
             inner = batch.problem.at == "crc"
             lost = max((batch.last - batch.first + 1) - batch.read, 0)
             reason = batch.problem.error.reason
             yield self.context.finding(
-                "error",
                 "record_checksum" if inner else "batch_records",
-                walked.segment.path,
-                f"A message in a batch has a wrong checksum: {reason}."
+                scanned.segment.path,
+                f"A message inside a batch has a wrong checksum: {reason}."
                 if inner
-                else f"The checksum of a batch is right, but its records cannot all be read: {reason}.",
-                "Copy the partition from another replica, or skip the batch when you read.",
+                else f"The checksum of a batch is valid, but not all of its records can be decoded: {reason}.",
                 byte=batch.position,
                 first_offset=batch.first,
                 last_offset=batch.last,
                 records=lost if batch.count is None else max(batch.count - batch.read, 0),
             )
 
-    def _rules(self, walked: Walked) -> Iterator[Finding]:
-        """Report the batches of a segment that break the same rule as one finding."""
-        broken: dict[str, list[Refused]] = {}
-        for batch in walked.refused:
+    def _check_rules(self, scanned: ScannedSegment) -> Iterator[Finding]:
+        """Yield one finding for each rule that batches of the segment break."""
+        broken: dict[str, list[RefusedBatch]] = {}
+        for batch in scanned.refused:
             if batch.problem.at == RULES:
                 where = batch.problem.error.where
                 broken.setdefault(f"{where.path} {where.schema}", []).append(batch)
         for batches in broken.values():
             first, last = batches[0], batches[-1]
-            many = (
-                "1 batch contradicts" if len(batches) == 1 else f"{len(batches)} batches contradict"
-            )
+            many = "1 batch breaks" if len(batches) == 1 else f"{len(batches)} batches break"
             begin = "" if len(batches) == 1 else "In the first one "
             yield self.context.finding(
-                "warning",
                 "batch_rules",
-                walked.segment.path,
-                f"{many} the rules that brokers hold producers to. {begin}{first.problem.error.reason}. Consumers read the "
-                "records; look-ups by offset or time, compaction and tools may go wrong.",
-                "Read the records without a range of offsets or timestamps, and repair or replace the program that wrote them.",
+                scanned.segment.path,
+                f"{many} a rule that brokers enforce for producers. {begin}{first.problem.error.reason}. Consumers read the "
+                "records; lookups by offset or time, compaction and tools may fail.",
                 byte=first.position,
                 first_offset=first.first,
                 last_offset=last.last,
             )
 
-    def _magic(self, walked: Walked) -> Iterator[Finding]:
-        headers = walked.headers
-        for i in (~are_known(headers.magic)).nonzero()[0].tolist()[:OF_ONE_RUN]:
+    def _check_magic(self, scanned: ScannedSegment) -> Iterator[Finding]:
+        """Yield a finding for each batch with an unknown format version."""
+        headers = scanned.headers
+        for i in (~are_known(headers.magic)).nonzero()[0].tolist()[:MAX_BATCHES]:
             version = version_of(int(headers.magic[i]))
             remedy = "Copy the partition from another replica"
             if not checks_magic(version):
                 remedy += f", or set the byte to {version}: the checksum does not cover it"
             yield self.context.finding(
-                "error",
                 "batch_magic",
-                walked.segment.path,
-                f"A batch says that its version is {headers.magic[i]}, which Kafka does not have; its checksum is right.",
-                f"{remedy}.",
+                scanned.segment.path,
+                f"A batch has the format version {headers.magic[i]}, which Kafka does not have. Its checksum is valid.",
+                remedy=f"{remedy}.",
                 byte=int(headers.position[i]),
                 first_offset=int(headers.first[i]),
                 last_offset=int(headers.last[i]),
@@ -165,18 +154,22 @@ class BatchCheck(Check):
             )
 
 
-def framed(walked: Walked, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
-    """Entries of a run, as long as the length of each leads to another one, or to the end of the run."""
-    name = str(walked.segment.path)
+def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
+    """Yield the batches of a lost range with their first and last offsets, by the length fields alone.
+
+    It stops at a length that leads neither to another batch nor to the end of the range, and after
+    ``MAX_BATCHES``.
+    """
+    name = str(scanned.segment.path)
     columns = HeaderColumns(("base_offset", "last_offset"), name)
     position = run.start
-    with walked.segment.path.open("rb") as file:
-        for _ in range(OF_ONE_RUN):
-            entry = _entry(file, position, run.end, name)
+    with scanned.segment.path.open("rb") as file:
+        for _ in range(MAX_BATCHES):
+            entry = _entry_at(file, position, run.end, name)
             if entry is None:
                 return
             end = position + entry.frame.size
-            if end < run.end and _entry(file, end, run.end, name) is None:
+            if end < run.end and _entry_at(file, end, run.end, name) is None:
                 return
             try:
                 first, last = columns.read(entry)
@@ -186,8 +179,8 @@ def framed(walked: Walked, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
             position = end
 
 
-def _entry(file: Any, position: int, end: int, name: str) -> Entry | None:
-    """What begins at a place and says that it ends in the run; None when there is nothing like that."""
+def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
+    """Return the batch at ``position`` by its header; None if no known format version fits before ``end``."""
     file.seek(position)
     data = file.read(min(HEADER_BYTES, end - position))
     if len(data) < framing.HEADER_START:
@@ -201,10 +194,13 @@ def _entry(file: Any, position: int, end: int, name: str) -> Entry | None:
     return Entry(position, frame, data)
 
 
-def _between(
+def _damaged_offsets(
     first: int | None, last: int, after: int | None, before: int | None
 ) -> tuple[int, int] | None:
-    """The offsets that a damaged batch says it has, if they fit those around it."""
+    """Return the offsets of a damaged batch: is_negative of its header, if they fit between its neighbors.
+
+    Otherwise the offsets between the neighbors are returned, or None if one of these is unknown.
+    """
     start = last if first is None else first
     fits = 0 <= start <= last
     fits = fits and (after is None or after < start) and (before is None or last < before)
@@ -215,6 +211,7 @@ def _between(
     return None
 
 
-def _is_zero(walked: Walked, start: int, end: int) -> bool:
-    with walked.segment.path.open("rb") as file:
-        return only_zeros(file, start, end)
+def _range_is_zero(scanned: ScannedSegment, start: int, end: int) -> bool:
+    """Return whether the bytes of the segment from ``start`` to before ``end`` are all 0."""
+    with scanned.segment.path.open("rb") as file:
+        return is_zeros(file, start, end)

@@ -1,4 +1,4 @@
-"""What the checkpoints of a broker say of a partition, beside its segments."""
+"""Checks of the checkpoint files of a log directory, and of what a broker recovers when it starts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.inspect.check.base import are
+from kafka_log.inspect.check.base import count_noun
+from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.cluster import Cluster
-from kafka_log.inspect.check.finding import Finding, Severity
-from kafka_log.inspect.check.log_end import KILLED, REACHED, TAKE_ANOTHER, EndCheck
+from kafka_log.inspect.check.finding import Finding, make_finding
+from kafka_log.inspect.check.log_end import KILLED, REACHED, EndCheck
 from kafka_log.logs.broker_files import BrokerFiles, is_broker_running
 from kafka_log.logs.listing import list_partition_names
 from kafka_log.logs.names import (
@@ -28,72 +29,62 @@ from kafka_log.logs.names import (
 )
 from kafka_log.logs.partitions import Partition, Segment
 
-_BEYOND: dict[str, tuple[Severity, str, str, str]] = {
-    LOG_START: (
-        "error",
-        "log_start_beyond_end",
-        "The log start offset",
-        "Keep a copy of the partition before you start the broker: it deletes a log that ends before its start.",
-    ),
-    RECOVERY_POINT: ("warning", "recovery_point_beyond_end", "The recovery point", TAKE_ANOTHER),
-    HIGH_WATERMARK: ("warning", "high_watermark_beyond_end", "The high watermark", TAKE_ANOTHER),
-    CLEANER: (
-        "note",
-        "cleaner_offset_beyond_end",
-        "The offset of the cleaner",
-        "Nothing: the cleaner begins anew when the offset does not fit the log.",
-    ),
+_BEYOND_END = {
+    LOG_START: ("log_start_beyond_end", "The log start offset"),
+    RECOVERY_POINT: ("recovery_point_beyond_end", "The recovery point"),
+    HIGH_WATERMARK: ("high_watermark_beyond_end", "The high watermark"),
+    CLEANER: ("cleaner_offset_beyond_end", "The offset of the log cleaner"),
 }
+"""Checkpoint files: id of the finding for an offset beyond the end of the log, and name of the offset."""
 
 _WITHOUT = {
-    LOG_START: "without it records that were deleted may come back",
-    RECOVERY_POINT: "without it all segments are recovered, which takes its time",
-    HIGH_WATERMARK: "without it the high watermarks begin at the start of the logs",
-    CLEANER: "without it the cleaner begins at the start of the logs",
+    LOG_START: "without it, deleted records may reappear",
+    RECOVERY_POINT: "without it, the broker recovers all segments, which takes long",
+    HIGH_WATERMARK: "without it, the high watermarks begin at the log start offsets",
+    CLEANER: "without it, the log cleaner begins at the log start offsets",
 }
-"""What a broker does without a checkpoint."""
+"""Checkpoint files: what happens if the broker starts without the file."""
 
 
 class CheckpointCheck(EndCheck):
-    """Offsets in checkpoints that do not lie within the log."""
+    """Finds offsets in checkpoint files that are not within the log."""
 
-    def end(self) -> Iterable[Finding]:
+    def check_end(self) -> Iterable[Finding]:
         context = self.context
         if not self.is_settled():
             return
         if not context.bases:
-            yield from self._nothing()
+            yield from self._find_missing_segments()
             return
         for name in CHECKPOINTS:
             offset = context.broker.offset(name, context.key)
             if offset is None or 0 <= offset <= self.log_end:
                 continue
-            if self.is_told and name in REACHED and offset > 0:
+            if self.is_reported and name in REACHED and offset > 0:
                 continue
-            severity, code, what, remedy = _BEYOND[name]
+            code, what = _BEYOND_END[name]
+            remedy = CATALOG[code].remedy
             if name == HIGH_WATERMARK and not context.broker.was_clean_shutdown:
                 remedy = KILLED
             path = context.broker.directory / name
             if offset < 0:
-                yield context.finding(
-                    "warning", "checkpoint_value", path, f"{what} is {offset}.", remedy
-                )
+                meaning = f"{what} is {offset}: offsets are not negative."
+                yield context.finding("checkpoint_value", path, meaning, remedy=remedy)
                 continue
             yield context.finding(
-                severity,
                 code,
                 path,
                 f"{what} is {offset}, but the log ends before offset {self.log_end}.",
-                remedy,
+                remedy=remedy,
                 first_offset=self.log_end,
                 last_offset=offset - 1,
                 records=None if name == CLEANER else offset - self.log_end,
             )
 
-    def _nothing(self) -> Iterator[Finding]:
-        """A partition always has a segment: a new one before the last one is deleted."""
+    def _find_missing_segments(self) -> Iterator[Finding]:
+        """Yield a finding if the partition has no segment but had records: brokers never delete the last one."""
         context, directory = self.context, self.context.partition.directory
-        first, end = _extent(context.broker, context.key)
+        first, end = _offset_range(context.broker, context.key)
         if (
             end <= first
             or context.partition.state != "live"
@@ -101,58 +92,55 @@ class CheckpointCheck(EndCheck):
         ):
             return
         yield context.finding(
-            "error",
             "segment_missing",
             directory,
-            f"There is no segment in the directory, though by the checkpoints the log reached offset {end}.",
-            "Copy the partition from another replica, or look for its files in a backup.",
+            f"The directory has no segment, but by the checkpoints the log reached offset {end}.",
             first_offset=first,
             last_offset=end - 1,
             records=end - first,
         )
 
 
-def _extent(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
-    """The offsets that a log had by the checkpoints: the first one, and the one after the last."""
+def _offset_range(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
+    """Return the log start offset and the end offset (excluded) of a log by the checkpoints; 0 if unknown."""
     start, *ends = (max(broker.offset(name, key) or 0, 0) for name in (LOG_START, *REACHED))
     return start, max(ends)
 
 
 def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding]:
-    """Checkpoints that cannot be read, and their entries of partitions that are not there. Raises OSError."""
+    """Yield findings about unreadable checkpoint files and about their entries without a directory.
+
+    Raises:
+        OSError: The log directory cannot be listed.
+    """
     for name, error in broker.errors.items():
         reason = error.reason if isinstance(error, CodecError) else error
-        yield Finding(
-            "warning",
+        yield make_finding(
             "checkpoint_damaged",
             broker.directory / name,
-            f"The checkpoint cannot be read: {reason}.",
-            f"Move the file away before you start the broker, which may refuse the directory: {_WITHOUT[name]}.",
+            f"The checkpoint file cannot be read: {reason}. The broker may take the log directory offline.",
+            remedy=f"Move the file away before you start the broker: {_WITHOUT[name]}.",
             byte=error.where.position if isinstance(error, CodecError) else None,
         )
     there = list_partition_names(broker.directory)
-    missing = _missing(broker, cluster)
+    missing = _missing_partitions(broker, cluster)
     for name, offsets in broker.checkpoints.items():
         for topic, partition in sorted(offsets):
             if (os.fsencode(topic), partition) in there or (topic, partition) in missing:
                 continue
-            yield Finding(
-                "note",
+            yield make_finding(
                 "checkpoint_unknown_partition",
                 broker.directory / name,
-                "The checkpoint has an offset for a partition that is not in the directory.",
-                "Nothing if the partition was moved or deleted; else look for its directory.",
+                "The checkpoint file has an offset for a partition that is not in the log directory.",
                 topic=topic,
                 partition=partition,
             )
     for key, why in missing.items():
-        first, end = _extent(broker, key)
-        yield Finding(
-            "warning",
+        first, end = _offset_range(broker, key)
+        yield make_finding(
             "partition_missing",
             broker.directory / RECOVERY_POINT,
-            f"The partition's directory is not there, {why}: its log reached offset {end}.",
-            "Look for the directory, also in the broker's other log directories; else the broker copies the partition from another replica, or begins an empty one.",
+            f"The directory of the partition is missing, {why}. Its log reached offset {end}.",
             topic=key[0],
             partition=key[1],
             first_offset=first,
@@ -161,28 +149,31 @@ def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding
         )
 
 
-def _missing(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str, int], str]:
-    """The partitions with records that have no directory, in whatever state, and belong here: why that is known. A broker that stops in order
-    writes recovery points of those that it has then, but before 3.0 none where it has none; until that it does so once a minute."""
+def _missing_partitions(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str, int], str]:
+    """Return the partitions with records that should have a directory here but have none, with the reason.
+
+    A broker writes the recovery points of its partitions once a minute and in a clean shutdown. Brokers before
+    3.0 write none in a shutdown without partitions.
+    """
     there = {
         found[:2] for path in broker.directory.iterdir() if (found := parse_partition_name(path))
     }
     out = {}
     for key in sorted(broker.checkpoints.get(RECOVERY_POINT, {}).keys() - there):
-        first, end = _extent(broker, key)
+        first, end = _offset_range(broker, key)
         if end <= first:
             continue
         if broker.was_clean_shutdown and there:
-            out[key] = "and was when the broker was stopped in order"
+            out[key] = "but existed when the broker was shut down cleanly"
         elif cluster.is_here(key):
-            out[key] = "and by the metadata of the cluster it belongs here"
+            out[key] = "but by the metadata of the cluster it belongs here"
     return out
 
 
 def check_recovery(
     directory: Path, broker: BrokerFiles, partitions: Sequence[Partition]
 ) -> Iterable[Finding]:
-    """Say what a broker reads again when it starts, if it was not stopped in order, and does not run."""
+    """Yield a note about what the broker recovers when it starts, if it was killed and does not run."""
     if (
         broker.was_clean_shutdown
         or not (directory / META).is_file()
@@ -195,20 +186,20 @@ def check_recovery(
     if not count:
         return
     size = sum(segment.size for segments in recovered for segment in segments)
-    what = f"{are(count, 'segment')} of {are(len(recovered), 'partition')}, {are(size, 'byte')}"
-    yield Finding(
-        "note",
+    what = f"{count_noun(count, 'segment')} of {count_noun(len(recovered), 'partition')}, {count_noun(size, 'byte')}"
+    yield make_finding(
         "not_stopped",
         directory,
-        f"There is no {CLEAN_SHUTDOWN}: the broker was killed, or runs elsewhere. When it starts, it recovers {what}: it reads the batches"
-        " of each from its recovery point on, makes the indexes anew, and cuts the log off before the first batch that is not whole.",
-        "Nothing: other findings say where logs are cut off. Start the broker, or copy a partition that must not lose anything first.",
+        f"The file {CLEAN_SHUTDOWN} is missing: the broker was killed, or runs elsewhere. When it starts, it recovers {what}: it rereads"
+        " them from the recovery point, rebuilds their indexes, and truncates the log before the first incomplete batch.",
     )
 
 
 def recovered_segments(partition: Partition, broker: BrokerFiles) -> list[Segment]:
-    """Return the segments of a partition from the one on that holds the recovery point; without one all. The metadata log is recovered
-    at each start."""
+    """Return the live segments from the one that contains the recovery point, or all without a recovery point.
+
+    The list is empty for partitions that are not live, and for the metadata log, which is recovered at each start.
+    """
     if partition.state != "live" or partition.topic == CLUSTER_METADATA:
         return []
     live = [s for s in partition.segments if s.state == "live" and s.has_canonical_name]

@@ -1,4 +1,4 @@
-"""What the metadata of the cluster, where it lies beside, says of the partitions of a log directory."""
+"""Cluster metadata beside the partitions of a log directory: topic ids, policies, assignments."""
 
 from __future__ import annotations
 
@@ -27,25 +27,28 @@ _POLICIES = ("cleanup.policy", "log.cleanup.policy")
 
 @dataclass
 class Cluster:
-    """The metadata log of a broker's log directory. It is read when it is first asked for; where there is none, or it cannot be
-    read, nothing is known."""
+    """Metadata log of a log directory, read when it is first needed.
+
+    If there is none, or it cannot be read, all answers are "unknown".
+    """
 
     directory: Path
 
     def topic_id(self, topic: str) -> bytes | None:
-        """The id of a topic; None where it is not known."""
+        """Return the id of a topic; None if unknown."""
         return self._topics.get(topic)
 
     def is_never_compacted(self, topic: str) -> bool:
-        """Whether a topic has the broker's own way of cleaning, which is to delete, as long as the metadata log tells."""
+        """Return whether the metadata has the topic and no cleanup policy for it or for all topics."""
         return topic in self._topics and not {topic, ""} & self._has_policy
 
     def partitions_of(self, topic: str) -> int | None:
-        """How many partitions a topic has; None where it is not known."""
+        """Return the number of partitions of a topic; None if unknown."""
         return sum(name == topic for name, _ in self._partitions) or None
 
     def assigned_to(self, node: int) -> int:
-        """How many partitions of a node belong into a directory by its id."""
+        """Return the number of replicas of a node that the metadata assigns to a directory by its
+        id."""
         found = (
             directory
             for row in self._partitions.values()
@@ -55,9 +58,9 @@ class Cluster:
         return sum(int.from_bytes(directory, "big") >= _RESERVED for directory in found)
 
     def is_here(self, key: tuple[str, int]) -> bool:
-        """Whether a partition belongs into this log directory."""
+        """Return whether the metadata assigns a partition to this log directory."""
         row = self._partitions.get(key)
-        ids = _ids(self.directory)
+        ids = _read_ids(self.directory)
         if row is None or ids is None:
             return False
         node, directory = ids
@@ -69,6 +72,8 @@ class Cluster:
 
     @cached_property
     def _replicas(self) -> list[Partition]:
+        """Return the replica of the metadata log in the directory, in a list; ``[]`` if there is
+        none."""
         directory = self.directory / f"{CLUSTER_METADATA}-0"
         try:
             found = discover([directory]) if directory.is_dir() else []
@@ -79,7 +84,8 @@ class Cluster:
     def _rows(
         self, views: Sequence[str], rows: Callable[[Iterable[Event]], list[Row]]
     ) -> list[Row]:
-        """What rows come of views; none where they cannot be read."""
+        """Return the rows that ``rows`` makes of the events of views; ``[]`` if the log cannot be
+        read."""
         try:
             return (
                 answer(self._replicas, views, rows, None, salvage=True).rows
@@ -91,7 +97,7 @@ class Cluster:
 
     @cached_property
     def _topics(self) -> dict[str, bytes]:
-        """The ids of the topics that there are."""
+        """Return the ids of existing topics by name."""
 
         def rows(events: Iterable[Event]) -> list[Row]:
             return [{"topic": name, "id": id} for id, name in topics(events).names.items()]
@@ -100,7 +106,8 @@ class Cluster:
 
     @cached_property
     def _has_policy(self) -> frozenset[str]:
-        """What has, or had, a setting of how it is cleaned: topics; "" for all of them."""
+        """Return the topics that have or had a cleanup policy; ``""`` stands for the default of
+        all."""
         return frozenset(
             row["resource_name"] if row["resource_type"] == TOPIC else ""
             for row in self._rows(("configs",), lambda events: [row for _, row in events])
@@ -109,6 +116,8 @@ class Cluster:
 
     @cached_property
     def _partitions(self) -> dict[tuple[str, int], Row]:
+        """Return the state of each existing partition by topic and number."""
+
         def rows(events: Iterable[Event]) -> list[Row]:
             found = topics(events)
             return [
@@ -125,8 +134,8 @@ Clusters = Callable[[Path], Cluster]
 """The metadata that lies in a broker's log directory."""
 
 
-def _ids(directory: Path) -> tuple[int, bytes] | None:
-    """The ids of the node and of the log directory; None where they are not known."""
+def _read_ids(directory: Path) -> tuple[int, bytes] | None:
+    """Return node id and directory id of a log directory; None if one of them is unknown."""
     said = read_meta_properties(directory)
     node = None if said is None else get_node_id(said)
     if said is None or node is None or said.directory_id is None:

@@ -24,12 +24,12 @@ FILTERS = ("offsets", "time", "producer")
 
 EXAMPLES = """\
   kafka-log check /var/lib/kafka
-  kafka-log check /var/lib/kafka --topic orders --output jsonl
+  kafka-log check /var/lib/kafka --topic orders --format jsonl
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     helps = {
         "offsets": "only what concerns offsets from A up to, but not with, B, or nobody knows which",
         "time": f"the same of batches from time A up to, but not with, B; each is {TIMES}",
@@ -47,8 +47,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when there is an error or a warning, 2 when there are segments, and none of them was checked."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when there is an error or a warning, 2 when there are segments, and none of them was checked."""
     bad = judged = 0
 
     def count(batches: int) -> None:
@@ -87,9 +87,9 @@ def _said_of_nothing(options: argparse.Namespace, log: LogDirectory, judged: int
 
 
 def _text(table: pa.Table, width: int | None) -> str:
-    from kafka_log.inspect.check.text import as_paragraphs
+    from kafka_log.inspect.check.text import format_findings
 
-    return as_paragraphs(table, width)
+    return format_findings(table, width)
 
 
 def _with_progress(

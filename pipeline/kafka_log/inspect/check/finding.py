@@ -1,4 +1,4 @@
-"""What a check gives: findings, and the table of them."""
+"""Findings of the checks, and the table of them."""
 
 from __future__ import annotations
 
@@ -6,41 +6,39 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES, Severity
 from kafka_log.segment.arrow_text import utf8
-
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-"""error: records are lost, readers get wrong ones, or no broker starts; warning: a file that a broker makes anew, ignores or passes over;
-note: worth knowing, and normal in some directories."""
 
 FINDINGS = pa.schema(
     [
         pa.field("severity", pa.string(), False, metadata={"doc": "error, warning or note."}),
-        pa.field("code", pa.string(), False, metadata={"doc": "Short name of what is wrong."}),
+        pa.field("code", pa.string(), False, metadata={"doc": "Id in the catalog of findings."}),
         pa.field("topic", pa.string(), metadata={"doc": "Null for files of the whole broker."}),
         pa.field("partition", pa.int64(), True, {"doc": "Null for files of the whole broker."}),
-        pa.field("file", pa.string(), False, {"doc": "Its path."}),
-        pa.field("byte", pa.int64(), metadata={"doc": "Position in the file, null where none."}),
+        pa.field("file", pa.string(), False, {"doc": "Path of the file or directory."}),
+        pa.field("byte", pa.int64(), True, {"doc": "Position in the file, null if none."}),
         pa.field(
             "first_offset",
             pa.int64(),
             True,
-            {"doc": "The first one that is concerned, null if unknown."},
+            {"doc": "First affected offset, null if unknown."},
         ),
         pa.field(
             "last_offset",
             pa.int64(),
             True,
-            {"doc": "The last one that is concerned, null if unknown."},
+            {"doc": "Last affected offset, null if unknown."},
         ),
         pa.field(
-            "records", pa.int64(), metadata={"doc": "Lost or at risk at most, null if unknown."}
+            "records",
+            pa.int64(),
+            metadata={"doc": "Maximum of records lost or at risk, null if unknown."},
         ),
-        pa.field("meaning", pa.string(), False, {"doc": "What it means."}),
+        pa.field("meaning", pa.string(), False, {"doc": "What was found, and what it means."}),
         pa.field("remedy", pa.string(), False, metadata={"doc": "The next step."}),
     ]
 )
@@ -48,9 +46,22 @@ FINDINGS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, or worth knowing. ``byte`` is a position in the file; offsets are the first and the last
-    that are concerned, ``records`` how many records are lost or at risk at most; ``producer_id`` is whose batches alone are meant. None
-    where unknown or where there is none."""
+    """Problem or note about one place of a log directory.
+
+    Attributes:
+        severity: One of the severities that the catalog allows for ``code``.
+        code: Id of the finding in the catalog.
+        path: File or directory that the finding is about.
+        meaning: Sentence about what was found, and what it means.
+        remedy: Sentence about the next step.
+        topic: None for files of the whole broker.
+        partition: None for files of the whole broker.
+        byte: Position in the file; None if the whole file is meant.
+        first_offset: First affected offset; None if unknown.
+        last_offset: Last affected offset; None if unknown.
+        records: Maximum of records lost or at risk; None if unknown.
+        producer_id: Producer whose batches alone are affected; None if batches of any producer are.
+    """
 
     severity: Severity
     code: str
@@ -66,9 +77,42 @@ class Finding:
     producer_id: int | None = None
 
 
+def make_finding(
+    code: str,
+    path: Path,
+    meaning: str,
+    *,
+    severity: Severity | None = None,
+    remedy: str | None = None,
+    **place: Any,
+) -> Finding:
+    """Return a finding with the usual severity and remedy of its kind, unless others are given.
+
+    Args:
+        code: Id of the finding in the catalog.
+        path: File or directory that the finding is about.
+        meaning: Sentence about what was found, and what it means.
+        severity: None: the first severity of the kind.
+        remedy: None: the remedy of the kind.
+        place: Other attributes of :class:`Finding`.
+
+    Raises:
+        KeyError: The catalog has no such id.
+        ValueError: The catalog does not allow this severity for the id.
+    """
+    kind = CATALOG[code]
+    found = severity or kind.severities[0]
+    if found not in kind.severities:
+        raise ValueError(f"{code} cannot have the severity {found}")
+    return Finding(found, code, path, meaning, remedy or kind.remedy, **place)
+
+
 def finding_table(findings: Iterable[Finding]) -> pa.Table:
-    """A row for each finding in the columns of :data:`FINDINGS`: the worst first, then by topic, partition, file and byte."""
-    ordered = sorted(findings, key=_order)
+    """Return a row for each finding in the columns of :data:`FINDINGS`, the worst first.
+
+    Within a severity, rows are ordered by topic, partition, file, byte and id.
+    """
+    ordered = sorted(findings, key=_sort_key)
     rows = [
         {
             "severity": f.severity,
@@ -88,7 +132,8 @@ def finding_table(findings: Iterable[Finding]) -> pa.Table:
     return pa.Table.from_pylist(rows, FINDINGS)
 
 
-def _order(f: Finding) -> tuple[int, str, int, str, int, str]:
+def _sort_key(f: Finding) -> tuple[int, str, int, str, int, str]:
+    """Return the sort key of a finding."""
     topic = "" if f.topic is None else f.topic
     partition = -1 if f.partition is None else f.partition
     byte = -1 if f.byte is None else f.byte
@@ -96,5 +141,5 @@ def _order(f: Finding) -> tuple[int, str, int, str, int, str]:
 
 
 def _int64(value: int | None) -> int | None:
-    """A number that Arrow can hold: damaged bytes say anything."""
+    """Return the number; None if it exceeds 64 bits, as numbers of damaged bytes may."""
     return None if value is None or not -(1 << 63) <= value < 1 << 63 else value

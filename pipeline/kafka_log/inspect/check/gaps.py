@@ -1,10 +1,9 @@
-"""Offsets that are nowhere, and what may have taken them.
+"""Check of missing offsets between batches and segments, and of what may have removed them.
 
-Compaction takes records, whole batches, and whole segments, so a gap is no error by itself. It is one where compaction
-cannot be the reason: beside records without keys, which a compacted topic does not take, and where no other batch of
-the partition shows a trace of it, and the broker's cleaner does not know the partition. A replica that was fetched from a leader
-which had compacted the topic has gaps of which its own broker's cleaner knows nothing: whether there can be such a leader, the metadata
-of the cluster says.
+Compaction removes records, batches and segments, so a gap alone is not an error. It is an error if compaction cannot
+be the reason: if records without keys are beside it, which a compacted topic rejects, or if no batch of the partition
+shows a trace of compaction and the broker's cleaner has no checkpoint of the partition. A replica that was fetched from
+a leader which compacted the topic has gaps too. The cluster metadata says whether the topic can be compacted.
 """
 
 from __future__ import annotations
@@ -17,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.inspect.check.base import Check, Context, are
-from kafka_log.inspect.check.finding import Finding, Severity
-from kafka_log.inspect.check.segment_scan import Walked
+from kafka_log.inspect.check.base import Check, Context, count_noun
+from kafka_log.inspect.check.catalog import Severity
+from kafka_log.inspect.check.finding import Finding
+from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.names import CLEANER, CLUSTER_METADATA, LOG_START
 from kafka_log.logs.partitions import Segment
 from kafka_log.read.internal_topics import COORDINATOR_TOPICS
@@ -28,23 +28,31 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.versions import have
 
-KEPT = 16
-"""Gaps of a partition that are looked at."""
+MAX_GAPS = 16
+"""Maximum of gaps of a partition that are examined one by one."""
 
 FEW = 3
-"""A log with more gaps than these, and records with keys, is taken for a compacted one."""
+"""Maximum of gaps of a log with keys that is not taken for a compacted one."""
 
 _INDEXES = (".index", ".timeindex", ".txnindex")
 _REPLACED = (".deleted", ".swap", ".cleaned")
 
 _PERHAPS = "compaction may have removed them, or they are lost"
-_ASK = "Ask whether the topic is compacted; if it is not, copy the partition from another replica."
+_ASK = "Find out whether the topic is compacted. If it is not, copy the partition from another replica."
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets that are not there, and the batches around them: there is none before the first one of the log. ``between`` is whether
-    segments end and begin here; then ``index`` is one of the segment that had these offsets, if it is still there."""
+    """Range of missing offsets.
+
+    Attributes:
+        first: First missing offset.
+        last: Last missing offset.
+        before: Segment and position of the batch before the gap; None at the start of the log.
+        after: Segment and position of the batch after the gap.
+        between: Whether a whole segment is missing between two others.
+        index: Index file of the missing segment, if it still exists.
+    """
 
     first: int
     last: int
@@ -55,19 +63,19 @@ class Gap:
 
     @property
     def offsets(self) -> int:
-        """How many there are."""
+        """Return the number of missing offsets."""
         return self.last - self.first + 1
 
 
 class GapCheck(Check):
-    """Segments and batches that are missing in the middle."""
+    """Finds segments and batches that are missing inside the log."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.cleaned = context.broker.offset(CLEANER, context.key)
         self.gaps: list[Gap] = []
         self.count = 0
-        self.more: Gap | None = None  # from the first one to the last one that is not kept
+        self.more: Gap | None = None  # spans all gaps beyond MAX_GAPS
         self.count_of_more = self.offsets_of_more = 0
         self.has_holes = False
         self.has_old = False
@@ -79,77 +87,82 @@ class GapCheck(Check):
             and segments[0].has_canonical_name
             and context.bases[:1] == (segments[0].base_offset,)
         ):
-            # Segments have the names of their first offsets.
+            # A segment is named after its first offset.
             self.end_before = context.bases[0] - 1, None
 
-    def segment(self, walked: Walked) -> Iterable[Finding]:
-        headers, path = walked.headers, walked.segment.path
+    def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
+        headers, path = scanned.headers, scanned.segment.path
         span = headers.last - headers.first + 1
         counted = (headers.count >= 0) & ~headers.is_control
         self.has_holes |= bool((counted & (headers.count < span)).any())
         self.has_old |= not have(headers.magic, "record_count").all()
-        self._between_segments(walked)
-        if not walked.placed.all():
+        self._find_gap_before(scanned)
+        if not scanned.placed.all():
             self.end_before = None
-        if not walked.placed.all() or not len(headers):
+        if not scanned.placed.all() or not len(headers):
             return ()
         apart = np.flatnonzero(headers.first[1:] > headers.last[:-1] + 1)
-        # Where bytes are lost offsets are missing for another reason.
-        starts = np.array([run.start for run in walked.lost], np.int64)
+        # Offsets in lost ranges are missing for another reason.
+        starts = np.array([run.start for run in scanned.lost], np.int64)
         before = np.searchsorted(starts, headers.position)
         apart = apart[before[apart] == before[apart + 1]]
         self.count += len(apart)
         apart = apart[headers.first[apart + 1] > (self.cleaned or 0)]
-        room = KEPT - len(self.gaps)
+        room = MAX_GAPS - len(self.gaps)
         for i in apart[:room].tolist():
             positions = int(headers.position[i]), int(headers.position[i + 1])
             first, last = int(headers.last[i]) + 1, int(headers.first[i + 1]) - 1
             self.gaps.append(Gap(first, last, (path, positions[0]), (path, positions[1]), False))
-        self._pass_over(apart[room:], headers, path)
-        at_end = any(run.end == walked.size for run in walked.lost)
+        self._sum_up_after(apart[room:], headers, path)
+        at_end = any(run.end == scanned.size for run in scanned.lost)
         end = int(headers.last.max()), (path, int(headers.position[-1]))
         self.end_before = None if at_end else end
         return ()
 
-    def unread(self, segment: Segment) -> None:
+    def skip_segment(self, segment: Segment) -> None:
         self.end_before = None
 
-    def _between_segments(self, walked: Walked) -> None:
-        headers, base = walked.headers, walked.segment.base_offset
+    def _find_gap_before(self, scanned: ScannedSegment) -> None:
+        """Record the gap between the segment before and this one, if there is one."""
+        headers, base = scanned.headers, scanned.segment.base_offset
         before, self.base_before = self.base_before, base
-        if before is not None and before not in _next_below(self.context.bases, base):
+        if before is not None and before not in _previous_base(self.context.bases, base):
             self.end_before = None  # segments between the two were not asked for
-        if self.end_before is None or not len(headers) or not walked.placed.all():
+        if self.end_before is None or not len(headers) or not scanned.placed.all():
             return
-        if any(run.start < headers.position[0] for run in walked.lost):
+        if any(run.start < headers.position[0] for run in scanned.lost):
             return
         last, place = self.end_before
         first = int(headers.first[0])
-        if walked.segment.has_canonical_name and last + 1 < first and base <= first:
-            here = walked.segment.path, int(headers.position[0])
+        if scanned.segment.has_canonical_name and last + 1 < first and base <= first:
+            here = scanned.segment.path, int(headers.position[0])
             # A segment that went missing leaves a gap up to the name of the next one.
             between = first == base and place is not None
-            index = self._index_of(last + 1) if between else None
-            self._add(Gap(last + 1, first - 1, place, here, between, index))
+            index = self._remaining_index(last + 1) if between else None
+            self._add_gap(Gap(last + 1, first - 1, place, here, between, index))
 
-    def _index_of(self, base: int) -> Path | None:
-        """Return an index of a segment that is nowhere. A broker that deletes or replaces a segment renames the segment first."""
+    def _remaining_index(self, base: int) -> Path | None:
+        """Return an index file of the missing segment ``base``, or None if the segment exists in some state.
+
+        A broker that deletes or replaces a segment renames the segment before its indexes.
+        """
         path = self.context.partition.directory / f"{base:020d}.log"
         if any(path.with_name(path.name + end).exists() for end in ("", *_REPLACED)):
             return None
         return next((index for end in _INDEXES if (index := path.with_suffix(end)).exists()), None)
 
-    def _add(self, gap: Gap) -> None:
+    def _add_gap(self, gap: Gap) -> None:
+        """Count a gap, and keep it unless compaction explains it or too many are kept."""
         self.count += 1
         if gap.last < (self.cleaned or 0) and gap.index is None:
             return
-        if len(self.gaps) < KEPT or gap.index is not None:
+        if len(self.gaps) < MAX_GAPS or gap.index is not None:
             self.gaps.append(gap)
         else:
             self._sum_up(gap, 1, gap.offsets)
 
-    def _pass_over(self, apart: Any, headers: Headers, path: Path) -> None:
-        """Count gaps after the batches ``apart`` that are not kept."""
+    def _sum_up_after(self, apart: Any, headers: Headers, path: Path) -> None:
+        """Add the gaps after the batches with the indexes ``apart`` to the sums of gaps beyond MAX_GAPS."""
         if not len(apart):
             return
         before, after = int(apart[0]), int(apart[-1]) + 1
@@ -159,19 +172,20 @@ class GapCheck(Check):
         self._sum_up(Gap(first, last, places[0], places[1], False), len(apart), offsets)
 
     def _sum_up(self, gaps: Gap, count: int, offsets: int) -> None:
+        """Add gaps to the sums of gaps beyond MAX_GAPS."""
         first = self.more or gaps
         self.more = Gap(first.first, gaps.last, first.before, first.after, False)
         self.count_of_more += count
         self.offsets_of_more += offsets
 
-    def end(self) -> Iterable[Finding]:
+    def check_end(self) -> Iterable[Finding]:
         told = {offsets.start for offsets in self.context.missing}
         self.gaps = [gap for gap in self.gaps if gap.first not in told]
-        reasons = [self._reason(gap) for gap in self.gaps]
+        reasons = [self._impossible_reason(gap) for gap in self.gaps]
         for gap, reason in zip(self.gaps, reasons, strict=True):
             if reason is not None:
                 self.context.missing.append(range(gap.first, gap.last + 1))
-                yield self._error(gap, reason)
+                yield self._error_finding(gap, reason)
         rest = [
             gap
             for gap, reason in zip(self.gaps, reasons, strict=True)
@@ -181,11 +195,12 @@ class GapCheck(Check):
         if more is not None and self._is_explained(more):
             more = None
         if more is None and len(rest) <= FEW:
-            yield from map(self._note, rest)
+            yield from map(self._note_finding, rest)
         else:
-            yield self._sum(rest, more)
+            yield self._sum_finding(rest, more)
 
-    def _error(self, gap: Gap, reason: str) -> Finding:
+    def _error_finding(self, gap: Gap, reason: str) -> Finding:
+        """Return the error about a gap that compaction cannot have caused."""
         if gap.before is None:
             what = "batches are missing before the first one"
         else:
@@ -195,36 +210,34 @@ class GapCheck(Check):
                 else "batches are missing here"
             )
         return self._finding(
-            "error",
-            gap,
-            f"Offsets are not there: {what}, {reason}.",
-            "Copy the partition from another replica, or look for the file in a backup.",
-            gap.offsets,
+            "error", gap, f"Offsets are missing: {what}, {reason}.", None, gap.offsets
         )
 
-    def _note(self, gap: Gap) -> Finding:
-        return self._finding("note", gap, f"Offsets are not there: {_PERHAPS}.", _ASK, gap.offsets)
+    def _note_finding(self, gap: Gap) -> Finding:
+        """Return the note about a gap that compaction may have caused."""
+        return self._finding("note", gap, f"Offsets are missing: {_PERHAPS}.", _ASK, gap.offsets)
 
-    def _sum(self, gaps: list[Gap], more: Gap | None) -> Finding:
-        """Many gaps at once."""
+    def _sum_finding(self, gaps: list[Gap], more: Gap | None) -> Finding:
+        """Return one note for many gaps: ``gaps``, and those that ``more`` spans."""
         every = [*gaps, *([] if more is None else [more])]
         number, offsets = len(gaps), sum(gap.offsets for gap in gaps)
         if more is not None:
             number, offsets = number + self.count_of_more, offsets + self.offsets_of_more
         first = every[0]
         whole = Gap(first.first, every[-1].last, first.before, first.after, False)
-        meaning = f"{are(offsets, 'offset')} are not there, in {are(number, 'gap')}: {_PERHAPS}."
+        meaning = f"{count_noun(offsets, 'offset')} are missing in {count_noun(number, 'gap')}: {_PERHAPS}."
         return self._finding("note", whole, meaning, _ASK, offsets)
 
     def _finding(
-        self, severity: Severity, gap: Gap, meaning: str, remedy: str, records: int
+        self, severity: Severity, gap: Gap, meaning: str, remedy: str | None, records: int
     ) -> Finding:
+        """Return a finding about a gap, at the batch after it."""
         return self.context.finding(
-            severity,
             "segment_missing" if gap.between else "offsets_missing",
             gap.after[0],
             meaning,
-            remedy,
+            severity=severity,
+            remedy=remedy,
             byte=gap.after[1],
             first_offset=gap.first,
             last_offset=gap.last,
@@ -232,69 +245,76 @@ class GapCheck(Check):
         )
 
     def _is_explained(self, gap: Gap) -> bool:
-        """Whether compaction has been there: a cleaner goes through a log from its start on."""
+        """Return whether compaction explains the gap: the cleaner has been there, or left traces elsewhere."""
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:
             return False
         return self._has_traces() or gap.last < (self.cleaned or 0)
 
     def _has_traces(self) -> bool:
-        """Whether batches show that the partition was compacted, or it is one that always is. Of the older formats each message is by
-        itself: there many gaps are all that there is to see."""
+        """Return whether batches show that the partition was compacted, or its topic always is.
+
+        Messages of the legacy formats stand alone: many gaps between them are the only trace.
+        """
         topic, _ = self.context.key
         return self.has_holes or topic in COORDINATOR_TOPICS or (self.has_old and self.count > FEW)
 
     def _is_compacted(self) -> bool:
-        """Whether anything says that the partition is, or was, compacted."""
+        """Return whether anything shows that the partition is or was compacted."""
         if self.cleaned is not None or self._has_traces() or self._is_compacted_by_default():
             return True
         return self.count > FEW and not self._is_never_compacted()
 
     def _is_compacted_by_default(self) -> bool:
-        """Whether the broker has compacted a topic for which nobody has set it: then server.properties does, for all topics."""
+        """Return whether the broker compacted a topic without a policy of its own.
+
+        Then server.properties sets compaction for all topics.
+        """
         names = {topic for topic, _ in self.context.broker.checkpoints.get(CLEANER, {})}
         return any(map(self.context.cluster.is_never_compacted, names))
 
     def _is_never_compacted(self) -> bool:
-        """Whether the metadata of the cluster says so, and nothing else says that it was."""
+        """Return whether the topic was never compacted by the cluster metadata, and nothing contradicts that."""
         topic, _ = self.context.key
         if self.cleaned is not None or self._has_traces() or self._is_compacted_by_default():
             return False
         return self.context.cluster.is_never_compacted(topic)
 
-    def _reason(self, gap: Gap) -> str | None:
-        """Why compaction has not removed these offsets; None where it may have."""
+    def _impossible_reason(self, gap: Gap) -> str | None:
+        """Return why compaction cannot have removed the offsets of a gap; None if it may have."""
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:
             return "and the metadata log is not compacted"
         if gap.last < (self.context.broker.offset(LOG_START, self.context.key) or 0):
-            return None  # nobody reads these
-        if gap.index is not None and self._index_of(gap.first) is not None:
-            return f"and its {gap.index.name} is still there: whatever takes a segment away takes its indexes too"
+            return None  # deleted records
+        if gap.index is not None and self._remaining_index(gap.first) is not None:
+            return (
+                f"and its {gap.index.name} still exists: brokers delete the indexes with a segment"
+            )
         # A topic may have been compacted once: then only what lies on both sides tells.
         around = [
-            False if place is None else _has_no_keys(*place) for place in (gap.before, gap.after)
+            False if place is None else _lacks_keys(*place) for place in (gap.before, gap.after)
         ]
         if all(around) or (any(around) and not self._is_compacted()):
-            return "and records without keys lie beside them, which no compacted topic has"
+            return "and records without keys are beside them, which no compacted topic has"
         if self._is_never_compacted():
             return "and by the metadata of the cluster the topic was never compacted (log.cleanup.policy in server.properties is not in it)"
         if self._is_compacted():
             return None
         known = CLEANER in self.context.broker.checkpoints
         if known and all(other.between for other in self.gaps):
-            return "and the broker has not compacted this partition"
+            return "and the broker's cleaner has no checkpoint of this partition"
         return None
 
 
-def _next_below(bases: tuple[int, ...], base: int) -> tuple[int, ...]:
-    """The base offset of the segment before one, if there is one."""
+def _previous_base(bases: tuple[int, ...], base: int) -> tuple[int, ...]:
+    """Return the base offset of the segment before the segment ``base``, in a tuple; ``()`` if it is the first."""
     at = bisect_left(bases, base)
     return bases[at - 1 : at] if at else ()
 
 
-def _has_no_keys(path: Path, position: int) -> bool:
-    """Whether a batch of data has a record without a key."""
+def _lacks_keys(path: Path, position: int) -> bool:
+    """Return whether the batch at ``position`` is a data batch with a record without a key."""
     reader = SegmentReader(path, policy=Policy.SALVAGE, start=position, stop=position + 1)
     for batch in reader:
         if batch.position == position and not batch.is_control:

@@ -1,4 +1,4 @@
-"""Offset and time indexes, beside the batches that they point to."""
+"""Checks of offset and time indexes against the batches that their entries point to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
-from kafka_log.inspect.check.base import Check, are, only_zeros
-from kafka_log.inspect.check.finding import Finding, Severity
+from kafka_log.inspect.check.base import Check, count_noun, is_zeros
+from kafka_log.inspect.check.catalog import Severity
+from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.missing_batches import Cut, find_cuts
-from kafka_log.inspect.check.segment_scan import Walked
+from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.placement import in_order
 from kafka_log.segment.ranges import MAX_OFFSET
@@ -24,136 +25,126 @@ from kafka_log.segment.versions import have
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)
 
-REBUILD = "Stop the broker, move the .index of this segment away, and start it: it makes all indexes of the segment anew."
-"""A broker recovers a segment that has no .index; of the other indexes it does not ask whether they are there."""
-OPEN = "Nothing: a broker that truncates its log leaves such entries behind, and makes the index anew when it was not stopped in order."
+OPEN = "Nothing: a broker that truncates its log leaves such entries behind. It rebuilds the index when it starts without a clean shutdown."
 
 
 class IndexCheck(Check):
-    """Entries of .index and .timeindex that do not lead a broker to the right batch.
+    """Base class: finds entries of an index that do not lead a broker to the right batch.
 
-    A file of zeros, or with zeros at its end, is one that a broker made longer in advance; in the active segment it is normal.
-    Such a file is open: the broker itself knows how many of its entries count, and those after them may be of batches that it has
-    truncated. What is wrong there is a note.
+    Brokers preallocate the index of the active segment, so zeros at its end are normal. Only a running broker knows
+    how many entries of such an open index count: entries after these may point to truncated batches. Findings about an
+    open index are therefore notes.
     """
 
     suffix = ""
     kind: Any = None
+    """NumPy type of an entry."""
     value = ""
-    """The field of an entry that is not its offset."""
+    """Name of the entry field that is not the offset."""
     may_repeat = False
-    """Whether entries may have the same offset."""
+    """Whether several entries may have the same offset."""
     is_open = False
     reached = -1
-    """The last offset of the segment before."""
+    """Last offset of the segment before."""
 
-    def segment(self, walked: Walked) -> Iterable[Finding]:
-        segment = walked.segment
-        # Where the segment before comes as far as this one, its name may be wrong, and offsets are relative to it.
+    def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
+        segment = scanned.segment
+        # If the segment before overlaps this one, the name of this one may be wrong. Entries are relative to it.
         is_doubtful = segment.base_offset <= self.reached <= segment.base_offset + MAX_RELATIVE
-        self.reached = int(walked.headers.last[-1]) if len(walked.headers) else -1
-        if not segment.has_canonical_name or is_doubtful or not _names_agree(walked):
+        self.reached = int(scanned.headers.last[-1]) if len(scanned.headers) else -1
+        if not segment.has_canonical_name or is_doubtful or not _is_named_after_first(scanned):
             return
         path = segment.path.with_suffix(self.suffix)
-        # An entry is made for a batch at most, and one more when a segment is closed.
-        found = read_index(path, self.kind, 2 * len(walked.headers) + 1024)
+        # A broker adds at most one entry for a batch, and one when it rolls the segment.
+        found = read_index(path, self.kind, 2 * len(scanned.headers) + 1024)
         name = self.suffix[1:]
         if found is None:
-            if walked.size:
-                yield self._note_missing(path)
+            if scanned.size:
+                yield self._missing_index(path)
             return
-        found = self.used(walked, found)
+        found = self.count_zero_entries(scanned, found)
         size = self.kind.itemsize
         self.is_open = bool(
-            walked.is_active and found.zeros and not self.context.broker.was_clean_shutdown
+            scanned.is_active and found.zeros and not self.context.broker.was_clean_shutdown
         )
         if found.odd:
-            yield self._wrong(
+            yield self._entry_finding(
                 path,
                 f"{name}_length",
-                f"The file ends with {are(found.odd, 'byte')} of an entry: all entries have {size} bytes.",
+                f"The file ends with {count_noun(found.odd, 'byte')} of an incomplete entry: entries have {size} bytes.",
                 found.zeros + len(found.entries) * size,
-                severity="warning",
             )
-        if found.zeros and not walked.is_active:
-            yield self._wrong(
+        if found.zeros and not scanned.is_active:
+            yield self._entry_finding(
                 path,
                 f"{name}_zero_tail",
-                f"{are(found.zeros, 'byte')} of zeros end the index of a segment that is no longer written to.",
+                f"{count_noun(found.zeros, 'byte')} of zeros are at the end of the index of a rolled segment.",
                 len(found.entries) * size,
-                severity="warning",
             )
         if found.is_long:
-            yield self._wrong(
+            yield self._entry_finding(
                 path,
                 f"{name}_too_long",
-                "There are more entries than batches.",
+                "The index has more entries than its segment has batches.",
                 len(found.entries) * size,
             )
-        yield from self.entries(walked, path, found)
+        yield from self.check_entries(scanned, path, found)
 
-    def used(self, walked: Walked, found: IndexFile) -> IndexFile:
-        """What of a file are entries, where these may be zeros too."""
+    def count_zero_entries(self, scanned: ScannedSegment, found: IndexFile) -> IndexFile:
+        """Return the index with the zeros that are entries counted as entries."""
         return found
 
-    def entries(self, walked: Walked, path: Path, found: IndexFile) -> Iterator[Finding]:
-        """What is wrong with the entries: beside the batches or, where these say nothing, in their order."""
-        entries, base = found.entries, walked.segment.base_offset
-        if self.context.may_grow(walked):
-            inside = np.flatnonzero(~self.beyond(walked, entries))
+    def check_entries(
+        self, scanned: ScannedSegment, path: Path, found: IndexFile
+    ) -> Iterator[Finding]:
+        """Yield findings about entries that contradict the batches, or else about entries out of order."""
+        entries, base = found.entries, scanned.segment.base_offset
+        if self.context.may_grow(scanned):
+            inside = np.flatnonzero(~self.find_unread(scanned, entries))
             entries = entries[: inside[-1] + 1 if len(inside) else 0]
-        if not len(entries) or not self.is_comparable(walked):
+        if not len(entries) or not self.is_comparable(scanned):
             return
         offsets = entries["relative_offset"].astype(np.int64) + base
         values = entries[self.value].astype(np.int64)
         wrong = False
-        for finding in self.against_batches(walked, path, entries, offsets, values):
+        for finding in self.compare_with_batches(scanned, path, entries, offsets, values):
             wrong = True
             yield finding
         if not wrong:
-            yield from self.order(path, offsets, values)
+            yield from self.check_order(path, offsets, values)
 
-    def beyond(self, walked: Walked, entries: Any) -> Any:
-        """Tell which entries are about bytes after those that were read."""
+    def find_unread(self, scanned: ScannedSegment, entries: Any) -> Any:
+        """Return a mask of the entries that point after the bytes of the segment that were read."""
         raise NotImplementedError
 
-    def is_comparable(self, walked: Walked) -> bool:
-        """Whether the batches say anything about entries."""
+    def is_comparable(self, scanned: ScannedSegment) -> bool:
+        """Return whether the batches of the segment can be compared with entries."""
         return True
 
-    def against_batches(
-        self, walked: Walked, path: Path, entries: Any, offsets: Any, values: Any
+    def compare_with_batches(
+        self, scanned: ScannedSegment, path: Path, entries: Any, offsets: Any, values: Any
     ) -> Iterator[Finding]:
-        """What is wrong with the entries beside the batches."""
+        """Yield findings about entries that contradict the batches; see the subclasses."""
         raise NotImplementedError
 
-    def _note_missing(self, path: Path) -> Finding:
+    def _missing_index(self, path: Path) -> Finding:
+        """Return the note about a segment without this index."""
         return self.context.finding(
-            "note",
-            f"{self.suffix[1:]}_missing",
-            path,
-            "The segment has no such index.",
-            "Nothing: the broker makes it when it starts.",
+            f"{self.suffix[1:]}_missing", path, f"The segment has no {self.suffix} file."
         )
 
-    def _wrong(
-        self,
-        path: Path,
-        code: str,
-        meaning: str,
-        byte: int,
-        offset: int | None = None,
-        severity: Severity = "error",
+    def _entry_finding(
+        self, path: Path, code: str, meaning: str, byte: int, offset: int | None = None
     ) -> Finding:
-        remedy = OPEN if self.is_open else REBUILD
-        if self.is_open:
-            severity = "note"
+        """Return a finding about an entry, as a note if the index is open."""
+        severity: Severity | None = "note" if self.is_open else None
+        remedy = OPEN if self.is_open else None
         return self.context.finding(
-            severity, code, path, meaning, remedy, byte=byte, first_offset=offset
+            code, path, meaning, severity=severity, remedy=remedy, byte=byte, first_offset=offset
         )
 
-    def order(self, path: Path, offsets: Any, values: Any) -> Iterator[Finding]:
-        """The first entry that does not rise, in the value that a broker looks for or in the other one."""
+    def check_order(self, path: Path, offsets: Any, values: Any) -> Iterator[Finding]:
+        """Yield a finding for the first entry whose value or offset does not ascend."""
         none = np.zeros(len(values), np.bool_)
         kept = in_order(values, values, none)
         if kept.all() and not self.may_repeat:
@@ -163,25 +154,27 @@ class IndexCheck(Check):
         if kept.all():
             return
         i = int(np.argmin(kept))
-        yield self._wrong(
+        yield self._entry_finding(
             path,
             f"{self.suffix[1:]}_order",
-            "The entries do not rise here, so a broker finds the wrong ones.",
+            "The entries do not ascend here: a broker finds wrong ones by binary search.",
             i * self.kind.itemsize,
             int(offsets[i]),
         )
 
-    def first_of(
+    def report_first(
         self, wrong: Any, code: str, path: Path, base: int, found: Any, what: str
     ) -> Iterator[Finding]:
-        """One finding for all entries that are wrong in the same way, at the first of them."""
+        """Yield one finding for all entries of the mask ``wrong``, at the first of them."""
         count = int(np.count_nonzero(wrong))
         if not count:
             return
         i = int(np.argmax(wrong))
-        more = f" ({are(count - 1, 'more entry', 'more entries')} like it)" if count > 1 else ""
+        more = (
+            f" ({count_noun(count - 1, 'more entry', 'more entries')} like it)" if count > 1 else ""
+        )
         offset = base + int(found["relative_offset"][i])
-        yield self._wrong(
+        yield self._entry_finding(
             path,
             code,
             f"The entry for offset {offset} {what}{more}.",
@@ -191,149 +184,163 @@ class IndexCheck(Check):
 
 
 class OffsetIndexCheck(IndexCheck):
-    """The entries of .index: each has the position of a batch, and an offset from which on reading may begin there."""
+    """Finds .index entries with a wrong position or offset.
+
+    An entry has the position of a batch, and the last offset of that batch or of one that was appended with it.
+    """
 
     suffix = ".index"
     kind = OFFSETS
     value = "position"
 
-    def beyond(self, walked: Walked, entries: Any) -> Any:
-        return entries["position"].astype(np.int64) >= walked.size
+    def find_unread(self, scanned: ScannedSegment, entries: Any) -> Any:
+        return entries["position"].astype(np.int64) >= scanned.size
 
-    def against_batches(
-        self, walked: Walked, path: Path, entries: Any, offsets: Any, values: Any
+    def compare_with_batches(
+        self, scanned: ScannedSegment, path: Path, entries: Any, offsets: Any, values: Any
     ) -> Iterator[Finding]:
         positions = values
-        headers, base = walked.headers, walked.segment.base_offset
+        headers, base = scanned.headers, scanned.segment.base_offset
         is_start = np.isin(positions, headers.position)
         lost = np.zeros(len(entries), np.bool_)
-        for run in walked.lost:
+        for run in scanned.lost:
             lost |= (run.start <= positions) & (positions < run.end)
         no_start = ~is_start & ~lost
         low = other = np.zeros(len(entries), np.bool_)
         if len(headers):
             at = np.searchsorted(headers.position, positions)
             at = np.minimum(at, len(headers) - 1)
-            is_start &= walked.placed[at]  # what is wrong with the others is a finding of its own
+            is_start &= scanned.placed[at]  # misplaced batches have findings of their own
             low = is_start & (offsets < headers.first[at])
-            other = is_start & ~low & ~self._known(walked, offsets, at)
+            other = is_start & ~low & ~self._has_known_offset(scanned, offsets, at)
         if (no_start | low | other).any():
-            cuts = self._cuts(walked, offsets, positions)
+            cuts = self._find_cuts(scanned, offsets, positions)
             if cuts:
                 told = {offsets.start for offsets in self.context.missing}
-                yield from (self._cut_out(walked, cut) for cut in cuts if cut.first not in told)
+                yield from (
+                    self._cut_finding(scanned, cut) for cut in cuts if cut.first not in told
+                )
                 return
-        judged = self._judged(walked, positions)
+        judged = self._before_damage(scanned, positions)
         args = (path, base, entries)
-        what = "has a position where no batch begins"
-        yield from self.first_of(no_start & judged, "index_position", *args, what)
+        what = "has a position at which no batch begins"
+        yield from self.report_first(no_start & judged, "index_position", *args, what)
         what = "has the position of a batch with higher offsets"
-        yield from self.first_of(low & judged, "index_offset", *args, what)
-        what = "is not the last one of a batch that begins there or follows"
-        yield from self.first_of(other & judged, "index_offset", *args, what)
+        yield from self.report_first(low & judged, "index_offset", *args, what)
+        what = "does not have the last offset of the batch there, or of a later one"
+        yield from self.report_first(other & judged, "index_offset", *args, what)
 
-    def _cuts(self, walked: Walked, offsets: Any, positions: Any) -> list[Cut]:
-        """Return the places where batches were cut out, if these explain the index. Other damage has findings of its own."""
-        headers = walked.headers
-        is_sound = not walked.lost and bool(walked.placed.all())
+    def _find_cuts(self, scanned: ScannedSegment, offsets: Any, positions: Any) -> list[Cut]:
+        """Return where batches were cut out of the segment, if that explains all wrong entries; else ``[]``."""
+        headers = scanned.headers
+        is_sound = not scanned.lost and bool(scanned.placed.all())
         if not (is_sound and have(headers.magic, "record_count").all()):
             return []
-        base, end, next_base = walked.segment.base_offset, walked.size, walked.next_base
+        base, end, next_base = scanned.segment.base_offset, scanned.size, scanned.next_base
         return find_cuts(headers, base, end, next_base, offsets, positions)
 
-    def _cut_out(self, walked: Walked, cut: Cut) -> Finding:
+    def _cut_finding(self, scanned: ScannedSegment, cut: Cut) -> Finding:
+        """Return the finding about batches that were cut out, and record their offsets as missing."""
         self.context.missing.append(range(cut.first, cut.last + 1))
         return self.context.finding(
-            "error",
             "offsets_missing",
-            walked.segment.path,
-            "Offsets are not there: whole batches were cut out of the file here. Entries of the .index still lead to where batches lay before.",
-            "Copy the partition from another replica, or look for the file in a backup.",
+            scanned.segment.path,
+            "Offsets are missing: whole batches were cut out of the file here. Entries of the .index still point to the old positions.",
             byte=cut.position,
             first_offset=cut.first,
             last_offset=cut.last,
             records=cut.last - cut.first + 1,
         )
 
-    def _judged(self, walked: Walked, positions: Any) -> Any:
-        """Return a mask of the entries that are judged. Where bytes were put into a segment, cut out of it, or have changed places, entries
-        behind that place are wrong, and the place has a finding."""
-        places = [run.start for run in walked.lost]
-        places += walked.headers.position[~walked.placed].tolist()
+    def _before_damage(self, scanned: ScannedSegment, positions: Any) -> Any:
+        """Return a mask of the entries before the first damage of the segment.
+
+        Damage has a finding of its own, and may have moved all batches after it.
+        """
+        places = [run.start for run in scanned.lost]
+        places += scanned.headers.position[~scanned.placed].tolist()
         return positions < min(places, default=MAX_OFFSET)
 
-    def _known(self, walked: Walked, offsets: Any, at: Any) -> Any:
-        """Whether offsets are those of batches: the last one of the batch, or of those that were appended with it; older
-        brokers wrote the first one when they recovered a segment. Compacted messages of the older formats keep more
-        in their index than is left of them."""
-        headers = walked.headers
-        if not have(headers.magic, "record_count").all() or walked.lost:
-            limit = walked.next_base
+    def _has_known_offset(self, scanned: ScannedSegment, offsets: Any, at: Any) -> Any:
+        """Return a mask of the offsets that an entry for the batches with the indexes ``at`` may have.
+
+        Brokers write the last offset of the batch or of a batch appended with it. Older brokers wrote the first
+        offset when they recovered a segment. Indexes of compacted legacy messages keep offsets of removed ones.
+        """
+        headers = scanned.headers
+        if not have(headers.magic, "record_count").all() or scanned.lost:
+            limit = scanned.next_base
             if limit is not None:
                 return offsets < limit
-            if any(run.end == walked.size for run in walked.lost):
-                return np.ones(len(offsets), np.bool_)  # what is lost may have had them
+            if any(run.end == scanned.size for run in scanned.lost):
+                return np.ones(len(offsets), np.bool_)  # the lost range may have had them
             return offsets <= headers.last.max()
         return (headers.first[at] == offsets) | np.isin(offsets, headers.last)
 
 
 class TimeIndexCheck(IndexCheck):
-    """The entries of .timeindex: each has the largest timestamp up to an offset."""
+    """Finds .timeindex entries that do not have the largest timestamp up to their offset."""
 
     suffix = ".timeindex"
     kind = TIMES
     value = "timestamp"
     may_repeat = True
 
-    def used(self, walked: Walked, found: IndexFile) -> IndexFile:
-        """The first entry of a segment is all zeros where its first batch has the first offset, and no time after that of 1970."""
-        headers, base = walked.headers, walked.segment.base_offset
+    def count_zero_entries(self, scanned: ScannedSegment, found: IndexFile) -> IndexFile:
+        """Return the index with its first zeros as an entry, if they are the entry of the first batch.
+
+        That is so if the first batch has the base offset and its largest timestamp is 0.
+        """
+        headers, base = scanned.headers, scanned.segment.base_offset
         if len(found.entries) or found.zeros < self.kind.itemsize or not len(headers):
             return found
         is_entry = headers.first[0] <= base <= headers.last[0] and headers.max_timestamp[0] == 0
-        return found.with_first() if is_entry else found
+        return found.with_first_zeros() if is_entry else found
 
-    def beyond(self, walked: Walked, entries: Any) -> Any:
-        end = walked.headers.last.max(initial=walked.segment.base_offset - 1)
-        return entries["relative_offset"].astype(np.int64) + walked.segment.base_offset > end
+    def find_unread(self, scanned: ScannedSegment, entries: Any) -> Any:
+        end = scanned.headers.last.max(initial=scanned.segment.base_offset - 1)
+        return entries["relative_offset"].astype(np.int64) + scanned.segment.base_offset > end
 
-    def is_comparable(self, walked: Walked) -> bool:
-        return bool(walked.placed.any())
+    def is_comparable(self, scanned: ScannedSegment) -> bool:
+        return bool(scanned.placed.any())
 
-    def against_batches(
-        self, walked: Walked, path: Path, entries: Any, offsets: Any, values: Any
+    def compare_with_batches(
+        self, scanned: ScannedSegment, path: Path, entries: Any, offsets: Any, values: Any
     ) -> Iterator[Finding]:
         times = values
-        headers, base = walked.headers.those(walked.placed), walked.segment.base_offset
+        headers, base = scanned.headers.those(scanned.placed), scanned.segment.base_offset
         args = (path, base, entries)
         at = np.searchsorted(headers.last, offsets)
         beyond = at >= len(headers)
-        cut = len(headers) < len(walked.headers)
-        cut |= any(run.end == walked.size for run in walked.lost)
+        cut = len(headers) < len(scanned.headers)
+        cut |= any(run.end == scanned.size for run in scanned.lost)
         starts = [offsets.start for offsets in self.context.missing]
         cut |= int(headers.last[-1]) + 1 in starts
         if not cut:
-            yield from self.first_of(
+            yield from self.report_first(
                 beyond, "timeindex_offset", *args, "is after the last offset of the segment"
             )
         at = np.minimum(at, len(headers) - 1)
         inside = headers.first[at] <= offsets
         largest = np.append(-1, np.maximum.accumulate(headers.max_timestamp))[at + inside]
         cuts = np.searchsorted(headers.first, [at for at in starts if at >= base])
-        places = [run.start for run in walked.lost]
+        places = [run.start for run in scanned.lost]
         places += headers.position[cuts[cuts < len(headers)]].tolist()
-        start = min(places, default=walked.size)
-        # What was lost, was cut out, or lies elsewhere, may have had a larger one.
-        whole = inside & (headers.position[at] < start) & bool(walked.placed.all())
+        start = min(places, default=scanned.size)
+        # Batches that are lost, cut out or misplaced may have had a larger timestamp.
+        whole = inside & (headers.position[at] < start) & bool(scanned.placed.all())
         wrong = ~beyond & ((times < largest) | (whole & (times > largest)))
-        yield from self.first_of(
-            wrong, "timeindex_timestamp", *args, "has a timestamp that is not the largest up to it"
+        yield from self.report_first(
+            wrong,
+            "timeindex_timestamp",
+            *args,
+            "does not have the largest timestamp up to that offset",
         )
 
 
-def _names_agree(walked: Walked) -> bool:
-    """Whether offsets are relative to the one in the name, as far as the batches say."""
-    headers, base = walked.headers, walked.segment.base_offset
+def _is_named_after_first(scanned: ScannedSegment) -> bool:
+    """Return whether the first batch allows that entries are relative to the base offset in the name."""
+    headers, base = scanned.headers, scanned.segment.base_offset
     return base <= MAX_OFFSET - MAX_RELATIVE and (
         not len(headers) or bool(headers.first[0] >= base)
     )
@@ -341,10 +348,13 @@ def _names_agree(walked: Walked) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """The entries of an index file up to its tail of zeros. Sizes are in bytes.
+    """Entries of an index file, and the bytes after them.
 
-    ``zeros`` are the bytes of whole entries in the tail, ``odd`` those after the last whole entry. ``is_long`` is whether there are
-    more entries than are read.
+    Attributes:
+        entries: Structured array of the entries before the zero tail.
+        zeros: Bytes of the zero tail, in whole entries.
+        odd: Bytes after the last whole entry.
+        is_long: Whether the file has more entries than were read.
     """
 
     entries: Any
@@ -352,21 +362,21 @@ class IndexFile:
     odd: int
     is_long: bool
 
-    def with_first(self) -> IndexFile:
-        """The same where the first entry of the zeros is one that counts."""
+    def with_first_zeros(self) -> IndexFile:
+        """Return the index file with the first entry of the zero tail counted as an entry."""
         first = np.zeros(1, self.entries.dtype)
         return IndexFile(first, self.zeros - first.nbytes, self.odd, self.is_long)
 
 
 def read_index(path: Path, kind: Any, most: int) -> IndexFile | None:
-    """Read at most ``most`` entries; None when there is no such file. Raises OSError."""
+    """Read at most ``most`` entries of an index file; None if it does not exist. Raise OSError."""
     try:
         with open_regular(path, -1) as file:
             size = file.seek(0, 2)
             file.seek(0)
             data = file.read(min(size, most * kind.itemsize))
             whole = size // kind.itemsize * kind.itemsize
-            is_long = len(data) < whole and not only_zeros(file, len(data), whole)
+            is_long = len(data) < whole and not is_zeros(file, len(data), whole)
     except FileNotFoundError:
         return None
     found = np.frombuffer(data, kind, len(data) // kind.itemsize)

@@ -1,4 +1,4 @@
-"""The file leader-epoch-checkpoint, beside the leader epochs that batches say."""
+"""Check of the file leader-epoch-checkpoint against the leader epochs of batches."""
 
 from __future__ import annotations
 
@@ -10,35 +10,34 @@ import numpy as np
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.inspect.check.base import Context
+from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.log_end import EndCheck
-from kafka_log.inspect.check.segment_scan import Walked
+from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_small_file
 from kafka_log.logs.names import CLUSTER_METADATA, LOG_START
 from kafka_log.segment.versions import absent
 
 NAME = "leader-epoch-checkpoint"
 NONE = absent("leader_epoch")
-"""What a batch says that has no epoch."""
-MOST = 100
-"""Epochs that are named one by one."""
-
-_REMEDY = "Compare the file with that of the other replicas: a replica truncates its log by these offsets."
+"""Leader epoch of a batch that has none."""
+MAX_EPOCHS = 100
+"""Maximum of epochs that have a finding of their own."""
 
 
 class LeaderEpochCheck(EndCheck):
-    """Epochs of batches that there cannot be, that the file does not know, or whose offsets lie elsewhere than it says.
+    """Finds batches whose leader epoch is negative, not in the file, or at other offsets than in the file.
 
-    The file forgets epochs before the log start offset, so batches before that are not compared.
+    Brokers remove epochs below the log start offset from the file, so batches below it are not compared.
     """
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.path = context.partition.directory / NAME
         self.seen: set[tuple[str, int]] = set()
-        self.renew()
+        self.reload()
 
-    def renew(self) -> None:
+    def reload(self) -> None:
         self.error: CodecError | OSError | None = None
         self.epochs: list[tuple[int, int]] | None = None
         try:
@@ -54,13 +53,13 @@ class LeaderEpochCheck(EndCheck):
             a[0] < b[0] and a[1] <= b[1] for a, b in zip(self.epochs, self.epochs[1:], strict=False)
         )
 
-    def segment(self, walked: Walked) -> Iterable[Finding]:
-        yield from super().segment(walked)
-        yield from self._negative(walked)
+    def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
+        yield from super().check_segment(scanned)
+        yield from self._check_negative(scanned)
         if self.epochs is None or not self.is_sorted:
             return
-        headers = walked.headers
-        rows = np.flatnonzero((headers.leader_epoch >= 0) & walked.placed)
+        headers = scanned.headers
+        rows = np.flatnonzero((headers.leader_epoch >= 0) & scanned.placed)
         rows = rows[headers.last[rows] >= self._log_start()]
         first = np.maximum(headers.first[rows], self._log_start())
         last, said = headers.last[rows], headers.leader_epoch[rows]
@@ -75,48 +74,44 @@ class LeaderEpochCheck(EndCheck):
         for i in np.flatnonzero(wrong).tolist():
             code = "leader_epoch_start" if known[i] else "leader_epoch_unknown"
             key = code, int(said[i])
-            if key in self.seen or len(self.seen) >= MOST:
+            if key in self.seen or len(self.seen) >= MAX_EPOCHS:
                 continue
             self.seen.add(key)
             row = int(rows[i])
             what = (
-                f"which begins at offset {starts[at[i]]} and ends before that of the next one in {NAME}"
+                f"which begins at offset {starts[at[i]]} and ends where the next epoch begins in {NAME}"
                 if known[i]
-                else f"which {NAME} does not know"
+                else f"which is not in {NAME}"
             )
             yield self.context.finding(
-                "warning",
                 code,
-                walked.segment.path,
-                f"The batch with offsets {headers.first[row]} to {headers.last[row]} is of leader epoch {said[i]}, {what}.",
-                _REMEDY,
+                scanned.segment.path,
+                f"The batch with offsets {headers.first[row]} to {headers.last[row]} has the leader epoch {said[i]}, {what}.",
                 byte=int(headers.position[row]),
                 first_offset=int(headers.first[row]),
                 last_offset=int(headers.last[row]),
             )
 
-    def _negative(self, walked: Walked) -> Iterator[Finding]:
-        """No epoch is lower than -1, which says that there is none."""
-        headers = walked.headers
+    def _check_negative(self, scanned: ScannedSegment) -> Iterator[Finding]:
+        """Yield a finding for each negative leader epoch that does not mean "no epoch"."""
+        headers = scanned.headers
         for row in np.flatnonzero(headers.leader_epoch < NONE).tolist():
             key = "leader_epoch_negative", int(headers.leader_epoch[row])
-            if key in self.seen or len(self.seen) >= MOST:
+            if key in self.seen or len(self.seen) >= MAX_EPOCHS:
                 continue
             self.seen.add(key)
             first, last = int(headers.first[row]), int(headers.last[row])
             yield self.context.finding(
-                "warning",
                 key[0],
-                walked.segment.path,
-                f"The batch with offsets {first} to {last} is of leader epoch {key[1]}, which there cannot be.",
-                "Copy the partition from another replica, or set the epoch to that of the batches around: the checksum does not cover it.",
+                scanned.segment.path,
+                f"The batch with offsets {first} to {last} has the impossible leader epoch {key[1]}.",
                 byte=int(headers.position[row]),
                 first_offset=first,
                 last_offset=last,
             )
 
     def _log_start(self) -> int:
-        """An offset below which the file need not know epochs."""
+        """Return the offset below which the file may lack epochs."""
         topic, _ = self.context.key
         broker = self.context.broker
         if (
@@ -124,13 +119,16 @@ class LeaderEpochCheck(EndCheck):
             or LOG_START not in broker.checkpoints
             or not broker.was_clean_shutdown
         ):
-            # The file is written before the log start offset is.
+            # The broker writes the file before it writes the log start offset.
             return self.epochs[0][1] if self.epochs else 0
         return max(broker.offset(LOG_START, self.context.key) or 0, 0)
 
-    def _begins_too_late(self) -> Iterator[Finding]:
-        """The broker cuts off what the file says of offsets before the start of the log. Where segments are copied to a tier it does so
-        from that start on, which the checkpoint of such partitions says."""
+    def _check_log_start(self) -> Iterator[Finding]:
+        """Yield a finding if the log begins after the first epoch of the file.
+
+        Brokers remove epochs below the log start offset from the file. With tiered storage, the log start offset is
+        below the first local segment, and its checkpoint file names such partitions.
+        """
         context = self.context
         segments = context.partition.segments
         if not self.epochs or not self.is_sorted or not segments or not context.bases:
@@ -144,47 +142,45 @@ class LeaderEpochCheck(EndCheck):
             broker.offset(LOG_START, context.key) is None and context.key[0] != CLUSTER_METADATA
         )
         if is_certain:
-            what = "and the broker that was stopped in order knew of no later start of the log"
-            remedy = "Copy the partition from another replica, or look for the file in a backup."
+            what = "and the broker had no later log start offset when it was shut down cleanly"
+            remedy = None
         else:
-            what = "which the broker cuts to the start of the log: retention has just deleted segments, they are in tiered storage, or they are lost"
-            remedy = "Nothing if segments were deleted or are in a tier; else copy the partition from another replica."
+            what = "which the broker truncates to the log start offset. Retention has just deleted segments, they are in tiered storage, or they are lost"
+            remedy = "Nothing, if segments were deleted or are in tiered storage. Otherwise copy the partition from another replica."
         if is_certain:
             context.missing.append(range(first, base))
         yield context.finding(
-            "error" if is_certain else "note",
             "segment_missing",
             segments[0].path,
             f"The first segment begins with offset {base}, but {NAME} with offset {first}, {what}.",
-            remedy,
+            severity="error" if is_certain else "note",
+            remedy=remedy,
             byte=0,
             first_offset=first,
             last_offset=base - 1,
             records=base - first,
         )
 
-    def end(self) -> Iterable[Finding]:
-        yield from self._begins_too_late()
+    def check_end(self) -> Iterable[Finding]:
+        yield from self._check_log_start()
         if self.epochs and self.is_sorted:
             epoch, start = self.epochs[-1]
             what = f"Leader epoch {epoch} began at offset"
-            yield from self.beyond_end("leader_epoch_beyond_end", self.path, what, start)
+            yield from self.report_beyond_end("leader_epoch_beyond_end", self.path, what, start)
         if self.error is not None:
             reason = self.error.reason if isinstance(self.error, CodecError) else str(self.error)
             byte = self.error.where.position if isinstance(self.error, CodecError) else None
             yield self.context.finding(
-                "error",
                 "leader_epoch_checkpoint",
                 self.path,
                 f"The file cannot be read: {reason}. A broker takes the whole log directory offline for it.",
-                "Copy the file from another replica, or start the broker without it after you have made a copy.",
                 byte=byte,
             )
         elif self.epochs is not None and not self.is_sorted:
             yield self.context.finding(
-                "warning",
                 "leader_epoch_checkpoint",
                 self.path,
-                "The epochs in the file, or their start offsets, do not rise.",
-                _REMEDY,
+                "The epochs in the file, or their start offsets, do not ascend.",
+                severity="warning",
+                remedy=CATALOG["leader_epoch_start"].remedy,
             )

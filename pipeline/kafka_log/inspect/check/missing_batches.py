@@ -1,4 +1,4 @@
-"""Whole batches that were cut out of a segment: its offset index still leads to where the batches behind them lay."""
+"""Detection of batches that were cut out of a segment, by offset index entries that point too far."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.versions import BATCH_VERSIONS
 
 _LEAST = min(LOG_ENTRY.cases[version].head_size for version in BATCH_VERSIONS)
-"""Bytes of a batch without records: less cannot be cut out."""
+"""Size of a batch without records, the minimum that can be cut out."""
 
 _PROBES = 16
-"""Entries that choose among the shifts that are possible, and how many of these all entries are tried with. A segment has millions of batches."""
+"""Entries that select candidates for a shift, and candidates that are tried with all entries. A segment may have
+millions of batches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Offsets ``first`` to ``last`` that were cut out of a file at ``position``, where a later batch begins, or the file ends."""
+    """Offsets ``first`` to ``last`` (included) that were cut out at ``position``, where the rest of the file begins."""
 
     first: int
     last: int
@@ -30,19 +31,19 @@ class Cut:
 def find_cuts(
     headers: Headers, base: int, end: int, next_base: int | None, offsets: Any, positions: Any
 ) -> list[Cut]:
-    """Return the cuts that explain all wrong entries of an offset index, none if some entry is wrong for another reason.
+    """Return the cuts that explain all wrong entries of an offset index, or ``[]`` if some entry is wrong otherwise.
 
-    Behind a cut all entries lead as many bytes too far as are missing. Entries for missing offsets lead behind the place. Compaction leaves
-    gaps too, but makes the index anew. One entry alone may be wrong by itself: it counts only if no other gap is in the segment, or if it
-    leads behind the end for an offset that is not there: then its two numbers agree.
+    After a cut, all entries point too far by the number of bytes that are missing. Entries for missing offsets point
+    after the cut. Compaction leaves gaps too, but rebuilds the index. A single entry may be wrong by itself: it counts
+    only if the segment has no other gap, or if it points beyond the end of the file for a missing offset.
 
     Args:
-        headers: The batches of a segment, in the order of their offsets.
-        base: The first offset of the segment.
-        end: Bytes of the segment.
-        next_base: The first offset of the next segment, None without one: then nobody says what the last one was.
-        offsets: Of the entries of its index, absolute.
-        positions: Of the same entries.
+        headers: Batches of the segment in offset order.
+        base: Base offset of the segment.
+        end: Size of the segment in bytes.
+        next_base: Base offset of the next segment; None if there is none.
+        offsets: Absolute offsets of the index entries.
+        positions: Positions of the same entries.
     """
     starts = np.append(base, headers.last + 1)
     firsts = np.append(headers.first, starts[-1] if next_base is None else next_base)
@@ -91,7 +92,7 @@ def find_cuts(
 
 
 class _Entries:
-    """The entries of an offset index beside the batches of its segment."""
+    """Entries of an offset index that are compared with the batches of its segment."""
 
     def __init__(self, headers: Headers, offsets: Any, positions: Any) -> None:
         self._headers = headers
@@ -100,7 +101,7 @@ class _Entries:
         self._are_last = np.isin(offsets, headers.last)
 
     def fit(self, rows: slice | Any, shift: Any) -> Any:
-        """Return which entries name batches that lie ``shift`` bytes before where the entries say."""
+        """Return a mask of the entries that are right if their batches moved forward by ``shift`` bytes."""
         first, position = self._headers.first, self._headers.position
         offsets, positions = self._offsets[rows], self._positions[rows] - shift
         if not len(position):
@@ -110,7 +111,10 @@ class _Entries:
         return (position[at] == positions) & is_offset & (first[at] <= offsets)
 
     def find_shift(self, rows: slice, least: int, place: int) -> int | None:
-        """Return how many bytes too far entries lead, a batch more than ``least`` or further; None if they do not agree."""
+        """Return the number of bytes by which all entries of ``rows`` point too far; None if they disagree.
+
+        The result is at least ``least`` plus the size of an empty batch. Only batches from ``place`` on count.
+        """
         shifts = self._positions[rows.start] - self._headers.position
         shifts = shifts[(self._headers.position >= place) & (shifts >= least + _LEAST)]
         probes = np.linspace(rows.start, rows.stop - 1, _PROBES, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Files and directories by their names: what a broker is about to delete, and what nothing reads."""
+"""Check of file and directory names: unfinished work of brokers, unknown files, and files with ids."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.properties_file import PropertiesFile
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
-from kafka_log.inspect.check.base import Check, are
-from kafka_log.inspect.check.finding import Finding
+from kafka_log.inspect.check.base import Check, count_noun
+from kafka_log.inspect.check.finding import Finding, make_finding
 from kafka_log.inspect.check.metadata_snapshots import NAME as METADATA_SNAPSHOT
 from kafka_log.logs.broker_files import (
     get_node_id,
@@ -29,7 +29,6 @@ from kafka_log.logs.names import (
     parse_partition_name,
     prevents_broker_start,
 )
-from kafka_log.logs.partitions import SkippedPath
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.text.values import format_uuid
 
@@ -37,29 +36,29 @@ _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txni
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")
 _DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-(?P<suffix>delete|stray|future)\Z")
 _OURS = re.compile(r"\.kafka-log-.+\.writing\Z|\..+\.partial\Z")
-"""What jobs that write logs have not finished (:mod:`kafka_log.write.sink.staging`, :mod:`kafka_log.write.staged_output`)."""
+"""Staged output of commands that write logs (:mod:`kafka_log.write.sink.staging`, :mod:`kafka_log.write.staged_output`)."""
 _SAYS = re.compile(r"kafka-log-(salvage|cut|convert|reindex|export)\.jsonl\Z")
-"""What such a job says of the partitions beside it (:mod:`kafka_log.write.staged_output`). A broker leaves it where it is."""
+"""Reports of such commands (:mod:`kafka_log.write.staged_output`). A broker does not touch them."""
 _TIERED = "kafka-tiered-storage"
 _IN_PARTITION = {"leader-epoch-checkpoint", "partition.metadata", "quorum-state"}
 _FILES = {
     "deleted": ("deleted_files", "A broker was about to delete {}"),
-    "cleaned": ("cleaned_files", "The cleaner had not finished {}"),
-    "swap": ("swap_files", "A broker was about to put {} in the place of segments"),
-    "part": ("temporary_files", "Nobody has written to the end {}"),
-    "tmp": ("temporary_files", "Nobody has written to the end {}"),
+    "cleaned": ("cleaned_files", "The log cleaner had not finished {}"),
+    "swap": ("swap_files", "A broker was about to replace segments by {}"),
+    "part": ("temporary_files", "Nobody finished {}"),
+    "tmp": ("temporary_files", "Nobody finished {}"),
 }
 _DIRECTORIES = {
     "delete": ("delete_directory", "A broker was about to delete this partition"),
-    "stray": ("stray_directory", "This partition does not belong to the broker any more"),
-    "future": ("future_directory", "This copy of a partition was being moved to another disk"),
+    "stray": ("stray_directory", "This partition no longer belongs to the broker"),
+    "future": ("future_directory", "A broker was moving this copy of a partition to another disk"),
 }
 
 
 class NameCheck(Check):
-    """Files of a partition's directory that are left out, and why; partition.metadata."""
+    """Finds files of a partition directory that brokers skip, and damage of partition.metadata."""
 
-    def end(self) -> Iterable[Finding]:
+    def check_end(self) -> Iterable[Finding]:
         directory = self.context.partition.directory
         if not self.context.is_whole or parse_live_partition_name(directory.resolve()) is None:
             return
@@ -73,127 +72,118 @@ class NameCheck(Check):
                 left.setdefault(found["suffix"], []).append(path)
             elif segment:
                 has_segment = f"{segment['base']}.log" in names
-                yield from self._of_segment(
+                yield from self._check_segment_file(
                     path, int(segment["base"]), segment["suffix"], has_segment
                 )
             elif path.name not in _IN_PARTITION and not METADATA_SNAPSHOT.match(path.name):
-                yield self.context.finding("note", *_nothing_reads(path))
+                yield self.context.finding("unknown_file", path, _describe_unknown_file(path))
         for one in self.context.partition.skipped_paths:
             if _OF_SEGMENT.match(one.path.name):
-                yield self.context.finding("warning", *_no_segment(one))
+                meaning = f"This has the name of a segment and is {one.reason}. Neither a broker nor kafka-log reads it."
+                yield self.context.finding("no_segment", one.path, meaning)
         for suffix, paths in left.items():
             code, why = _FILES[suffix]
-            size = are(sum(map(size_below, paths)), "byte")
-            what = f"{are(len(paths), 'file')} with the ending .{suffix} ({size})"
+            size = count_noun(sum(map(total_size, paths)), "byte")
+            what = f"{count_noun(len(paths), 'file')} with the suffix .{suffix} ({size})"
             yield self.context.finding(
-                "note",
                 code,
                 paths[0],
-                f"{why.format(what)}{_unless(suffix in self.context.included)}.",
-                "Nothing: the broker deals with them when it starts. Keep them if records are missing.",
+                f"{why.format(what)}{_not_checked(suffix in self.context.included)}.",
             )
-        yield from self._metadata(directory / "partition.metadata")
+        yield from self._check_metadata(directory / "partition.metadata")
 
-    def _of_segment(
+    def _check_segment_file(
         self, path: Path, base: int, suffix: str, has_segment: bool
     ) -> Iterator[Finding]:
-        """Names that no segment can have, and indexes of one that is not there. Snapshots lie where a segment ends, too. A broker that is
-        killed while it deletes a segment leaves such files, one that was stopped in order does not."""
+        """Yield findings about an impossible base offset, and about an index without its segment.
+
+        A broker that is killed while it deletes a segment leaves indexes. A clean shutdown leaves none. Producer
+        snapshots exist without a segment too: at the end of the log.
+        """
         if suffix == "log" and base > MAX_OFFSET:
             yield self.context.finding(
-                "error",
                 "segment_name",
                 path,
-                f"The name says the offset {base}, more than an offset can be: no broker starts with it.",
-                "Give the file the name of its first offset, or move it away.",
+                f"The name is the offset {base}, which is larger than offsets can be. No broker starts with the file.",
             )
             return
-        is_told = any(base in offsets for offsets in self.context.missing)
-        if suffix not in ("log", "snapshot") and not has_segment and not is_told:
+        is_reported = any(base in offsets for offsets in self.context.missing)
+        if suffix not in ("log", "snapshot") and not has_segment and not is_reported:
             yield self.context.finding(
-                "error" if self.context.broker.was_clean_shutdown else "note",
                 "index_without_segment",
                 path,
                 f"There is no segment with the base offset {base}: nothing reads this index.",
-                "Look for the segment; without it the broker deletes the index when it starts.",
+                severity="error" if self.context.broker.was_clean_shutdown else "note",
                 first_offset=base,
             )
 
-    def _metadata(self, path: Path) -> Iterator[Finding]:
-        found = unreadable(path, PARTITION_METADATA)
+    def _check_metadata(self, path: Path) -> Iterator[Finding]:
+        """Yield findings about an unreadable partition.metadata, and a topic id that the cluster contradicts."""
+        found = find_text_problem(path, PARTITION_METADATA)
         if found is not None:
             yield self.context.finding(
-                "warning",
                 "partition_metadata",
                 path,
                 f"The file cannot be read: {found[0]}.",
-                "Copy the file from another replica: it holds the id of the topic.",
                 byte=found[1],
             )
         said = read_topic_id(path.parent)
         known = None if said is None else self.context.cluster.topic_id(self.context.key[0])
         if said is not None and known is not None and said != known:
             yield self.context.finding(
-                "error",
                 "topic_id",
                 path,
-                f"The topic's id is {format_uuid(said)} here, but {format_uuid(known)} by the metadata of the cluster: a broker takes the directory for that of a topic that was deleted.",
-                "Copy the file from another replica of this partition before you start the broker, or keep a copy of the directory if the topic was made anew.",
+                f"The topic id is {format_uuid(said)} here, but {format_uuid(known)} by the metadata of the cluster. A broker takes the directory for that of a deleted topic.",
+                remedy="Copy the file from another replica of this partition before you start the broker. If the topic was deleted and recreated, keep a copy of the directory.",
             )
 
 
-def _no_segment(one: SkippedPath) -> tuple[str, Path, str, str]:
-    meaning = f"This has the name of a segment and is {one.reason}: neither a broker nor kafka-log reads it."
-    remedy = "Find out who made it: a link may lead to a disk that is not mounted; move away what has no records."
-    return "no_segment", one.path, meaning, remedy
-
-
-def _unless(is_checked: bool) -> str:
-    return "" if is_checked else ", not checked: --include checks them"
+def _not_checked(is_checked: bool) -> str:
+    """Return how to check the files of a finding, as the end of a sentence; ``""`` if they are checked."""
+    return "" if is_checked else " (not checked; use --include to check them)"
 
 
 def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:
-    """Check `meta.properties` and what lies beside the partitions of a log directory. Raise OSError."""
+    """Yield findings about meta.properties and about what is beside the partitions of a log directory.
+
+    Raises:
+        OSError: The directory cannot be listed.
+    """
     there = sorted(directory.iterdir())
     is_tier = not any(path.name == META or parse_live_partition_name(path) for path in there)
     for path in there:
         found = _DIRECTORY.match(path.name)
         if is_directory(path) and prevents_broker_start(path.name):
-            if not (is_tier and _is_copy(path)):
-                yield _stops_brokers(path)
+            if not (is_tier and _is_tiered_copy(path)):
+                yield _unknown_directory(path)
         elif found:
             code, why = _DIRECTORIES[found["suffix"]]
-            yield Finding(
-                "note",
+            yield make_finding(
                 code,
                 path,
-                f"{why}: {are(size_below(path), 'byte')}{_unless(found['suffix'] in included)}.",
-                "Nothing if that is what you expect.",
+                f"{why}: {count_noun(total_size(path), 'byte')}{_not_checked(found['suffix'] in included)}.",
             )
         elif path.name.endswith(".tmp"):
-            yield Finding(
-                "note",
+            yield make_finding(
                 "temporary_files",
                 path,
-                f"A file of {are(size_below(path), 'byte')} was not written to its end.",
-                "Nothing: the broker does not read it.",
+                f"Nobody finished this file of {count_noun(total_size(path), 'byte')}.",
             )
         elif _SAYS.match(path.name):
             continue
         elif path.name not in BROKER_FILE_NAMES and not (
             is_directory(path) and parse_live_partition_name(path)
         ):
-            yield Finding("note", *_nothing_reads(path))
+            yield make_finding("unknown_file", path, _describe_unknown_file(path))
     path = directory / META
-    wrong = unreadable(path, META_PROPERTIES) or _without_ids(directory)
+    wrong = find_text_problem(path, META_PROPERTIES) or _missing_ids(directory)
     if wrong is not None:
-        remedy = "Correct it, or take it from a backup, before you start the broker: the other log directories of this node have the same ids of the node and the cluster."
         meaning = f"The file cannot be read: {wrong[0]}. No broker starts with it."
-        yield Finding("error", "meta_properties", path, meaning, remedy, byte=wrong[1])
+        yield make_finding("meta_properties", path, meaning, byte=wrong[1])
 
 
-def unreadable(path: Path, codec: EntryPoint) -> tuple[str, int | None] | None:
-    """Return why a text file cannot be read, with the line, and the byte; None if it can be read, or is not there."""
+def find_text_problem(path: Path, codec: EntryPoint) -> tuple[str, int | None] | None:
+    """Return why a text file cannot be parsed and the byte (None if unknown); None if it can or is missing."""
     data = b""
     try:
         data = read_small_file(path)
@@ -201,14 +191,14 @@ def unreadable(path: Path, codec: EntryPoint) -> tuple[str, int | None] | None:
     except FileNotFoundError:
         return None
     except CodecError as error:
-        return _with_line(error, data, codec), error.where.position
+        return _describe_error(error, data, codec), error.where.position
     except OSError as error:
         return str(error), None
     return None
 
 
-def _with_line(error: CodecError, data: bytes, codec: EntryPoint) -> str:
-    """Return the reason of an error with the line of a text file, or with the key that no line has."""
+def _describe_error(error: CodecError, data: bytes, codec: EntryPoint) -> str:
+    """Return the reason of an error with the line number, or the missing key of a properties file."""
     line = error.where.line
     keys = codec.by_key.items() if isinstance(codec, PropertiesFile) else ()
     key = next((key for key, found in keys if found.name == error.where.path), None)
@@ -217,50 +207,50 @@ def _with_line(error: CodecError, data: bytes, codec: EntryPoint) -> str:
     return error.reason if line is None else f"line {line}: {error.reason}"
 
 
-def _without_ids(directory: Path) -> tuple[str, int | None] | None:
-    """Why a meta.properties that can be read is none: brokers write at least one id."""
+def _missing_ids(directory: Path) -> tuple[str, int | None] | None:
+    """Return a reason, without a byte, if meta.properties has neither a node id nor a cluster id; else None."""
     found = read_meta_properties(directory)
     if found is None or get_node_id(found) is not None or found.cluster_id is not None:
         return None
-    return "it has no id of the node and the cluster", None
+    return "it has neither a node id nor a cluster id", None
 
 
-def size_below(path: Path) -> int:
-    """Bytes of a file, or of the files in a directory, as far as one may look into it."""
+def total_size(path: Path) -> int:
+    """Return the size of a file, or of all files below a directory; unreadable parts count as 0."""
     try:
         if not path.is_dir() or path.is_symlink():
             return path.lstat().st_size
-        return sum(size_below(child) for child in path.iterdir())
+        return sum(total_size(child) for child in path.iterdir())
     except OSError:
         return 0
 
 
-def _is_copy(path: Path) -> bool:
-    """Whether a directory is of tiered storage, by its name."""
+def _is_tiered_copy(path: Path) -> bool:
+    """Return whether a directory belongs to tiered storage, by its name."""
     name = parse_partition_name(path)
     return path.name == _TIERED or (name is not None and name.state == "remote")
 
 
-def _stops_brokers(path: Path) -> Finding:
-    size = are(size_below(path), "byte")
+def _unknown_directory(path: Path) -> Finding:
+    """Return the finding about a directory whose name is not that of a partition, by who created it."""
+    size = count_noun(total_size(path), "byte")
+    remedy = None
     if _OURS.match(path.name):
-        what = f"kafka-log or Spark was writing here, and has not ended ({size})"
-        remedy = "Before you start the broker give the command again, which goes on, or delete the directory."
-    elif _is_copy(path):
-        what = f"Copies in tiered storage lie here ({size})"
+        what = f"kafka-log or Spark has not finished writing here ({size})"
+        remedy = "Before you start the broker, repeat the command, which continues, or delete the directory."
+    elif _is_tiered_copy(path):
+        what = f"The directory has copies of tiered storage ({size})"
         remedy = "Move the directory out of the log directory before you start the broker."
     else:
-        what = f"The name is not of a partition ({size})"
-        remedy = "Find out who made it, and move it out of the log directory before you start the broker."
-    return Finding(
-        "error",
+        what = f"The name is not that of a partition ({size})"
+    return make_finding(
         "unknown_directory",
         path,
-        f"{what}: no broker starts with such a directory in its log directory.",
-        remedy,
+        f"{what}. No broker starts with such a directory in its log directory.",
+        remedy=remedy,
     )
 
 
-def _nothing_reads(path: Path) -> tuple[str, Path, str, str]:
-    meaning = f"No broker reads what has this name: {are(size_below(path), 'byte')}."
-    return "unknown_file", path, meaning, "Find out who made it; a broker leaves it where it is."
+def _describe_unknown_file(path: Path) -> str:
+    """Return the sentence about a file or directory that no broker reads, with its size."""
+    return f"No broker reads a file of this name: {count_noun(total_size(path), 'byte')}."

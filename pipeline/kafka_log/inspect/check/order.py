@@ -1,4 +1,4 @@
-"""Offsets of batches: they rise, and lie where the names of the segments say."""
+"""Check of the order of batches: offsets ascend, and lie in the segment whose name includes them."""
 
 from __future__ import annotations
 
@@ -8,54 +8,57 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.inspect.check.base import Check, are
+from kafka_log.inspect.check.base import Check, count_noun
 from kafka_log.inspect.check.finding import Finding
-from kafka_log.inspect.check.segment_scan import Walked
+from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.reader import SegmentReader
 
-OF_ONE_SEGMENT = 100
-"""Batches of a segment that are named one by one."""
-
-_MOVE = "Copy the partition from another replica: a broker reads such a batch in the wrong place or not at all."
+MAX_BATCHES = 100
+"""Maximum of findings for single batches of one segment."""
 
 
 class OrderCheck(Check):
-    """Batches that are out of order, there twice, or in a segment that they do not belong to; segments that overlap."""
+    """Finds batches that are out of order, duplicated or in the wrong segment, and overlapping segments."""
 
-    def segment(self, walked: Walked) -> Iterable[Finding]:
-        if walked.outside.any():
-            yield from self._outside(walked, walked.outside)
-        if not walked.placed.all():
-            yield from self._order(walked)
+    def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
+        if scanned.outside.any():
+            yield from self._check_outside(scanned, scanned.outside)
+        if not scanned.placed.all():
+            yield from self._check_order(scanned)
 
-    def _outside(self, walked: Walked, outside: Any) -> Iterator[Finding]:
-        """Batches whose offsets are not those of the segment: at its head the name is wrong, at its end it overlaps
-        the next one, in between the batch is."""
-        headers = walked.headers
-        low = outside & (headers.first < walked.segment.base_offset)
-        head, tail = _leading(low), _leading((outside & ~low)[::-1])
+    def _check_outside(self, scanned: ScannedSegment, outside: Any) -> Iterator[Finding]:
+        """Yield findings for the batches of the mask ``outside``, whose offsets belong to other segments.
+
+        At the start of the file its name is wrong, at the end it overlaps the next segment, and in between
+        the batch is in the wrong segment.
+        """
+        headers = scanned.headers
+        low = outside & (headers.first < scanned.segment.base_offset)
+        head, tail = _count_leading(low), _count_leading((outside & ~low)[::-1])
         end = len(headers) - tail
         if head:
-            yield self._head(walked, head)
-        if tail and _rises(headers, end):
-            if not self._is_misnamed(walked.next_base):
-                yield self._overlap(walked, range(end, len(headers)))
+            yield self._name_finding(scanned, head)
+        if tail and _ascends(headers, end):
+            if not self._is_misnamed(scanned.next_base):
+                yield self._overlap_finding(scanned, range(end, len(headers)))
         else:
             end = len(headers)
         rest = [i for i in np.flatnonzero(outside).tolist() if head <= i < end]
-        for i in rest[:OF_ONE_SEGMENT]:
-            yield self._of_batch(
+        for i in rest[:MAX_BATCHES]:
+            yield self._batch_finding(
                 "batch_in_wrong_segment",
-                walked,
+                scanned,
                 i,
-                f"A batch has offsets {headers.first[i]} to {headers.last[i]}, which do not belong into this segment.",
+                f"A batch has the offsets {headers.first[i]} to {headers.last[i]}, which belong to another segment.",
             )
 
     def _is_misnamed(self, base: int | None) -> bool:
-        """Return whether a segment holds nothing that its name and that of the next one allow: then it is the one that is wrong, and has
-        a finding of its own."""
+        """Return whether the segment ``base`` has the wrong name: its first batch belongs to a later segment.
+
+        That segment has a finding of its own.
+        """
         bases = self.context.bases
         following = () if base is None else bases[bisect_right(bases, base) :]
         if not following:
@@ -65,95 +68,94 @@ class OrderCheck(Check):
         first = next(iter(reader), None)
         return first is not None and (first.base_offset or 0) >= following[0]
 
-    def _head(self, walked: Walked, count: int) -> Finding:
-        headers, base = walked.headers, walked.segment.base_offset
+    def _name_finding(self, scanned: ScannedSegment, count: int) -> Finding:
+        """Return the finding about the first ``count`` batches, which are below the base offset."""
+        headers, base = scanned.headers, scanned.segment.base_offset
         last = int(headers.last[:count].max())
         return self.context.finding(
-            "error",
             "first_offset_below_name",
-            walked.segment.path,
-            f"The segment begins with offset {headers.first[0]}, below {base} that its name says.",
-            "Give the segment the name of its first offset if no other segment has these offsets; else copy it from another replica.",
+            scanned.segment.path,
+            f"The segment begins with offset {headers.first[0]}, below the base offset {base} in its name.",
             byte=int(headers.position[0]),
             first_offset=int(headers.first[0]),
             last_offset=last,
-            records=_records(headers, range(count)),
+            records=_sum_records(headers, range(count)),
         )
 
-    def _overlap(self, walked: Walked, high: range) -> Finding:
-        headers = walked.headers
+    def _overlap_finding(self, scanned: ScannedSegment, high: range) -> Finding:
+        """Return the finding about the last batches, which reach into the next segment."""
+        headers = scanned.headers
         first, last = int(headers.first[high[0]]), int(headers.last[high[-1]])
-        if walked.next_base is None or first - walked.segment.base_offset > MAX_RELATIVE:
-            return self._far(walked, high, first, last)
+        if scanned.next_base is None or first - scanned.segment.base_offset > MAX_RELATIVE:
+            return self._far_finding(scanned, high, first, last)
         return self.context.finding(
-            "error",
             "segments_overlap",
-            walked.segment.path,
-            f"{are(len(high), 'batch', 'batches')} at the end, up to offset {last}: but the next segment begins with {walked.next_base}.",
-            "Compare the two segments: keep the one that the other replicas agree with, and move the other one away.",
+            scanned.segment.path,
+            f"The last {count_noun(len(high), 'batch', 'batches')} reach offset {last}, but the next segment begins at offset {scanned.next_base}.",
             byte=int(headers.position[high[0]]),
             first_offset=first,
             last_offset=last,
-            records=_records(headers, high),
+            records=_sum_records(headers, high),
         )
 
-    def _far(self, walked: Walked, high: range, first: int, last: int) -> Finding:
+    def _far_finding(self, scanned: ScannedSegment, high: range, first: int, last: int) -> Finding:
+        """Return the finding about the last batches, whose offsets do not fit relative index
+        entries."""
         return self.context.finding(
-            "error",
             "offset_too_far",
-            walked.segment.path,
-            f"{are(len(high), 'batch', 'batches')} up to offset {last}: that is more than {MAX_RELATIVE} above the one in the name.",
-            "Copy the partition from another replica. A broker splits such a segment when it starts, if its offsets are right.",
-            byte=int(walked.headers.position[high[0]]),
+            scanned.segment.path,
+            f"The last {count_noun(len(high), 'batch', 'batches')} reach offset {last}, more than {MAX_RELATIVE} above the base offset in the name.",
+            byte=int(scanned.headers.position[high[0]]),
             first_offset=first,
             last_offset=last,
-            records=_records(walked.headers, high),
+            records=_sum_records(scanned.headers, high),
         )
 
-    def _order(self, walked: Walked) -> Iterator[Finding]:
-        headers, placed = walked.headers, walked.placed
-        odd = np.flatnonzero(~placed & ~walked.outside).tolist()
-        for i in odd[:OF_ONE_SEGMENT]:
+    def _check_order(self, scanned: ScannedSegment) -> Iterator[Finding]:
+        """Yield a finding for each misplaced batch: reversed, duplicated or out of order."""
+        headers, placed = scanned.headers, scanned.placed
+        odd = np.flatnonzero(~placed & ~scanned.outside).tolist()
+        for i in odd[:MAX_BATCHES]:
             first, last, size = headers.first[i], headers.last[i], headers.size[i]
             same = placed & (headers.first == first) & (headers.last == last)
             others = np.flatnonzero(same & (headers.size == size))
             if last < first:
-                code, what = "offsets_reversed", "says that it ends before it begins"
+                code, what = "offsets_reversed", "ends before it begins"
             elif len(others):
                 place = headers.position[others[0]]
-                code, what = "batch_twice", f"is there twice, also at byte {place}"
+                code, what = "batch_twice", f"is in the segment twice, also at byte {place}"
             else:
-                code, what = "offsets_not_rising", "does not lie in the order of the offsets"
-            yield self._of_batch(
-                code, walked, i, f"The batch with offsets {first} to {last} {what}."
+                code, what = "offsets_not_rising", "is out of offset order"
+            yield self._batch_finding(
+                code, scanned, i, f"The batch with offsets {first} to {last} {what}."
             )
 
-    def _of_batch(self, code: str, walked: Walked, i: int, meaning: str) -> Finding:
-        headers = walked.headers
+    def _batch_finding(self, code: str, scanned: ScannedSegment, i: int, meaning: str) -> Finding:
+        """Return a finding about the batch with the index ``i``."""
+        headers = scanned.headers
         return self.context.finding(
-            "error",
             code,
-            walked.segment.path,
+            scanned.segment.path,
             meaning,
-            _MOVE,
             byte=int(headers.position[i]),
             first_offset=int(headers.first[i]),
             last_offset=int(headers.last[i]),
-            records=_records(headers, [i]),
+            records=_sum_records(headers, [i]),
         )
 
 
-def _leading(flags: Any) -> int:
-    """How many flags at the front are set."""
+def _count_leading(flags: Any) -> int:
+    """Return the number of consecutive True values at the start of ``flags``."""
     return len(flags) if bool(flags.all()) else int(np.argmin(flags))
 
 
-def _rises(headers: Any, start: int) -> bool:
-    """Whether offsets rise from the batch before a place to the last one."""
+def _ascends(headers: Any, start: int) -> bool:
+    """Return whether offsets ascend from the batch before index ``start`` to the last batch."""
     begin = max(start - 1, 0)
     return bool((headers.first[begin + 1 :] > headers.last[begin:-1]).all())
 
 
-def _records(headers: Any, those: Iterable[int]) -> int | None:
+def _sum_records(headers: Any, those: Iterable[int]) -> int | None:
+    """Return the sum of the record counts of the batches ``those``; None if one of them is unknown."""
     counts = [int(headers.count[i]) for i in those]
     return None if min(counts, default=-1) < 0 else sum(counts)

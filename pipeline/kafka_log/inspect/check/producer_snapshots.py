@@ -1,4 +1,4 @@
-"""Producer snapshots: they can be read, and know nothing that lies after them."""
+"""Check of producer snapshots: they are readable, and contain no offset after their own."""
 
 from __future__ import annotations
 
@@ -18,58 +18,56 @@ _NAME = re.compile(r"(?P<offset>\d{20})\.snapshot\Z")
 
 
 class SnapshotCheck(EndCheck):
-    """The files .snapshot of a partition."""
+    """Finds unreadable and impossible .snapshot files of a partition."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         # Before the segments are read: a broker that runs makes more of both.
-        self.files = _files(context.partition.directory) if context.is_whole else []
+        self.files = _list_snapshots(context.partition.directory) if context.is_whole else []
 
-    def end(self) -> Iterable[Finding]:
+    def check_end(self) -> Iterable[Finding]:
         for offset, path in self.files:
-            yield from self._of(path, offset)
+            yield from self._check_file(path, offset)
         for offset, path in self.files[-1:]:
-            what = "The snapshot says what the producers had written at offset"
-            yield from self.beyond_end("snapshot_beyond_end", path, what, offset)
+            what = "The newest producer snapshot was written at offset"
+            yield from self.report_beyond_end("snapshot_beyond_end", path, what, offset)
 
-    def _of(self, path: Path, offset: int) -> Iterator[Finding]:
+    def _check_file(self, path: Path, offset: int) -> Iterator[Finding]:
+        """Yield the finding about one snapshot, if it is damaged or has an offset after its own."""
         try:
             entries = PRODUCER_SNAPSHOT.parse(read_small_file(path), file=os.fspath(path)).entries
         except FileNotFoundError:
             return  # brokers delete old ones
         except TooLargeError as error:
-            yield self._damaged(path, error.reason, None)
+            yield self._damage_finding(path, error.reason, None)
             return
         except CodecError as error:
-            yield self._damaged(path, error.reason, error.where.position)
+            yield self._damage_finding(path, error.reason, error.where.position)
             return
         for entry in entries:
             last = max(entry.last_offset, entry.current_txn_first_offset)
             if last >= offset:
                 yield self.context.finding(
-                    "warning",
                     "snapshot_offset",
                     path,
-                    f"The snapshot says what producer {entry.producer_id} had written at offset {offset}, but it knows of offset {last}.",
-                    "Stop the broker and delete the snapshot: the broker goes back to an older one and reads the log from there.",
+                    f"The producer snapshot was written at offset {offset}, but its entry of producer {entry.producer_id} has the offset {last}.",
                     first_offset=last,
                     producer_id=entry.producer_id,
                 )
                 return
 
-    def _damaged(self, path: Path, reason: str, byte: int | None) -> Finding:
+    def _damage_finding(self, path: Path, reason: str, byte: int | None) -> Finding:
+        """Return the finding about a snapshot that cannot be parsed."""
         return self.context.finding(
-            "warning",
             "snapshot_damaged",
             path,
-            f"The producer snapshot cannot be used: {reason}.",
-            "Nothing if there is an older snapshot or the whole log: the broker deletes this one and reads the log from there.",
+            f"The producer snapshot cannot be read: {reason}.",
             byte=byte,
         )
 
 
-def _files(directory: Path) -> list[tuple[int, Path]]:
-    """The snapshots of a partition by their offsets, the lowest first."""
+def _list_snapshots(directory: Path) -> list[tuple[int, Path]]:
+    """Return the snapshots of a partition with their offsets, ascending; ``[]`` if it cannot be listed."""
     try:
         names = [(_NAME.match(path.name), path) for path in directory.iterdir() if path.is_file()]
     except OSError:

@@ -1,4 +1,4 @@
-"""One pass over a segment: the headers of its batches, and what could not be read."""
+"""One pass over a segment: the headers of its batches, lost ranges, and undecodable batches."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LEAST, LATEST = "least_timestamp", "timestamp_bound"
 RULES = "rules"
 OF_PRODUCER = ("producer_epoch", "base_sequence", "last_sequence")
 
-NOBODY_SAYS: Mapping[Segment, int | None] = MappingProxyType({})
+NO_NEXT_BASES: Mapping[Segment, int | None] = MappingProxyType({})
 
 Count = Callable[[int], None]
-"""Is told of so many more."""
+"""Called with a number of bytes or batches to add."""
 
 
 def ignore(count: int) -> None:
@@ -33,9 +33,17 @@ def ignore(count: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A batch whose checksum is right, but whose records cannot all be read, or which breaks a rule of its format (the
-    problem is at :data:`RULES`). ``read`` is how many records can be read."""
+class RefusedBatch:
+    """Batch with a valid checksum whose records cannot all be decoded, or that breaks a rule of its format.
+
+    Attributes:
+        position: Position in the file.
+        first: First offset.
+        last: Last offset.
+        count: Record count of the header; None if it has none.
+        read: Number of decoded records.
+        problem: What is wrong; its ``at`` is :data:`RULES` for a broken rule.
+    """
 
     position: int
     first: int
@@ -46,20 +54,28 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
-    """A segment that was read. ``lost`` are runs of bytes that are no whole batches; ``size`` is how many bytes were read.
+class ScannedSegment:
+    """Segment that was read.
 
-    ``next_base`` is what the name of the next segment says, None for the active one. For each batch ``outside`` says whether its
-    offsets belong to another segment, ``placed`` whether it lies where it belongs, ``sequences`` by :data:`OF_PRODUCER` what its producer
-    said. ``least_timestamp`` and ``timestamp_bound`` are None unless they are asked for: the least timestamp, and the one that no record exceeds
-    (UNBOUNDED where the header contradicts itself), by the header or by the records if these were read.
+    Attributes:
+        size: Number of bytes that were read.
+        headers: Columns of the headers of valid batches.
+        lost: Ranges of bytes that are not valid batches.
+        refused: Batches with undecodable records or broken rules.
+        next_base: Base offset of the next segment; None for the active segment.
+        outside: Mask of the batches whose offsets belong to another segment.
+        placed: Mask of the batches in offset order and in their segment.
+        sequences: Columns :data:`OF_PRODUCER` of the headers.
+        least_timestamp: Minimum timestamp of each batch; None unless requested.
+        timestamp_bound: Upper bound of the timestamps of each batch, UNBOUNDED if its header is contradictory; None
+            unless requested.
     """
 
     segment: Segment
     size: int
     headers: Headers
     lost: tuple[Lost, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedBatch, ...]
     next_base: int | None
     outside: Any
     placed: Any
@@ -69,14 +85,21 @@ class Walked:
 
     @property
     def is_active(self) -> bool:
-        """Whether it is the last segment, to which a broker appends."""
+        """Return whether a broker appends to the segment: it is the last one and not rolled."""
         return self.next_base is None and not self.segment.rolled
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How segments are read. With ``deep`` records are read too, not checksums only; with ``timed`` it is asked for the bounds of
-    timestamps. ``advance`` is told of bytes that are done, ``judged`` of batches that were judged."""
+class ScanOptions:
+    """Options of a pass over segments.
+
+    Attributes:
+        deep: Decode records too, not only headers and checksums.
+        engine: Decoder to use.
+        advance: Called with the number of bytes that are done.
+        judged: Called with the number of batches that were checked.
+        timed: Read the bounds of timestamps.
+    """
 
     deep: bool
     engine: Engine
@@ -86,13 +109,18 @@ class Reading:
 
     @property
     def wanted(self) -> Wanted:
-        """The columns of headers."""
+        """Return the header columns to read."""
         return Wanted((*WANTED.names, *OF_PRODUCER, *((LEAST, LATEST) if self.timed else ())))
 
     def pieces(
-        self, segments: Sequence[Segment], following: Mapping[Segment, int | None] = NOBODY_SAYS
+        self, segments: Sequence[Segment], following: Mapping[Segment, int | None] = NO_NEXT_BASES
     ) -> Iterator[Piece]:
-        """One pass over segments, which goes on after damage. ``following`` has the first offsets of the next ones."""
+        """Yield the batches of segments in pieces, and continue after damage.
+
+        Args:
+            segments: Segments in the order in which they are read.
+            following: Base offset of the segment after each of them, None if there is none.
+        """
         fast = pays(segments, self.engine, self.deep)
 
         def opened(segment: Segment) -> SegmentReader | BlockReader:
@@ -103,15 +131,15 @@ class Reading:
                 return BlockReader(segment.path, engine=self.engine, **options)
             return SegmentReader(segment.path, **options)
 
-        return HeaderPass(self.wanted, opened, _refused)(segments)
+        return HeaderPass(self.wanted, opened, _find_refused)(segments)
 
 
-def walk(
-    segment: Segment, next_base: int | None, pieces: Iterator[Piece], reading: Reading
-) -> Walked:
-    """What the next pieces say of a segment. Raises OSError."""
+def scan_segment(
+    segment: Segment, next_base: int | None, pieces: Iterator[Piece], reading: ScanOptions
+) -> ScannedSegment:
+    """Return the scanned segment from its pieces, which are the next ones. Raise OSError if it cannot be read."""
     parts: list[Arrays] = []
-    refused: list[Refused] = []
+    refused: list[RefusedBatch] = []
     for piece in pieces:
         parts.append(piece.arrays)
         refused += piece.noted
@@ -133,10 +161,11 @@ def walk(
     out = outside(headers.first, headers.last, base, next_base)
     placed = in_order(headers.first, headers.last, out)
     found = tuple(refused), next_base, out, placed, sequences, *times
-    return Walked(segment, end_of_file, headers, runs, *found)
+    return ScannedSegment(segment, end_of_file, headers, runs, *found)
 
 
-def _refused(batch: Batch) -> list[Refused]:
+def _find_refused(batch: Batch) -> list[RefusedBatch]:
+    """Return the last problem of a batch, in a list; ``[]`` if all its records are valid."""
     problems = list(batch.problems)
     problems += [Problem("crc", r.crc_error) for r in batch.records if r.crc_error is not None][:1]
     problems = problems[-1:] or [
@@ -145,6 +174,6 @@ def _refused(batch: Batch) -> list[Refused]:
     first = batch.last_offset if batch.base_offset is None else batch.base_offset
     read = sum(record.crc_error is None for record in batch.records)
     return [
-        Refused(batch.position, first, batch.last_offset, batch.record_count, read, problem)
+        RefusedBatch(batch.position, first, batch.last_offset, batch.record_count, read, problem)
         for problem in problems[:1]
     ]

@@ -1,8 +1,8 @@
-"""Sequence numbers of idempotent producers: in each epoch of a producer they follow on each other.
+"""Check of the sequence numbers of idempotent producers: they are consecutive within a producer epoch.
 
-A broker refuses a batch whose numbers do not follow, unless it has forgotten the producer. What compaction, retention, and damage take
-leaves offsets out, of which others tell: here it is about numbers that are missing, or come again, where no offset is missing. Topics that
-coordinators write have no such numbers.
+A broker rejects a batch whose sequence numbers do not follow, unless it has forgotten the producer. Compaction,
+retention and damage leave gaps between offsets, for which other checks have findings. This check finds missing and
+repeated sequence numbers where no offset is missing. Topics that coordinators write have no sequence numbers.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.inspect.check.base import Check, Context, are
+from kafka_log.inspect.check.base import Check, Context, count_noun
+from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.finding import Finding
-from kafka_log.inspect.check.segment_scan import Walked
+from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.inspect.producers.table import SEQUENCES, distance
 from kafka_log.logs.names import LOG_START
 from kafka_log.read.internal_topics import COORDINATOR_TOPICS
 
-MOST = 100
-"""Batches that are named one by one."""
+MAX_FINDINGS = 100
+"""Maximum of findings for a partition."""
 
 FORGOTTEN_MS = 24 * 60 * 60 * 1000
-"""After so much time brokers forget a producer that writes nothing (``producer.id.expiration.ms``)."""
+"""Time after which brokers forget a producer that writes nothing (``producer.id.expiration.ms``)."""
 
-_FORGOTTEN = "Nothing if you know why: this is a day or more after the producer's last batch, and brokers forget a producer after a day."
-_ASK = "Compare with the other replicas by kafka-log diff; kafka-log producers tells more"
+_FORGOTTEN = "Nothing, if you know the reason: the producer wrote nothing for a day or more before, after which brokers forget it."
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
-    """The last batch of a producer's epoch: its last sequence number, its timestamp, and how many offsets were missing before it."""
+class LastBatch:
+    """Last batch of a producer epoch: last sequence number, timestamp, number of offsets missing before it."""
 
     sequence: int
     timestamp: int
@@ -41,30 +41,30 @@ class Last:
 
 
 class SequenceCheck(Check):
-    """Sequence numbers that are missing, or come again. Memory holds a :class:`Last` for each epoch of a producer."""
+    """Finds missing and repeated sequence numbers. Memory: one :class:`Last` for each producer epoch."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.last: dict[tuple[int, int], Last] = {}
+        self.last: dict[tuple[int, int], LastBatch] = {}
         self.present = 0
-        self.told = 0
+        self.reported = 0
         self.log_start = context.broker.offset(LOG_START, context.key) or 0
 
-    def segment(self, walked: Walked) -> Iterable[Finding]:
+    def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
         if self.context.partition.topic in COORDINATOR_TOPICS:
             return
-        headers, said = walked.headers, walked.sequences
-        spans = np.where(walked.placed, headers.last - headers.first + 1, 0)
+        headers, said = scanned.headers, scanned.sequences
+        spans = np.where(scanned.placed, headers.last - headers.first + 1, 0)
         missing = headers.first - self.present - (np.cumsum(spans) - spans)
         self.present += int(spans.sum())
-        rows = (headers.producer_id >= 0) & ~headers.is_control & walked.placed
-        # Brokers forget producers of which all records lie before the start of the log.
+        rows = (headers.producer_id >= 0) & ~headers.is_control & scanned.placed
+        # Brokers forget producers whose records are all below the log start offset.
         rows &= (said["base_sequence"] >= 0) & (headers.last >= self.log_start)
         rows = np.flatnonzero(rows)
         if not len(rows):
             return
         producer, epoch = headers.producer_id[rows], said["producer_epoch"][rows]
-        order = np.lexsort((epoch, producer))  # which keeps the order of those that are equal
+        order = np.lexsort((epoch, producer))  # a stable sort
         rows, producer, epoch = rows[order], producer[order], epoch[order]
         first, last = said["base_sequence"][rows], said["last_sequence"][rows]
         same = (producer[1:] == producer[:-1]) & (epoch[1:] == epoch[:-1])
@@ -78,88 +78,98 @@ class SequenceCheck(Check):
             if follows and odds[end - 1] == odds[i]:
                 at = rows[end - 1]
                 time = int(headers.max_timestamp[at])
-                self.last[key] = Last(int(last[end - 1]), time, int(missing[at]))
+                self.last[key] = LastBatch(int(last[end - 1]), time, int(missing[at]))
             else:
-                yield from self._one_by_one(walked, key, rows[i:end].tolist(), missing)
+                yield from self._check_batches(scanned, key, rows[i:end].tolist(), missing)
 
-    def _one_by_one(
-        self, walked: Walked, key: tuple[int, int], rows: list[int], missing: Any
+    def _check_batches(
+        self, scanned: ScannedSegment, key: tuple[int, int], rows: list[int], missing: Any
     ) -> Iterator[Finding]:
+        """Yield findings about the batches ``rows`` of one producer epoch, compared one by one."""
         for row in rows:
             first, last = (
-                int(walked.sequences[n][row]) for n in ("base_sequence", "last_sequence")
+                int(scanned.sequences[n][row]) for n in ("base_sequence", "last_sequence")
             )
-            now = Last(last, int(walked.headers.max_timestamp[row]), int(missing[row]))
+            now = LastBatch(last, int(scanned.headers.max_timestamp[row]), int(missing[row]))
             before = self.last.get(key)
             if before is not None:
                 ahead = distance(before.sequence, first)
                 if ahead < 1:
-                    yield from self._again(walked, row, key, (first, last), before)
+                    yield from self._report_repeated(scanned, row, key, (first, last), before)
                 elif ahead > 1 and now.missing == before.missing:
-                    yield from self._missing(walked, row, key, (first, ahead - 1), before)
+                    yield from self._report_missing(scanned, row, key, (first, ahead - 1), before)
                 if distance(before.sequence, last) < 0:
-                    now = Last(before.sequence, now.timestamp, now.missing)
+                    now = LastBatch(before.sequence, now.timestamp, now.missing)
             self.last[key] = now
 
-    def _missing(
+    def _report_missing(
         self,
-        walked: Walked,
+        scanned: ScannedSegment,
         row: int,
         key: tuple[int, int],
         numbers: tuple[int, int],
-        before: Last,
+        before: LastBatch,
     ) -> Iterator[Finding]:
+        """Yield a finding about sequence numbers that are missing before a batch."""
         first, count = numbers
-        what = f"begins with sequence number {first} of {_producer(key)}, but the one before it ended with {before.sequence}"
-        yield from self._finding(
+        what = f"begins with sequence number {first} of {_describe_producer(key)}, but the batch before it ended with {before.sequence}"
+        yield from self._report(
             "sequences_missing",
-            walked,
+            scanned,
             row,
             key,
-            f"{what}: {are(count, 'record')} of this producer {'is' if count == 1 else 'are'} not in the log, though no offset is missing.",
+            f"{what}. {count_noun(count, 'record')} of this producer {'is' if count == 1 else 'are'} not in the log, although no offset is missing.",
             before,
             count,
         )
 
-    def _again(
-        self, walked: Walked, row: int, key: tuple[int, int], numbers: tuple[int, int], before: Last
+    def _report_repeated(
+        self,
+        scanned: ScannedSegment,
+        row: int,
+        key: tuple[int, int],
+        numbers: tuple[int, int],
+        before: LastBatch,
     ) -> Iterator[Finding]:
+        """Yield a finding about a batch whose sequence numbers repeat earlier ones."""
         first, last = numbers
-        what = f"has the sequence numbers {first} to {last} of {_producer(key)}, after a batch that ended with {before.sequence}"
-        headers = walked.headers
+        what = f"has the sequence numbers {first} to {last} of {_describe_producer(key)}, after a batch that ended with {before.sequence}"
+        headers = scanned.headers
         count = int(headers.last[row] - headers.first[row]) + 1
-        yield from self._finding(
+        yield from self._report(
             "sequences_twice",
-            walked,
+            scanned,
             row,
             key,
-            f"{what}: they come again, and consumers get such records twice.",
+            f"{what}. Consumers read these records twice.",
             before,
             count,
         )
 
-    def _finding(
+    def _report(
         self,
         code: str,
-        walked: Walked,
+        scanned: ScannedSegment,
         row: int,
         key: tuple[int, int],
         what: str,
-        before: Last,
+        before: LastBatch,
         records: int,
     ) -> Iterator[Finding]:
-        self.told += 1
-        if self.told > MOST:
+        """Yield a finding about a batch, unless the partition has MAX_FINDINGS already."""
+        self.reported += 1
+        if self.reported > MAX_FINDINGS:
             return
-        headers = walked.headers
+        headers = scanned.headers
         first, last = int(headers.first[row]), int(headers.last[row])
         forgotten = abs(int(headers.max_timestamp[row]) - before.timestamp) >= FORGOTTEN_MS
+        compare = CATALOG[code].remedy
         yield self.context.finding(
-            "note" if forgotten else "warning",
             code,
-            walked.segment.path,
+            scanned.segment.path,
             f"The batch with offsets {first} to {last} {what}",
-            f"{_FORGOTTEN} {_ASK}." if forgotten else f"{_ASK}.",
+            severity="note" if forgotten else "warning",
+            remedy=f"{_FORGOTTEN} {compare}" if forgotten else compare,
             byte=int(headers.position[row]),
             first_offset=first,
             last_offset=last,
@@ -168,5 +178,6 @@ class SequenceCheck(Check):
         )
 
 
-def _producer(key: tuple[int, int]) -> str:
-    return f"producer {key[0]} in its epoch {key[1]}"
+def _describe_producer(key: tuple[int, int]) -> str:
+    """Return a producer id and epoch as words of a sentence."""
+    return f"producer {key[0]}, epoch {key[1]}"

@@ -1,4 +1,4 @@
-"""Findings for people: a paragraph each, then how many there are."""
+"""Text output of findings."""
 
 from __future__ import annotations
 
@@ -8,42 +8,49 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.inspect.check.base import are
-from kafka_log.inspect.check.finding import SEVERITIES
+from kafka_log.inspect.check.base import count_noun
+from kafka_log.inspect.check.catalog import SEVERITIES
 
 _INDENT = "  "
 
 
-def as_paragraphs(table: pa.Table, width: int | None) -> str:
-    """The findings of a table in its order. ``width`` is that of the screen; None: lines are as long as they are."""
+def format_findings(table: pa.Table, width: int | None) -> str:
+    """Return a paragraph for each finding of a table, and a last line with their numbers by severity.
+
+    Args:
+        table: Findings in the columns of :data:`~kafka_log.inspect.check.finding.FINDINGS`.
+        width: Width at which sentences are wrapped; None: they are not.
+    """
     rows = table.to_pylist()
     paragraphs = [_paragraph(row, width) for row in rows]
     counts = Counter(row["severity"] for row in rows)
-    total = ", ".join(are(counts[severity], severity) for severity in SEVERITIES)
+    total = ", ".join(count_noun(counts[severity], severity) for severity in SEVERITIES)
     return "\n\n".join([*paragraphs, total]) + "\n"
 
 
 def _paragraph(row: dict[str, Any], width: int | None) -> str:
+    """Return the lines about one finding: severity and id, place, meaning, remedy."""
     where = "" if row["topic"] is None else f" in {row['topic']}-{row['partition']}"
     place = [row["file"] if row["byte"] is None else f"{row['file']}, byte {row['byte']}"]
     first, last = row["first_offset"], row["last_offset"]
     if first is not None:
         place.append(
-            f"from offset {first} on"
+            f"from offset {first}"
             if last is None
             else f"offset {first}"
             if first == last
             else f"offsets {first} to {last}"
         )
     if row["records"] is not None:
-        place.append(f"at most {are(row['records'], 'record')} at risk")
+        place.append(f"at most {count_noun(row['records'], 'record')} at risk")
     lines = [f"{row['severity']}: {row['code']}{where}", _INDENT + ", ".join(place)]
     for sentence in (row["meaning"], row["remedy"]):
-        lines += _folded(sentence, width)
-    return "\n".join(map(_plain, lines))
+        lines += _wrap_sentence(sentence, width)
+    return "\n".join(map(_escape_unprintable, lines))
 
 
-def _folded(sentence: str, width: int | None) -> list[str]:
+def _wrap_sentence(sentence: str, width: int | None) -> list[str]:
+    """Return a sentence as indented lines of at most ``width`` characters; one line if it is None."""
     if width is None:
         return [_INDENT + sentence]
     return textwrap.wrap(
@@ -51,6 +58,6 @@ def _folded(sentence: str, width: int | None) -> list[str]:
     )
 
 
-def _plain(line: str) -> str:
-    """Without what a screen would act on: names and messages are from files."""
+def _escape_unprintable(line: str) -> str:
+    """Return a line with unprintable characters escaped: names and messages come from files."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 HELP = "compare two replicas: where they part, by offset and leader epoch"
 EXAMPLES = """\
   kafka-log diff /disk1/orders-0 /disk2/orders-0
-  kafka-log diff /mnt/broker1 /mnt/broker2 --topic orders --output jsonl
+  kafka-log diff /mnt/broker1 /mnt/broker2 --topic orders --format jsonl
   kafka-log diff /mnt/broker1 /mnt/broker2 --include deleted,delete
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     command.add_argument("a", metavar="A", help="segment, partition or log directory")
     command.add_argument("b", metavar="B", help="the same of another replica, or a copy")
     text = "segments that are not live, too, for what lies before the live ones: "
@@ -34,8 +34,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     add_table_arguments(command, PLACES, helps, paths=False)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when a partition parts, lacks records, is damaged or cannot be read."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when a partition parts, lacks records, is damaged or cannot be read."""
     options.paths = [options.a]
     bad = False
     damage: list[str] = []
@@ -65,6 +65,6 @@ def _compared(
 
 
 def _text(table: pa.Table, width: int | None) -> str:
-    from kafka_log.inspect.diff.text import as_paragraphs
+    from kafka_log.inspect.diff.text import format_differences
 
-    return as_paragraphs(table, width)
+    return format_differences(table, width)

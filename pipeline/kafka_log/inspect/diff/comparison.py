@@ -1,4 +1,4 @@
-"""Two logs side by side, by offset: equal batches by their headers and checksums, the others record by record."""
+"""Comparison of two logs by offset: equal batches by header and checksum, others record by record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_log.inspect.diff.missing_records import Missing
-from kafka_log.inspect.diff.record_comparison import Compared, merged, rows_of
+from kafka_log.inspect.diff.record_comparison import Compared, align_records, read_records
 from kafka_log.inspect.diff.side import Advance, Side
 from kafka_log.logs.partitions import Partition
 from kafka_log.segment.row_masks import numbers
@@ -26,8 +26,17 @@ _LOWEST = -(1 << 63)
 
 @dataclass(slots=True)
 class Counts:
-    """Records that the other side has and this one has not: before its log begins, after it ends, where it is damaged, where
-    a cleaner removed them, where they are missing, and from the first offset on at which both have other records."""
+    """Numbers of records that the other side has and this side lacks, by reason.
+
+    Attributes:
+        trimmed: Before the log begins.
+        behind: After the log ends.
+        damaged: In damaged bytes.
+        cleaned: Removed by compaction.
+        missing: Missing for no such reason.
+        parted: After the first offset at which both sides have different records.
+        first_missing: First offset of the missing records; None if there are none.
+    """
 
     trimmed: int = 0
     behind: int = 0
@@ -39,8 +48,8 @@ class Counts:
 
 
 @dataclass(slots=True)
-class Walked:
-    """What two logs have. ``a`` and ``b`` count what is not on these sides."""
+class Comparison:
+    """Result of comparing two logs. ``a`` and ``b`` count the records that these sides lack."""
 
     side_a: Side
     side_b: Side
@@ -57,19 +66,32 @@ class Walked:
     """Whether records that are the same follow after those that are not."""
 
 
-def walk(partition_a: Partition, partition_b: Partition, advance: Advance) -> Walked:
-    """Compare two partitions. Memory holds the batch headers of a chunk of each log, and a chunk of records where they
-    are not the same bytes. ``advance`` is told of bytes that are done. Raises OSError."""
-    return _Walk(Side(partition_a, advance), Side(partition_b, advance)).run()
+def compare_partitions(
+    partition_a: Partition, partition_b: Partition, advance: Advance
+) -> Comparison:
+    """Compare two partitions and return the result.
+
+    Memory: the batch headers of a chunk of each log, and a chunk of records where they differ.
+
+    Args:
+        partition_a: First replica.
+        partition_b: Second replica.
+        advance: Called with the number of bytes that are done.
+
+    Raises:
+        OSError: A segment cannot be read.
+    """
+    return _Comparer(Side(partition_a, advance), Side(partition_b, advance)).run()
 
 
-class _Walk:
+class _Comparer:
     def __init__(self, a: Side, b: Side) -> None:
         self.a, self.b = a, b
-        self.found = Walked(a, b)
+        self.found = Comparison(a, b)
         self.not_in = {"a": Missing(b, a), "b": Missing(a, b)}
 
-    def run(self) -> Walked:
+    def run(self) -> Comparison:
+        """Compare both logs from start to end, and return the result."""
         low = _LOWEST
         while True:
             open_sides = [side for side in (self.a, self.b) if not side.done]
@@ -90,6 +112,7 @@ class _Walk:
             self.b.drop(low)
 
     def _settle(self) -> None:
+        """Count the missing records as cleaned or missing, now that both logs were read."""
         for name, counts in (("a", self.found.a), ("b", self.found.b)):
             settled = self.not_in[name].settle()
             counts.cleaned += settled.cleaned
@@ -99,15 +122,20 @@ class _Walk:
     def _pieces(
         self, low: int, high: int | None
     ) -> Iterator[tuple[Any, Any, int, int | None, Any]]:
-        """Batches of both sides between those that are equal, the offsets that they are to be compared in, and where the equal
-        ones among them lie in A. Equal batches are counted."""
+        """Yield the unequal batches of both sides from ``low`` to before ``high``, and count the
+        equal ones.
+
+        Yields:
+            Batches of A, batches of B, first offset, end offset (None: open), positions of equal
+                batches among those of A.
+        """
         a, b = self.a.headers, self.b.headers
         if high is not None:
             a, b = a[a["first"] < high], b[b["first"] < high]
-        at_a, at_b = _equal(a, b, low, high)
+        at_a, at_b = _find_equal(a, b, low, high)
         is_equal = np.zeros(len(a), bool)
         is_equal[at_a] = True
-        runs = _joined(_runs(at_a, at_b), a, b)
+        runs = _drop_short_runs(_find_runs(at_a, at_b), a, b)
         end_a = end_b = 0
         begin = low
         for from_a, to_a, from_b, to_b in [*runs, (len(a), len(a), len(b), len(b))]:
@@ -123,17 +151,19 @@ class _Walk:
             end_a, end_b = to_a, to_b
 
     def _agree(self, count: int) -> None:
+        """Count records that are equal on both sides."""
         self.found.same += count
         if count and self.found.first is not None:
             self.found.joins = True
 
     def _compare(self, a: Any, b: Any, low: int, high: int | None, equal: Any) -> None:
+        """Compare the records of unequal batches of both sides, and count the differences."""
         a = self._outside(a, low, self.b, self.found.b) if not len(b) else a
         b = self._outside(b, low, self.a, self.found.a) if not len(a) else b
-        rows_a = rows_of(self.a, a, low, high)
-        rows_b = rows_of(self.b, b, low, high)
+        rows_a = read_records(self.a, a, low, high)
+        rows_b = read_records(self.b, b, low, high)
         found = self.found
-        for of_a, of_b in merged(rows_a, rows_b):
+        for of_a, of_b in align_records(rows_a, rows_b):
             one = Compared(of_a, of_b)
             if len(one.differ):
                 if found.first is None:
@@ -149,7 +179,8 @@ class _Walk:
                 found.joins |= found.last is not None and one.last_same > found.last
 
     def _outside(self, batches: Any, low: int, other: Side, counts: Counts) -> Any:
-        """Count batches that lie before or after all of the other log by their headers. The others."""
+        """Count the batches before or after the whole other log by their headers, and return the
+        rest."""
         if not len(batches) or self.found.first is not None or other.damage:
             return batches
         whole = batches["first"] >= low
@@ -160,7 +191,7 @@ class _Walk:
         return batches[~(before | after)]
 
     def _only(self, rows: Any, other: Side, counts: Counts, name: str) -> None:
-        """Say of records why the other side has them not."""
+        """Count records that the other side lacks by the reason."""
         if not rows.num_rows:
             return
         offsets = numbers(rows, "offset")
@@ -181,11 +212,12 @@ class _Walk:
 
 
 def _or_lowest(offset: int | None) -> int:
+    """Return the offset; the smallest possible one for None."""
     return _LOWEST if offset is None else offset
 
 
-def _equal(a: Any, b: Any, low: int, high: int | None) -> tuple[Any, Any]:
-    """The numbers of the batches of A and of B that are equal, and lie between two offsets."""
+def _find_equal(a: Any, b: Any, low: int, high: int | None) -> tuple[Any, Any]:
+    """Return the indexes of the equal batches in A and in B, from ``low`` to before ``high``."""
     _, at_a, at_b = np.intersect1d(a["first"], b["first"], assume_unique=True, return_indices=True)
     same = a["first"][at_a] >= low
     if high is not None:
@@ -199,7 +231,8 @@ Run = tuple[int, int, int, int]
 """Equal batches that follow each other on both sides: from and to in A, from and to in B."""
 
 
-def _runs(at_a: Any, at_b: Any) -> Iterator[Run]:
+def _find_runs(at_a: Any, at_b: Any) -> Iterator[Run]:
+    """Yield runs of equal batches that are consecutive on both sides."""
     if not len(at_a):
         return
     cuts = np.flatnonzero((np.diff(at_a) != 1) | (np.diff(at_b) != 1)) + 1
@@ -207,8 +240,9 @@ def _runs(at_a: Any, at_b: Any) -> Iterator[Run]:
         yield int(at_a[low]), int(at_a[high - 1]) + 1, int(at_b[low]), int(at_b[high - 1]) + 1
 
 
-def _joined(runs: Iterable[Run], a: Any, b: Any) -> list[Run]:
-    """The runs without short ones between batches that are decoded anyway."""
+def _drop_short_runs(runs: Iterable[Run], a: Any, b: Any) -> list[Run]:
+    """Return the runs without short ones in the middle: their batches are decoded with the
+    neighbors."""
     return [
         run
         for run in runs

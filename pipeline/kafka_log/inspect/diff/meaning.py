@@ -1,4 +1,4 @@
-"""What a comparison found, and what to do next, in words."""
+"""Meaning and remedy of what a comparison found, as sentences."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kafka_log.inspect.check.base import are
-from kafka_log.inspect.diff.comparison import Walked
+from kafka_log.inspect.check.base import count_noun
+from kafka_log.inspect.diff.comparison import Comparison
 from kafka_log.inspect.diff.side import Side
 
 Row = Mapping[str, Any]
@@ -15,28 +15,33 @@ Said = tuple[str, str]
 """A meaning, and a remedy or nothing."""
 
 
-def sentences(row: Row, walked: Walked) -> Said:
-    """The meaning of all that was found, and the remedy of the worst."""
-    found: list[Said] = [say for finding in row["findings"] for say in _said(finding, row, walked)]
+def describe_findings(row: Row, walked: Comparison) -> Said:
+    """Return the meaning of all findings of a row, and the remedy of the worst one that has a
+    remedy."""
+    found: list[Said] = [
+        say for finding in row["findings"] for say in _describe(finding, row, walked)
+    ]
     if not found:
-        found = [(f"A and B have the same {are(row['same'], 'record')}.", "Nothing.")]
+        found = [(f"A and B have the same {count_noun(row['same'], 'record')}.", "Nothing.")]
     remedy = next((remedy for _, remedy in found if remedy), "Nothing: the records are the same.")
     return " ".join(meaning for meaning, _ in found), remedy
 
 
-def _said(finding: str, row: Row, walked: Walked) -> Iterator[Said]:
+def _describe(finding: str, row: Row, walked: Comparison) -> Iterator[Said]:
+    """Yield the meaning and remedy of one finding of a row."""
     what, _, name = finding.rpartition("_") if finding[-2:] in ("_a", "_b") else (finding, "", "")
     here, other = (name.upper(), "A" if name == "b" else "B")
     yield _WORDS[what](row, walked, here, other)
 
 
-def _parted(row: Row, walked: Walked, _: str, __: str) -> Said:
+def _parted(row: Row, walked: Comparison, _: str, __: str) -> Said:
+    """Return the sentences about logs that diverge."""
     first, a, b = row["first_offset"], row["epoch_a"], row["epoch_b"]
     if row["columns"] == ["leader_epoch"]:
         what = f"From offset {first} on A and B have the same records of other leader epochs ({a} and {b})."
     else:
         what = f"A and B have other records from offset {first} on ({', '.join(row['columns'])})."
-    parts = [what, f"{are(row['differ'], 'offset')} with other records"]
+    parts = [what, f"{count_noun(row['differ'], 'offset')} with other records"]
     parts[-1] += f"; {row['parted_a']} more in A alone, {row['parted_b']} in B alone."
     if walked.joins:
         parts.append(f"They agree again after offset {walked.last}.")
@@ -63,68 +68,78 @@ def _parted(row: Row, walked: Walked, _: str, __: str) -> Said:
     return " ".join(parts), remedy
 
 
-def _missing(row: Row, walked: Walked, here: str, other: str) -> Said:
+def _missing(row: Row, walked: Comparison, here: str, other: str) -> Said:
+    """Return the sentences about records that one side lacks although no cleaner removed them."""
     lacks = walked.a if here == "A" else walked.b
     return (
-        f"{here} lacks {are(lacks.missing, 'record')} of {other} inside its log, the first at offset {lacks.first_missing}:"
+        f"{here} lacks {count_noun(lacks.missing, 'record')} of {other} inside its log, the first at offset {lacks.first_missing}:"
         " no compaction removes these.",
         f"Copy the partition from {other}, or delete it on the broker of {here}, which then fetches it anew.",
     )
 
 
-def _damaged(row: Row, walked: Walked, here: str, other: str) -> Said:
+def _damaged(row: Row, walked: Comparison, here: str, other: str) -> Said:
+    """Return the sentences about damaged bytes on one side."""
     side: Side = walked.side_a if here == "A" else walked.side_b
     first = side.damage[0]
     more = len(side.damage) - 1
     count = row[f"damaged_{here.lower()}"]
     what = f"{here} is damaged at {os.fspath(first.path)}, bytes {first.start} to {first.end}: {first.reason}"
-    what += f"; and at {are(more, 'more place')}." if more else "."
-    there = f" {other} has {are(count, 'record')} there." if count else ""
+    what += f"; and at {count_noun(more, 'more place')}." if more else "."
+    there = f" {other} has {count_noun(count, 'record')} there." if count else ""
     return (
         what + there,
         f"See what else is wrong with it: kafka-log check. Copy the partition from {other}.",
     )
 
 
-def _behind(row: Row, walked: Walked, here: str, other: str) -> Said:
+def _behind(row: Row, walked: Comparison, here: str, other: str) -> Said:
+    """Return the sentences about a side whose log ends earlier."""
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]
     return (
-        f"{here} is behind by {are(count, 'record')}: it ends before offset {ends[0]}, {other} before {ends[1]}.",
+        f"{here} is behind by {count_noun(count, 'record')}: it ends before offset {ends[0]}, {other} before {ends[1]}.",
         f"Nothing while {here} follows {other}, which sends these. With {here} as the leader they are lost.",
     )
 
 
-def _trimmed(row: Row, walked: Walked, here: str, other: str) -> Said:
+def _trimmed(row: Row, walked: Comparison, here: str, other: str) -> Said:
+    """Return the sentence about a side whose log begins later; its remedy is ``""``."""
     start, count = row[f"start_{here.lower()}"], row[f"trimmed_{here.lower()}"]
     return (
-        f"{here} begins at offset {start}: {are(count, 'record')} of {other} before it are gone by retention, or were deleted.",
+        f"{here} begins at offset {start}: {count_noun(count, 'record')} of {other} before it are gone by retention, or were deleted.",
         "",
     )
 
 
-def _cleaned(row: Row, walked: Walked, here: str, other: str) -> Said:
+def _cleaned(row: Row, walked: Comparison, here: str, other: str) -> Said:
+    """Return the sentence about a side that was compacted further; its remedy is ``""``."""
     both = row["cleaned_a"] and row["cleaned_b"]
     if both and here == "B":
-        return f"{are(row['cleaned_b'], 'record')} of A are gone from B by it.", ""
+        return f"{count_noun(row['cleaned_b'], 'record')} of A are gone from B by it.", ""
     count = row[f"cleaned_{here.lower()}"]
     if both:
         return (
-            f"A and B were compacted at different times: {are(count, 'record')} of B are gone from A.",
+            f"A and B were compacted at different times: {count_noun(count, 'record')} of B are gone from A.",
             "",
         )
-    return f"{here} was compacted further: {are(count, 'record')} of {other} are gone from it.", ""
+    return (
+        f"{here} was compacted further: {count_noun(count, 'record')} of {other} are gone from it.",
+        "",
+    )
 
 
-def _batches(row: Row, walked: Walked, _: str, __: str) -> Said:
+def _batches(row: Row, walked: Comparison, _: str, __: str) -> Said:
+    """Return the sentence about records in different batches; its remedy is ``""``."""
     return "The same records lie in other batches, or are compressed in another way.", ""
 
 
-def _segments(row: Row, walked: Walked, _: str, __: str) -> Said:
+def _segments(row: Row, walked: Comparison, _: str, __: str) -> Said:
+    """Return the sentence about different segment boundaries; its remedy is ``""``."""
     return "The segments begin at other offsets.", ""
 
 
-_WORDS: Mapping[str, Callable[[Row, Walked, str, str], Said]] = {
+_WORDS: Mapping[str, Callable[[Row, Comparison, str, str], Said]] = {
     "parted": _parted,
     "missing": _missing,
     "damaged": _damaged,

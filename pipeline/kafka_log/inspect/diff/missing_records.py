@@ -1,4 +1,4 @@
-"""Records that one side has and the other has not, inside the log of the other: gone by compaction, or missing."""
+"""Records that one side lacks inside its log: removed by compaction, or missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.inspect.diff.record_comparison import rows_of
+from kafka_log.inspect.diff.record_comparison import read_records
 from kafka_log.inspect.diff.side import Side
 from kafka_log.inspect.keys.table import hashes_of
 from kafka_log.logs.transactions import read_transactions
@@ -33,7 +33,8 @@ _KEY = np.dtype(
 
 
 class Settled(NamedTuple):
-    """How many records are gone as a cleaner removes them, how many are missing, and the first offset of these."""
+    """Number of records removed as a cleaner does, number of missing records, and first offset of
+    these."""
 
     cleaned: int
     missing: int
@@ -64,7 +65,7 @@ class Missing:
         self._markers: list[Any] = []
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Records that the other side has, in the order of their offsets."""
+        """Add records that the other side has and this side lacks, in offset order."""
         offsets = numbers(rows, "offset")
         control = numbers(rows, "is_control")
         if control.any():
@@ -75,7 +76,7 @@ class Missing:
         if no_key.any():
             self._miss(int(no_key.sum()), int(offsets[no_key][0]))
             data &= ~no_key
-        gone = data & _within(rows, self._aborted)
+        gone = data & _is_aborted(rows, self._aborted)
         if gone.any():
             self._doubt(int(gone.sum()), int(offsets[gone][0]))
             data &= ~gone
@@ -95,10 +96,12 @@ class Missing:
         return Settled(self.cleaned, self.missing, self.first)
 
     def _miss(self, count: int, offset: int) -> None:
+        """Count records as missing, from ``offset`` on."""
         self.missing += count
         self.first = offset if self.first is None else min(self.first, offset)
 
     def _doubt(self, count: int, offset: int) -> None:
+        """Count records that a cleaner may have removed for another reason than their keys."""
         self._unsure += count
         known = self._first_unsure
         self._first_unsure = offset if known is None else min(known, offset)
@@ -122,7 +125,7 @@ class Missing:
             self._merge()
 
     def _merge(self) -> None:
-        """One entry for each key."""
+        """Merge the pending records into one entry for each key."""
         rows = np.concatenate([self._keys, *self._pending])
         self._pending, self._count = [], 0
         if not len(rows):
@@ -138,6 +141,7 @@ class Missing:
         self._keys = merged
 
     def _settle_keys(self) -> None:
+        """Count the records of each key as cleaned or missing, by later records of the key."""
         keys = self._keys
         if not len(keys):
             return
@@ -150,11 +154,11 @@ class Missing:
             offsets = numbers(there, "offset")
             codes, hashes = hashes_of(there.column("key"))
             # A cleaner that has come to an aborted record has removed it, but none of its key for it.
-            counts = ~_within(there, *aborted)
+            counts = ~_is_aborted(there, *aborted)
             if "value" in there.schema.names and there.column("value").null_count:
                 tombstone = min(tombstone, int(offsets[_nulls(there, "value")][0]))
             repeats.add(offsets[counts], codes[counts], hashes)
-            at = _found(keys["hash"], hashes)[codes]
+            at = _find_hashes(keys["hash"], hashes)[codes]
             offsets, at, counts = offsets[at >= 0], at[at >= 0], counts[at >= 0]
             after = counts & (offsets > keys["last"][at])
             np.minimum.at(later, at[after], offsets[after])
@@ -170,13 +174,14 @@ class Missing:
             self._miss(int(lost["count"].sum()), int(lost["first"].min()))
 
     def _keys_there(self, values: bool) -> Iterator[pa.RecordBatch]:
-        """The records with a key of the side that lacks some, with their values if asked for."""
+        """Yield the records with keys of the side that lacks some, with values if ``values`` is
+        True."""
         side = Side(self.lacks.partition, lambda _: None)
         columns = ("offset", "key", "producer_id", "is_transactional", *["value"] * values)
         while not side.done:
             side.load()
             data = side.headers[~side.headers["control"]]
-            for batch in rows_of(side, data, -(1 << 63), None, columns):
+            for batch in read_records(side, data, -(1 << 63), None, columns):
                 there = batch.filter(batch.column("key").is_valid())
                 if there.num_rows:
                     yield there
@@ -185,7 +190,8 @@ class Missing:
     # ------------------------------------------------------------ markers
 
     def _settle_markers(self, markers: Any) -> None:
-        """A marker is missing where the last thing before it of its producer is a record: that transaction would not end."""
+        """Count a marker as missing if the batch before it of its producer is data, else as
+        uncertain."""
         found = self._transactional(np.unique(markers[:, 0]))
         for producer, offset in markers.tolist():
             of_producer = found.get(producer)
@@ -196,7 +202,8 @@ class Missing:
                 self._doubt(1, offset)
 
     def _transactional(self, producers: Any) -> dict[int, tuple[Any, Any]]:
-        """For producers the first offsets of their batches of transactions, and whether these have records of data."""
+        """Return, by producer, the first offsets of transactional batches and whether each has
+        data."""
         side = Side(self.lacks.partition, lambda _: None)
         parts = []
         while not side.done:
@@ -213,12 +220,13 @@ class Missing:
 
 
 def _aborted(side: Side) -> Aborted:
+    """Return the aborted transactions of a side."""
     found = read_transactions(side.segments, Policy.SALVAGE, damage_raises=False)
     return Aborted((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
 
 
-def _within(rows: pa.RecordBatch, *aborted: Aborted) -> Any:
-    """Which rows are of transactions that were aborted, by what one of these knows."""
+def _is_aborted(rows: pa.RecordBatch, *aborted: Aborted) -> Any:
+    """Return a mask of the rows that belong to an aborted transaction of any of ``aborted``."""
     found = np.zeros(rows.num_rows, bool)
     at = np.flatnonzero(numbers(rows, "is_transactional")) if any(aborted) else ()
     if len(at):
@@ -228,11 +236,12 @@ def _within(rows: pa.RecordBatch, *aborted: Aborted) -> Any:
 
 
 def _nulls(rows: pa.RecordBatch, name: str) -> Any:
+    """Return a mask of the rows that are null in a column."""
     return rows.column(name).is_null().to_numpy(zero_copy_only=False)
 
 
-def _found(known: Any, hashes: Any) -> Any:
-    """The place of each hash among those that are known, -1 where it is none of them."""
+def _find_hashes(known: Any, hashes: Any) -> Any:
+    """Return the index of each hash in ``known``, -1 if it is not there."""
     known_high, known_low = _halves(known)
     high, low = _halves(hashes)
     at = np.searchsorted(known_low, low)
@@ -249,6 +258,7 @@ def _found(known: Any, hashes: Any) -> Any:
 
 
 def _halves(hashes: Any) -> tuple[Any, Any]:
+    """Return the upper and lower 64 bits of hashes."""
     pairs = np.ascontiguousarray(hashes).view(np.uint64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
@@ -258,8 +268,11 @@ MOST = 1 << 18
 
 
 class Repeats:
-    """Pairs of records with one key. A cleaner that has looked at all up to the second one removes the first one, in the same pass as any
-    record that it removes after it."""
+    """Pairs of records with the same key.
+
+    A cleaner that has read up to the second record removes the first, in the same pass as any
+    record after it.
+    """
 
     def __init__(self) -> None:
         self._first: dict[bytes, int] = {}
@@ -268,7 +281,7 @@ class Repeats:
         self._least = _NEVER
 
     def add(self, offsets: Any, codes: Any, hashes: Any) -> None:
-        """Records in the order of their offsets; ``codes`` say which of the ``hashes`` is that of each one's key."""
+        """Add records in offset order; ``codes`` are the indexes of their keys in ``hashes``."""
         names = [one.tobytes() for one in hashes]
         for code, offset in zip(codes.tolist(), offsets.tolist(), strict=True):
             first = self._first.get(names[code])
@@ -279,7 +292,8 @@ class Repeats:
                 self._first[names[code]] = offset
 
     def earliest_second(self, before: Any) -> Any:
-        """For each offset the lowest one of a second record whose first one lies before it."""
+        """Return, for each offset, the lowest offset of a second record whose first record is
+        before it."""
         first, second = np.array([(-1, _NEVER), *self._pairs], np.int64).T[:, 1:]
         at = np.searchsorted(-first, -before, side="right")
         return np.append(second, _NEVER)[at]

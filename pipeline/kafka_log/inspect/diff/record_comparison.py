@@ -1,4 +1,4 @@
-"""The records of batches that are not the same bytes, side by side."""
+"""Comparison of the records of batches that are not equal byte for byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.inspect.diff.side import Damage, Side, pieces
+from kafka_log.inspect.diff.side import Damage, Side, adjacent_batches
 from kafka_log.segment.cursor import CHUNK_BYTES
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.row_selection import RowSelection
@@ -40,22 +40,24 @@ _UNKNOWN = ("timestamp_type", "leader_epoch")
 COLUMNS = ("offset", *COMPARED, "position")
 
 
-def rows_of(
+def read_records(
     side: Side, batches: Any, low: int, high: int | None, columns: Sequence[str] = COLUMNS
 ) -> Iterator[pa.RecordBatch]:
-    """The records of some batches with offsets from ``low`` to before ``high``. What cannot be read is noted as damage."""
-    for piece in pieces(batches):
+    """Yield the records of batches with offsets from ``low`` to before ``high``; note unreadable
+    batches as damage."""
+    for piece in adjacent_batches(batches):
         while len(piece):
             try:
-                yield from _decoded(side, piece, low, high, columns)
+                yield from _decode_records(side, piece, low, high, columns)
                 break
             except CodecError as error:
-                piece = _after_damage(side, piece, error)
+                piece = _skip_damaged(side, piece, error)
 
 
-def _decoded(
+def _decode_records(
     side: Side, piece: Any, low: int, high: int | None, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the records of adjacent batches. Raise CodecError at damage."""
     start, stop = int(piece["position"][0]), int(piece["position"][-1] + piece["size"][-1])
     scanner = Scanner(
         side.path(piece[0]),
@@ -72,8 +74,8 @@ def _decoded(
         yield batch
 
 
-def _after_damage(side: Side, piece: Any, error: CodecError) -> Any:
-    """The batches after the one that cannot be read, which is noted."""
+def _skip_damaged(side: Side, piece: Any, error: CodecError) -> Any:
+    """Note the batch that cannot be read as damage, and return the batches after it."""
     at = error.where.position
     i = 0 if at is None else max(int(np.searchsorted(piece["position"], at, "right")) - 1, 0)
     bad = piece[i]
@@ -86,8 +88,9 @@ def _after_damage(side: Side, piece: Any, error: CodecError) -> Any:
 Pair = tuple[pa.RecordBatch, pa.RecordBatch]
 
 
-def merged(a: Iterator[pa.RecordBatch], b: Iterator[pa.RecordBatch]) -> Iterator[Pair]:
-    """Records of both sides over the same ranges of offsets, in their order. Memory: a record batch of each."""
+def align_records(a: Iterator[pa.RecordBatch], b: Iterator[pa.RecordBatch]) -> Iterator[Pair]:
+    """Yield the records of both sides over the same offset ranges, in order. Memory: a record batch
+    of each."""
     of_a, of_b = next(a, None), next(b, None)
     while of_a is not None or of_b is not None:
         if of_a is None:
@@ -106,30 +109,40 @@ def merged(a: Iterator[pa.RecordBatch], b: Iterator[pa.RecordBatch]) -> Iterator
 
 
 def _last(batch: pa.RecordBatch) -> int:
+    """Return the last offset of a record batch."""
     return int(batch.column("offset")[-1].as_py())
 
 
 def _split(
     batch: pa.RecordBatch, limit: int, more: Iterator[pa.RecordBatch]
 ) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
-    """Rows up to an offset, and those after it."""
+    """Return the rows up to and including an offset, and the rest; None if there is no more."""
     count = int(np.searchsorted(numbers(batch, "offset"), limit, "right"))
     rest = batch.slice(count) if count < batch.num_rows else next(more, None)
     return batch.slice(0, count), rest
 
 
 class Compared:
-    """Records of both sides held against each other. ``same`` counts those that agree, ``positions`` are where these lie in A, and
-    ``last_same`` is the offset of the last of them;
-    ``differ`` has the offsets of those that do not, ``columns`` the names of what is not the same of the first of them;
-    ``only_a`` and ``only_b`` are the others."""
+    """Records of both sides compared by offset.
+
+    Attributes:
+        only_a: Records that only A has.
+        only_b: Records that only B has.
+        differ: Offsets of records that differ.
+        same: Number of equal records.
+        positions: Positions in A of the equal records.
+        last_same: Last offset of the equal records; -1 without any.
+        columns: Names of the columns in which the first differing record differs.
+    """
 
     def __init__(self, a: pa.RecordBatch, b: pa.RecordBatch) -> None:
         in_a, in_b = numbers(a, "offset"), numbers(b, "offset")
         both, ia, ib = np.intersect1d(in_a, in_b, assume_unique=True, return_indices=True)
-        self.only_a, self.only_b = _without(a, ia), _without(b, ib)
-        a, b = _taken(a, ia), _taken(b, ib)
-        wrong = {name: found for name in COMPARED if (found := _unequal(a, b, name)) is not None}
+        self.only_a, self.only_b = _drop(a, ia), _drop(b, ib)
+        a, b = _take(a, ia), _take(b, ib)
+        wrong = {
+            name: found for name in COMPARED if (found := _find_unequal(a, b, name)) is not None
+        }
         mask = np.zeros(len(both), bool)
         for found in wrong.values():
             mask |= found
@@ -143,11 +156,13 @@ class Compared:
             self.columns = tuple(name for name, found in wrong.items() if found[i])
 
 
-def _taken(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
+def _take(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
+    """Return the rows with the given indexes."""
     return batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
 
 
-def _without(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
+def _drop(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
+    """Return the rows without those of the given indexes."""
     if not len(rows):
         return batch
     if len(rows) == batch.num_rows:
@@ -157,8 +172,8 @@ def _without(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
     return batch.filter(pa.array(keep))
 
 
-def _unequal(a: pa.RecordBatch, b: pa.RecordBatch, name: str) -> Any:
-    """Which rows have other values, None when none has."""
+def _find_unequal(a: pa.RecordBatch, b: pa.RecordBatch, name: str) -> Any:
+    """Return a mask of the rows that differ in a column; None if all are equal."""
     x, y = a.column(name), b.column(name)
     if x.equals(y):
         return None
@@ -176,12 +191,13 @@ def _unequal(a: pa.RecordBatch, b: pa.RecordBatch, name: str) -> Any:
     return found if found.any() else None
 
 
-def place(side: Side, offset: int) -> tuple[str, int, int, int] | None:
-    """File, byte, checksum and leader epoch of the good batch of a side that spans an offset, None where there is none."""
+def find_batch(side: Side, offset: int) -> tuple[str, int, int, int] | None:
+    """Return file, byte, checksum and leader epoch of the valid batch at an offset; None if there
+    is none."""
     for segment in reversed(side.segments):
         if segment.has_canonical_name and segment.base_offset > offset:
             continue
-        alone = Side(_only(side, segment), lambda _: None)
+        alone = Side(_with_segment(side, segment), lambda _: None)
         while not alone.done:
             alone.load()
             rows = alone.headers
@@ -196,7 +212,8 @@ def place(side: Side, offset: int) -> tuple[str, int, int, int] | None:
     return None
 
 
-def _only(side: Side, segment: Any) -> Any:
+def _with_segment(side: Side, segment: Any) -> Any:
+    """Return the partition of a side with one segment only."""
     from dataclasses import replace
 
     return replace(side.partition, segments=(segment,))

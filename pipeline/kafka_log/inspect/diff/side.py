@@ -1,4 +1,4 @@
-"""One side of a comparison: its batches in the order of their offsets, and what is damaged."""
+"""One side of a comparison: its valid batches in offset order, and its damage."""
 
 from __future__ import annotations
 
@@ -58,8 +58,10 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes of a file that hold no good batch. The offsets that may be lost with them are those after ``after`` and before
-    ``before``, None where that is open."""
+    """Range of bytes without a valid batch.
+
+    The offsets between ``after`` and ``before`` (both excluded, None: open) may be lost with it.
+    """
 
     path: Path
     start: int
@@ -70,10 +72,10 @@ class Damage:
 
 
 class Side:
-    """The good batches of a partition: those with a right checksum, whose offsets rise.
+    """Valid batches of a partition: those with a valid checksum and ascending offsets.
 
-    ``headers`` are those that are read and not done with yet; :meth:`load` reads on. What was passed over is in ``damage`` before
-    the batch after it is in ``headers``.
+    :meth:`load` appends to ``headers``, and :meth:`drop` removes compared batches. Damage is in
+    ``damage`` before the batch after it is in ``headers``.
     """
 
     def __init__(self, partition: Partition, advance: Advance) -> None:
@@ -89,7 +91,8 @@ class Side:
 
     @property
     def start(self) -> int | None:
-        """The first offset of the log: what the name of the first segment says, or its first batch. None: it has nothing."""
+        """Return the first offset of the log, by the name of its first segment or its first batch;
+        None if empty."""
         named = (
             self.segments[0].base_offset
             if self.segments and self.segments[0].has_offset_in_name
@@ -101,7 +104,7 @@ class Side:
 
     @property
     def end(self) -> int | None:
-        """The offset that follows what was read."""
+        """Return the end offset (excluded) of what was read; None if unknown."""
         last = self.segments[-1] if self.segments else None
         named = (
             last.base_offset if self.done and last is not None and last.has_offset_in_name else None
@@ -122,11 +125,11 @@ class Side:
         self.headers = self.headers[self.headers["last"] >= offset]
 
     def path(self, header: Any) -> Path:
-        """The file of a batch."""
+        """Return the file of a batch."""
         return self.segments[int(header["segment"])].path
 
     def lost(self, offsets: Any) -> Any:
-        """Which of some offsets may be lost with damaged bytes."""
+        """Return a mask of the offsets that may be lost with damaged bytes."""
         out = np.zeros(len(offsets), bool)
         for found in self.damage:
             after = -1 if found.after is None else found.after
@@ -135,6 +138,7 @@ class Side:
         return out
 
     def _read(self, advance: Advance) -> Iterator[Any]:
+        """Yield the valid batches of all segments, and note damage."""
         bounds = [s.base_offset if s.has_offset_in_name else None for s in self.segments[1:]]
         for number, segment in enumerate(self.segments):
             bound = bounds[number] if number < len(bounds) else None
@@ -150,7 +154,7 @@ class Side:
             )
             with closing(reader.parts()) as parts:  # type: ignore[type-var]
                 for part in parts:
-                    rows = _rows(part, number)
+                    rows = _header_rows(part, number)
                     if not len(rows):
                         continue
                     found = self._placed(segment, rows, at, bound)
@@ -163,10 +167,10 @@ class Side:
             self._end_of_file(segment, reader, known, at, bound)
 
     def _placed(self, segment: Segment, rows: Any, at: int, bound: int | None) -> Any:
-        """Those of some batches that follow each other, and notes what is between them."""
+        """Return the batches in ascending order, and note gaps and misplaced batches as damage."""
         ends = np.concatenate([[at], (rows["position"] + rows["size"])[:-1]])
         gaps = np.flatnonzero(rows["position"] > ends).tolist()
-        good = _rising(rows, self.next_offset, bound)
+        good = _ascending_mask(rows, self.next_offset, bound)
         kept = np.flatnonzero(good)
         for i in [*gaps, *np.flatnonzero(~good).tolist()]:
             before = kept[kept < i]
@@ -188,14 +192,17 @@ class Side:
 
     @property
     def _last(self) -> int | None:
+        """Return the last offset that was read; None before the first."""
         return None if self.next_offset is None else self.next_offset - 1
 
     def _note(
         self, segment: Segment, start: int, end: int, low: int | None, high: int | None, why: str
     ) -> None:
+        """Note a damaged range of a segment."""
         self.damage.append(Damage(segment.path, start, end, low, high, why))
 
     def _note_epochs(self, rows: Any) -> None:
+        """Record the leader epochs that begin in the batches."""
         known = self.epochs[-1][0] if self.epochs else -1
         changes = np.flatnonzero(np.diff(rows["epoch"], prepend=np.int32(known)))
         for i in changes.tolist():
@@ -219,8 +226,8 @@ class Side:
                 self._note(segment, lost.start, lost.end, self._last, bound, lost.reason)
 
 
-def _rows(part: Block | Batch, segment: int) -> Any:
-    """The batches of a part of a file."""
+def _header_rows(part: Block | Batch, segment: int) -> Any:
+    """Return the headers of a decoded part of a file as an array of HEADER."""
     if isinstance(part, Batch):
         if part.base_offset is None:
             return np.empty(0, HEADER)
@@ -239,14 +246,15 @@ def _rows(part: Block | Batch, segment: int) -> Any:
 
 
 def _array(values: list[Any]) -> Any:
+    """Return an array of HEADER with one batch."""
     row = np.zeros(1, HEADER)
     for name, value in zip(("segment", "first", "count", *_NAMES), values, strict=True):
         row[name] = value
     return row
 
 
-def _rising(rows: Any, start: int | None, bound: int | None) -> Any:
-    """Which batches have offsets after those before them, and before ``bound``."""
+def _ascending_mask(rows: Any, start: int | None, bound: int | None) -> Any:
+    """Return a mask of the batches whose offsets ascend from ``start`` and end before ``bound``."""
     first, last = rows["first"], rows["last"]
     good = (last >= first) & (first >= (start or 0)) & (last < MAX_OFFSET)
     if bound is not None:
@@ -265,8 +273,8 @@ def _rising(rows: Any, start: int | None, bound: int | None) -> Any:
     return good
 
 
-def pieces(rows: Any) -> Iterator[Any]:
-    """Batches that lie next to each other in one file."""
+def adjacent_batches(rows: Any) -> Iterator[Any]:
+    """Yield runs of batches that are adjacent in one file."""
     ends = rows["position"] + rows["size"]
     cuts = np.flatnonzero(
         (rows["position"][1:] != ends[:-1]) | (rows["segment"][1:] != rows["segment"][:-1])
@@ -276,17 +284,20 @@ def pieces(rows: Any) -> Iterator[Any]:
             yield rows[low:high]
 
 
-def logs_of(partitions: Iterable[Partition]) -> list[Partition]:
-    """Each partition once, with the segments that make up its log: the live ones, and before the first of these those in other states,
-    in the order of :data:`~kafka_log.logs.partitions.STATES`. So no offsets come twice: what is not live has often been replaced by
-    what is."""
+def join_logs(partitions: Iterable[Partition]) -> list[Partition]:
+    """Return each partition once, with the segments of its log from all states and directories.
+
+    Live segments count first. Segments of other states, in the order of STATES, only add offsets
+    before these, so that no offset comes twice.
+    """
     found: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:
         found.setdefault((partition.topic, partition.partition), []).append(partition)
-    return [_joined(those) for those in found.values()]
+    return [_join_log(those) for those in found.values()]
 
 
-def _joined(those: list[Partition]) -> Partition:
+def _join_log(those: list[Partition]) -> Partition:
+    """Return one partition with the segments of the log of all its copies."""
     segments: tuple[Segment, ...] = ()
     for group in _groups(those):
         start = segments[0].base_offset if segments else None
@@ -298,7 +309,7 @@ def _joined(those: list[Partition]) -> Partition:
 
 
 def _groups(those: list[Partition]) -> Iterator[list[Segment]]:
-    """Segments of one state and one directory; live ones first. A snapshot of the metadata is no part of its log."""
+    """Yield the segments of each state and directory, live ones first, without metadata snapshots."""
 
     def place(segment: Segment) -> tuple[int, Path]:
         return STATES.index(segment.state), segment.path.parent

@@ -1,4 +1,4 @@
-"""What a comparison says of a partition, as a row."""
+"""Table of differences between two replicas: one row for each partition."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pyarrow as pa
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.inspect.check.leader_epochs import NAME
-from kafka_log.inspect.diff.comparison import Counts, Walked, walk
-from kafka_log.inspect.diff.meaning import sentences
-from kafka_log.inspect.diff.record_comparison import place
+from kafka_log.inspect.diff.comparison import Comparison, Counts, compare_partitions
+from kafka_log.inspect.diff.meaning import describe_findings
+from kafka_log.inspect.diff.record_comparison import find_batch
 from kafka_log.inspect.diff.side import Advance, Side
 from kafka_log.logs.broker_files import read_small_file
 from kafka_log.logs.partitions import Partition
@@ -41,10 +41,12 @@ _LACKS = ("missing", "damaged", "behind", "trimmed", "cleaned")
 
 
 def _field(name: str, kind: Any, doc: str, nullable: bool = True) -> pa.Field:
+    """Return an Arrow field with a doc."""
     return pa.field(name, kind, nullable, {"doc": doc})
 
 
 def _of_both(name: str, kind: Any, doc: str, nullable: bool = True) -> list[pa.Field]:
+    """Return two Arrow fields, one for each side."""
     return [_field(f"{name}_{side}", kind, doc, nullable) for side in "ab"]
 
 
@@ -80,8 +82,8 @@ DIFFERENCES = pa.schema(
 )
 
 
-def alone(a: Partition | None, b: Partition | None) -> dict[str, Any]:
-    """The row of a partition that one side has."""
+def row_of_one_side(a: Partition | None, b: Partition | None) -> dict[str, Any]:
+    """Return the row of a partition that only one side has."""
     there = a or b
     assert there is not None
     name = "a" if b is None else "b"
@@ -102,11 +104,12 @@ def alone(a: Partition | None, b: Partition | None) -> dict[str, Any]:
     }
 
 
-def row_of(a: Partition, b: Partition, walked: Walked) -> dict[str, Any]:
-    """The row of a partition that both sides have. Raises OSError."""
+def compare_row(a: Partition, b: Partition, walked: Comparison) -> dict[str, Any]:
+    """Return the row of a partition that both sides have. Raise OSError if a segment cannot be
+    read."""
     findings = _findings(walked)
-    verdict = next(v for v in VERDICTS if v in {_plain(f) for f in findings} or v == "same")
-    first = _first(walked, verdict)
+    verdict = next(v for v in VERDICTS if v in {_strip_side(f) for f in findings} or v == "same")
+    first = _first_offset(walked, verdict)
     common = _common(a, b, walked)
     row: dict[str, Any] = {
         "topic": utf8(a.topic),
@@ -125,20 +128,22 @@ def row_of(a: Partition, b: Partition, walked: Walked) -> dict[str, Any]:
         row |= {f"{what}_{name}": getattr(lacks, what) for what in _LACKS}
         row |= {f"start_{name}": side.start, f"end_{name}": side.end}
         row[f"directory_{name}"] = utf8(os.fspath(partition.directory))
-        found = None if first is None else place(side, first)
+        found = None if first is None else find_batch(side, first)
         file, byte, crc, epoch = found or (None, None, None, None)
         row |= {f"file_{name}": None if file is None else utf8(file), f"byte_{name}": byte}
         row |= {f"crc_{name}": crc, f"epoch_{name}": epoch}
     row |= {"parted_a": walked.b.parted, "parted_b": walked.a.parted}
-    row["meaning"], row["remedy"] = map(utf8, sentences(row, walked))
+    row["meaning"], row["remedy"] = map(utf8, describe_findings(row, walked))
     return row
 
 
-def _plain(finding: str) -> str:
+def _strip_side(finding: str) -> str:
+    """Return a finding without the side at its end."""
     return finding.removesuffix("_a").removesuffix("_b")
 
 
-def _findings(walked: Walked) -> list[str]:
+def _findings(walked: Comparison) -> list[str]:
+    """Return what was found, the worst first, with ``_a`` or ``_b`` for the side."""
     found = ["parted"] if walked.first is not None else []
     sides: tuple[tuple[str, Side, Counts], ...] = (
         ("a", walked.side_a, walked.a),
@@ -156,7 +161,7 @@ def _findings(walked: Walked) -> list[str]:
 
 
 def _bounds(side: Side, other: Side) -> set[int]:
-    """Where segments of a side begin, inside of what both have."""
+    """Return the base offsets of the segments of a side within the offsets that both sides have."""
     low = max(side.start or 0, other.start or 0)
     high = min(side.end or 0, other.end or 0)
     return {
@@ -164,7 +169,8 @@ def _bounds(side: Side, other: Side) -> set[int]:
     }
 
 
-def _first(walked: Walked, verdict: str) -> int | None:
+def _first_offset(walked: Comparison, verdict: str) -> int | None:
+    """Return the offset that the verdict is about; None if it is about none."""
     sides = ((walked.side_a, walked.a), (walked.side_b, walked.b))
     if verdict == "parted":
         return walked.first
@@ -180,9 +186,10 @@ def _first(walked: Walked, verdict: str) -> int | None:
     return None
 
 
-def _common(a: Partition, b: Partition, walked: Walked) -> Common | None:
-    """By the files of both, or else by the batches of both: these know only what is still there."""
-    of_a, of_b = checkpoint(a.directory), checkpoint(b.directory)
+def _common(a: Partition, b: Partition, walked: Comparison) -> Common | None:
+    """Return the last common leader epoch, by the checkpoint files of both sides or else by their
+    batches."""
+    of_a, of_b = read_epochs(a.directory), read_epochs(b.directory)
     if of_a is None or of_b is None:
         of_a, of_b = walked.side_a.epochs, walked.side_b.epochs
     return last_common(of_a, walked.side_a.end or 0, of_b, walked.side_b.end or 0)
@@ -193,14 +200,15 @@ Epochs = Sequence[tuple[int, int]]
 
 
 class Common(NamedTuple):
-    """The last leader epoch that both replicas have, and the offset up to which both have it."""
+    """Last leader epoch that both replicas have, and the offset up to which both have it."""
 
     epoch: int
     offset: int
 
 
-def checkpoint(directory: Path) -> Epochs | None:
-    """What the file leader-epoch-checkpoint of a partition says, None when it is not there, or cannot be trusted."""
+def read_epochs(directory: Path) -> Epochs | None:
+    """Return the epochs in leader-epoch-checkpoint; None if the file is missing, damaged or
+    unordered."""
     path = directory / NAME
     try:
         parsed = LEADER_EPOCH_CHECKPOINT.parse(
@@ -228,6 +236,7 @@ def last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> Common | None:
 
 
 def _ends(epochs: Epochs, end: int) -> dict[int, int]:
+    """Return the end offset of each epoch."""
     stops = [start for _, start in epochs[1:]] + [end]
     return {epoch: stop for (epoch, _), stop in zip(epochs, stops, strict=False)}
 
@@ -236,26 +245,34 @@ Pair = tuple[Partition | None, Partition | None]
 
 
 def diff_table(pairs: Sequence[Pair], advance: Advance = lambda _: None) -> pa.Table:
-    """A row for each partition of two directories, in the columns of :data:`DIFFERENCES`. Raises OSError."""
+    """Compare pairs of partitions and return a row for each, in the columns of :data:`DIFFERENCES`.
+    Raise OSError."""
     rows = []
     for a, b in pairs:
         if a is None or b is None:
-            rows.append(alone(a, b))
+            rows.append(row_of_one_side(a, b))
         else:
-            rows.append(row_of(a, b, walk(a, b, advance)))
+            rows.append(compare_row(a, b, compare_partitions(a, b, advance)))
     return pa.Table.from_pylist(rows, DIFFERENCES)
 
 
-def pairs_of(
+def pair_partitions(
     a: Sequence[Partition], b: Sequence[Partition], *, whatever_their_names: bool
 ) -> list[Pair]:
-    """The partitions of two directories by topic and number. ``whatever_their_names``: one on each side are a pair anyway."""
+    """Return pairs of partitions with the same topic and number; None stands for a missing side.
+
+    Args:
+        a: Partitions of the first directory.
+        b: Partitions of the second directory.
+        whatever_their_names: Pair two single partitions although their names differ.
+    """
     if whatever_their_names and len(a) == len(b) == 1:
         return [(a[0], b[0])]
-    return list(_by_name(a, b))
+    return list(_pair_by_name(a, b))
 
 
-def _by_name(a: Sequence[Partition], b: Sequence[Partition]) -> Iterator[Pair]:
+def _pair_by_name(a: Sequence[Partition], b: Sequence[Partition]) -> Iterator[Pair]:
+    """Yield pairs by topic and number, in that order."""
     of_a = {(p.topic, p.partition): p for p in a}
     of_b = {(p.topic, p.partition): p for p in b}
     for key in sorted(of_a.keys() | of_b.keys()):

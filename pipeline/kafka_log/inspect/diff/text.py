@@ -1,4 +1,5 @@
-"""A comparison for people: a paragraph for each partition whose records are not the same, then how many there are of each kind."""
+"""Text output of a comparison: a paragraph for each partition that differs, then the numbers of
+each verdict."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ _SAME = ("batches", "segments", "same")
 """Nothing to tell of one by one."""
 
 
-def as_paragraphs(table: pa.Table, width: int | None) -> str:
-    """The partitions of a table in its order. ``width`` is that of the screen; None: lines are as long as they are."""
+def format_differences(table: pa.Table, width: int | None) -> str:
+    """Return the paragraphs and the last line, wrapped at ``width`` unless it is None."""
     rows = table.to_pylist()
     paragraphs = [_paragraph(row, width) for row in rows if row["verdict"] not in _SAME]
     counts = Counter(row["verdict"] for row in rows)
@@ -34,15 +35,17 @@ def as_paragraphs(table: pa.Table, width: int | None) -> str:
 
 
 def _paragraph(row: dict[str, Any], width: int | None) -> str:
+    """Return the lines about one partition: verdict, both sides, meaning, remedy."""
     lines = [f"{row['verdict']}: {row['topic']}-{row['partition']}"]
     for name in "ab":
         if row[f"directory_{name}"] is not None:
-            lines += _folded(_side(row, name), width)
-    lines += _folded(row["meaning"], width) + _folded(row["remedy"], width)
+            lines += _wrap_sentence(_side(row, name), width)
+    lines += _wrap_sentence(row["meaning"], width) + _wrap_sentence(row["remedy"], width)
     return "\n".join("".join(c if c.isprintable() else repr(c)[1:-1] for c in s) for s in lines)
 
 
 def _side(row: dict[str, Any], name: str) -> str:
+    """Return the line about one side: directory, offsets, and the batch at the first difference."""
     text = f"{name.upper()}: {row[f'directory_{name}']}"
     if row[f"end_{name}"] is not None:
         text += f", offsets {row[f'start_{name}']} to before {row[f'end_{name}']}"
@@ -56,7 +59,8 @@ def _side(row: dict[str, Any], name: str) -> str:
     return text
 
 
-def _folded(sentence: str, width: int | None) -> list[str]:
+def _wrap_sentence(sentence: str, width: int | None) -> list[str]:
+    """Return a sentence as indented lines of at most ``width`` characters; one line if it is None."""
     if width is None:
         return [_INDENT + sentence]
     return textwrap.wrap(

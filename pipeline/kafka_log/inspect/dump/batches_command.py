@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.cli.common import opener, progress_of, screen_width
-from kafka_log.cli.damage import Told, on_stderr, say
+from kafka_log.cli.common import make_opener, progress_of, screen_width
+from kafka_log.cli.damage import DamageReporter, print_damage, write_damage
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.inspect.dump.batch_text import batch_line
@@ -55,18 +55,20 @@ class _Sink(Protocol):
 
 
 def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
-    """Run the command. Returns the exit code."""
+    """Run the command and return the exit code."""
     out = binary_stdout()
-    is_text = options.output == "text"
+    is_text = options.format == "text"
     size = sum(segment.size for p in partitions for segment in p.segments)
-    open_segment = opener(_with_engine(options, partitions, size), list(partitions), False)
+    open_segment = make_opener(_with_engine(options, partitions, size), list(partitions), False)
     count = 0
 
     def made() -> str:
         return f"at least {count:,} batches are printed"
 
     with progress_of("dump", size, shown=not sys.stdout.isatty(), made=made) as advance:
-        told = Told((lambda line: say(out, line)) if is_text else on_stderr, advance)
+        told = DamageReporter(
+            (lambda line: write_damage(out, line)) if is_text else print_damage, advance
+        )
         selection = selection_of(options)
         sink = _Lines(out) if is_text and not options.columns else _rows(options, out)
         for partition in partitions:
@@ -124,7 +126,7 @@ def _may_have(partition: Partition, segment: Segment, wanted: HeaderMasks) -> bo
     return segment in within_offsets(partition.segments, wanted.selection.offsets)
 
 
-def _parts(reader: Any, told: Told) -> Iterator[Any]:
+def _parts(reader: Any, told: DamageReporter) -> Iterator[Any]:
     """Blocks, and lists of the batches that the reference codecs read; those of which there is something to say by themselves."""
     held: list[Batch] = []
     try:
@@ -162,7 +164,7 @@ class _Lines:
 
     def open(self, partition: Partition, segment: Segment, wanted: HeaderMasks | None) -> None:
         self.wanted = wanted
-        say(self.out, f"Dumping {_shown(segment.path)}")
+        write_damage(self.out, f"Dumping {_shown(segment.path)}")
 
     def put(self, part: Any) -> bool:
         if isinstance(part, list):
@@ -212,14 +214,14 @@ def _rows(options: argparse.Namespace, out: BinaryIO) -> _Sink:
     from kafka_log.text.text_rows import TextRowWriter
 
     names = options.columns.split(",") if options.columns else None
-    table = BatchTable(names, sparse=options.output == "jsonl")
+    table = BatchTable(names, sparse=options.format == "jsonl")
     output: RowWriter
-    if options.output == "jsonl":
+    if options.format == "jsonl":
         output = JsonRowWriter(out)
-    elif options.output == "text":
+    elif options.format == "text":
         output = TextRowWriter(out, table.schema.names, {}, 0, screen_width())
     else:
-        output = ROW_WRITERS[options.output](out, table.schema)
+        output = ROW_WRITERS[options.format](out, table.schema)
 
     class Rows:
         """Rows of one table."""

@@ -17,13 +17,13 @@ from kafka_log.cli.common import (
     PROBLEMS,
     add_common,
     add_show_secrets,
-    found,
-    opener,
+    find_partitions,
+    make_opener,
     progress_of,
     say_deleted,
     screen_width,
 )
-from kafka_log.cli.damage import Told, on_stderr
+from kafka_log.cli.damage import DamageReporter, print_damage
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import RECORDS, say_unmatched, selection_of
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 HELP = "show the records, or the batches"
 EXAMPLES = """\
   kafka-log dump /var/lib/kafka/orders-0
-  kafka-log dump /var/lib/kafka --topic orders --output jsonl > orders.jsonl
+  kafka-log dump /var/lib/kafka --topic orders --format jsonl > orders.jsonl
   kafka-log dump /var/lib/kafka/orders-0 --decode key=utf8,value=json --columns offset,key,value
   kafka-log dump 00000000000000000000.log --batches
 """
@@ -61,8 +61,8 @@ WIDTH = 200
 _WIDEST = 1 << 30
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_common(command, "text", ["text", "jsonl", "csv", "parquet", "arrow", "vectors"], RECORDS)
     command.add_argument(
         "--batches",
@@ -93,19 +93,19 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
     try:
-        if options.output == "vectors":
+        if options.format == "vectors":
             _refuse_filters(options)
-            return _vectors(options, found(options))
+            return _vectors(options, find_partitions(options))
         if options.batches:
             from kafka_log.inspect.dump.batches_command import dump_batches
 
-            return dump_batches(options, found(options))
+            return dump_batches(options, find_partitions(options))
         from kafka_log.inspect.dump.command import dump_records
 
-        return dump_records(options, found(options))
+        return dump_records(options, find_partitions(options))
     except ValueError as error:
         print_message(error)
         return COULD_NOT_RUN
@@ -122,10 +122,10 @@ def _refuse_filters(options: argparse.Namespace) -> None:
     }
     if filters or options.columns or options.batches:
         raise ValueError(
-            "--output vectors has all of a file: no other filters than topics and partitions"
+            "--format vectors has all of a file: no other filters than topics and partitions"
         )
     if options.show_secrets:
-        raise ValueError("--output vectors has the bytes of records: leave out --show-secrets")
+        raise ValueError("--format vectors has the bytes of records: leave out --show-secrets")
 
 
 def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
@@ -135,7 +135,7 @@ def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
 
     worst = GOOD
     out = sys.stdout
-    open_segment = opener(options, partitions, True)
+    open_segment = make_opener(options, partitions, True)
     for partition in partitions:
         if partition.error is not None:
             out.write(json_dump.error_line(partition.error) + "\n")
@@ -180,7 +180,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     out = binary_stdout()
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
     say_deleted(partitions, selection)
-    is_text, is_lines = options.output == "text", options.output in ("text", "jsonl")
+    is_text, is_lines = options.format == "text", options.format in ("text", "jsonl")
     decode = Decode.of(options.decode)
     width = screen_width() if options.width is None else None
     most = WIDTH if options.width is None else min(max(options.width, 0), _WIDEST)
@@ -207,14 +207,14 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     if engine == "auto" and not use_kernels(size, engine, KERNEL_MIN_BYTES):
         engine = "construct"
     text = TextRowWriter(out, names, _pads(partitions), most, width) if is_text else None
-    output: RowWriter | None = text or (JsonRowWriter(out) if options.output == "jsonl" else None)
+    output: RowWriter | None = text or (JsonRowWriter(out) if options.format == "jsonl" else None)
     count = 0
 
     def made() -> str:
         return f"at least {count:,} records are printed"
 
     with progress_of("dump", size, shown=not sys.stdout.isatty(), made=made) as advance:
-        told = Told(on_stderr if text is None else text.say, advance)
+        told = DamageReporter(print_damage if text is None else text.say, advance)
         for partition in partitions:
             if text is not None and is_headed:
                 text.heading = f"{utf8(partition.topic)}-{partition.partition}:"
@@ -236,7 +236,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 watch=told,
             )
             if output is None:
-                output = ROW_WRITERS[options.output](out, rows.shape(_none(reader.schema)).schema)
+                output = ROW_WRITERS[options.format](out, rows.shape(_none(reader.schema)).schema)
             for batch in reader:
                 for part in rows.parts(batch):
                     output.write(part if text is None else without_no_time(part))
@@ -248,7 +248,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     if output is not None:
         output.close()
     for line in decoder.notes():
-        on_stderr(line)
+        print_damage(line)
     return told.found
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.damage import reported
-from kafka_log.cli.ranges import argument
+from kafka_log.cli.common import add_salvage_policy
+from kafka_log.cli.damage import run_with_damage
+from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.logs.partitions import make_not_found_error
+from kafka_log.segment.model import Policy
 from kafka_log.segment.times import TIMES, milliseconds
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 HELP = "committed offsets of groups, with their lag"
 EXAMPLES = """\
   kafka-log groups /var/lib/kafka --group billing
-  kafka-log groups /var/lib/kafka --states --at 2026-11-21T06:00:00Z
+  kafka-log groups /var/lib/kafka --states --as-of 2026-11-21T06:00:00Z
   kafka-log groups /var/lib/kafka --topic orders --partition 3 --offsets 1200:1300
 """
 
@@ -38,8 +40,8 @@ _SHORT = {"committed_offset": "committed", "log_end_offset": "log_end"}
 """The columns that fit a screen, and shorter names for some."""
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     helps = {
         "offsets": "commits of an offset from A up to, but not with, B; A: and :B are open",
         "time": f"commits made from time A up to, but not with, B; each is {TIMES}",
@@ -49,27 +51,23 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--group", action="append", metavar="NAME", help="of this group only; may be repeated"
     )
     command.add_argument(
-        "--at",
-        type=argument(milliseconds),
+        "--as-of",
+        type=argument_type(milliseconds),
         metavar="TIME",
-        help=f"as it was then: {TIMES} (default: the end of the log)",
+        help=f"state at this time: {TIMES} (default: the end of the log)",
     )
     command.add_argument("--states", action="store_true", help="a line for each group")
-    command.add_argument(
-        "--salvage",
-        action="store_true",
-        help="go on after damage in __consumer_offsets: newer commits may be missing",
-    )
+    add_salvage_policy(command, "__consumer_offsets: newer commits may be missing")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when a directory cannot be read, or the log is damaged."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when a directory cannot be read, or the log is damaged."""
     damage: list[str] = []
 
     def table(log: LogDirectory, salvage: bool) -> pa.Table:
         found = log.groups(
             names=options.group,
-            at=options.at,
+            at=options.as_of,
             offsets=options.offsets,
             timestamps=options.time,
             states=options.states,
@@ -77,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
             on_damage=damage.append,
         )
         _refuse_unknown(options, found, salvage)
-        if options.output != "text":
+        if options.format != "text":
             return found
         shown = found.select(list(_STATES if options.states else _COMMITS))
         return shown.rename_columns([_SHORT.get(name, name) for name in shown.column_names])
@@ -85,11 +83,14 @@ def run(options: argparse.Namespace) -> int:
     def ask(salvage: bool) -> int:
         empty = "no groups" if options.states else "no committed offsets"
         filtered = [
-            f"--{name}" for name in ("group", "at", *CHOICE) if getattr(options, name) is not None
+            f"--{name.replace('_', '-')}"
+            for name in ("group", "as_of", *CHOICE)
+            if getattr(options, name) is not None
         ]
         return show(options, lambda log: table(log, salvage), empty, filtered=filtered)
 
-    return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None, damage)
+    salvage = (lambda: ask(True)) if options.policy == Policy.SALVAGE else None
+    return run_with_damage(lambda: ask(False), salvage, damage)
 
 
 def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:

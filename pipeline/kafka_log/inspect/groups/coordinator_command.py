@@ -21,8 +21,8 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     command.add_argument("first_name", metavar="NAME", help="group or transactional id")
     command.add_argument(
         "paths",
@@ -47,8 +47,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     add_output(command)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when the metadata log cannot be read."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when the metadata log cannot be read."""
     damage: list[str] = []
 
     def table(log: LogDirectory) -> pa.Table:
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
             partitions=options.partitions,
             on_damage=damage.append,
         )
-        none = not options.paths and options.output == "text"
+        none = not options.paths and options.format == "text"
         return found.drop_columns(["known", "directories"]) if none else found
 
     code = show(options, table, "no names")

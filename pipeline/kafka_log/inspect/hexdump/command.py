@@ -21,14 +21,14 @@ HELP = "show bytes beside their fields, also at damage"
 EXAMPLES = """\
   kafka-log hexdump 00000000000000000000.log --offset 1703
   kafka-log hexdump /var/lib/kafka/orders-0 --offset 1703
-  kafka-log hexdump 00000000000000000000.log --at 78400 --batches 2
+  kafka-log hexdump 00000000000000000000.log --byte 78400 --batches 2
   kafka-log hexdump 00000000000000000000.timeindex
-  kafka-log hexdump 00000000000000000000.log --output csv > fields.csv
+  kafka-log hexdump 00000000000000000000.log --format csv > fields.csv
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     command.add_argument(
         "path",
         metavar="FILE",
@@ -36,7 +36,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
     place = command.add_mutually_exclusive_group()
     place.add_argument(
-        "--at", type=_byte, metavar="BYTE", help="the batch or the entry with this byte"
+        "--byte", type=_byte, metavar="BYTE", help="the batch or the entry with this byte"
     )
     place.add_argument("--offset", type=int, help="the batch with this offset, from its record on")
     command.add_argument(
@@ -67,9 +67,9 @@ def _count(text: str) -> int:
     return number
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
-    if options.output != "text":
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
+    if options.format != "text":
         return _table(options)
     from kafka_log.inspect.hexdump.text import lines
 
@@ -90,7 +90,7 @@ def _table(options: argparse.Namespace) -> int:
 
     parts = list(_parts(options))
     out = binary_stdout()
-    write_table(hexdump_table(parts), options.output, out)
+    write_table(hexdump_table(parts), options.format, out)
     out.flush()
     for part in parts:
         for line in (*part.notes, *part.damage):
@@ -131,7 +131,7 @@ def _parts(options: argparse.Namespace) -> Iterator[Part]:
     if kind in SEGMENTS:
         yield from batches(
             path,
-            at=options.at,
+            at=options.byte,
             offset=options.offset,
             count=options.batches,
             records=options.records,
@@ -139,4 +139,4 @@ def _parts(options: argparse.Namespace) -> Iterator[Part]:
         return
     if options.offset is not None:
         raise NoSuchPlace(f"--offset is for segments: {path} is none")
-    yield other_file(path, kind, options.at, options.records, Limits())
+    yield other_file(path, kind, options.byte, options.records, Limits())

@@ -53,7 +53,9 @@ def other_file(path: Path, kind: str, at: int | None, most: int, limits: Limits)
     if kind in INDEXES:
         return _index(path, *INDEXES[kind], at or 0, most)
     if at is not None:
-        raise NoSuchPlace(f"{path} is shown from its first byte on: --at is for segments, indexes")
+        raise NoSuchPlace(
+            f"{path} is shown from its first byte on: --byte is for segments, indexes"
+        )
     try:
         data = read_small_file(path)
     except TooLargeError as error:

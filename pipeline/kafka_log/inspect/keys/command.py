@@ -24,14 +24,14 @@ EXAMPLES = """\
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     lists = {"key": f"list the records with this key: {BYTES}, null: (none); may be repeated"}
     add_table_arguments(command, [n for n in RECORDS if n != "control_records"], lists)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
     problems: list[str] = []
     # The LogDirectory knows what is looked for.
     selection = selection_of(options).but(include=(), replicas=Selection().replicas)
@@ -43,10 +43,10 @@ def run(options: argparse.Namespace) -> int:
         if selection.keys is None and not sum(found.column("records").to_pylist()):
             say_unmatched(options)
         if selection.keys is not None:
-            is_known = options.output == "text" and len(selection.keys) == 1
+            is_known = options.format == "text" and len(selection.keys) == 1
             return found.drop_columns("key") if is_known else found
         problems.extend(filter(None, found.column("problem").to_pylist()))
-        return _for_people(found) if options.output == "text" else found
+        return _for_people(found) if options.format == "text" else found
 
     def asked(log: LogDirectory, advance: Callable[[int], None]) -> pa.Table:
         keys = selection.keys

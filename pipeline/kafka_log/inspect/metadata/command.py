@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_show_secrets
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_salvage_policy, add_show_secrets
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.logs.partitions import make_not_found_error
+from kafka_log.segment.model import Policy
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,8 +40,8 @@ _IN_TEXT: Mapping[str, tuple[str, ...]] = {
 """The columns that fit a screen, where there are more."""
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_table_arguments(command, CHOICE)
     command.add_argument(
         "--what",
@@ -54,7 +55,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--as-of",
         type=int,
         metavar="OFFSET",
-        help="after the record at this offset (default: after the last one; -1: before the first one)",
+        help="state after the record at this offset (default: after the last one; -1: before the first one)",
     )
     when.add_argument(
         "--changes",
@@ -62,16 +63,12 @@ def arguments(command: argparse.ArgumentParser) -> None:
         metavar="FROM:TO",
         help="what is not the same after the records at these two offsets (default: where the log begins, and its end)",
     )
-    command.add_argument(
-        "--salvage",
-        action="store_true",
-        help="go on after records that are damaged, missing or not known: what they said is missing",
-    )
+    add_salvage_policy(command, "the metadata log: what lost or unknown records said is missing")
     add_show_secrets(command)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when something was left out."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when something was left out."""
     if (wrong := _meaningless(options)) is not None:
         print_message(wrong)
         return COULD_NOT_RUN
@@ -79,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
     def table(log: LogDirectory) -> pa.Table:
         how: dict[str, Any] = {
-            "salvage": options.salvage,
+            "salvage": options.policy == Policy.SALVAGE,
             "on_damage": damage.append,
             "show_secrets": options.show_secrets,
         }
@@ -90,10 +87,10 @@ def run(options: argparse.Namespace) -> int:
         if options.topic and options.what in _OF_TOPICS:
             _refuse_unknown(options, set(found.column("topic").to_pylist()))
         shown = list(_IN_TEXT.get(options.what, found.column_names))
-        return found.select(shown) if options.output == "text" else found
+        return found.select(shown) if options.format == "text" else found
 
     def changes(found: pa.Table) -> pa.Table:
-        if options.output != "text":
+        if options.format != "text":
             return found
         from kafka_log.inspect.metadata.changes import by_column
 
@@ -123,7 +120,8 @@ def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
         from kafka_log.log_directory import LogDirectory
 
         everything = LogDirectory(options.paths)
-        told = everything.metadata("topics", as_of=options.as_of, salvage=options.salvage, on_damage=lambda _: None)  # fmt: skip
+        salvage = options.policy == Policy.SALVAGE
+        told = everything.metadata("topics", as_of=options.as_of, salvage=salvage, on_damage=lambda _: None)  # fmt: skip
         if missing := missing - set(told.column("topic").to_pylist()):
             raise make_not_found_error("topic", missing, told.column("topic").to_pylist())
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HELP = "list producers, and what is missing of their sequence numbers"
 EXAMPLES = """\
   kafka-log producers /var/lib/kafka --topic orders
-  kafka-log producers /var/lib/kafka --producer 1001 --output jsonl
+  kafka-log producers /var/lib/kafka --producer 1001 --format jsonl
 """
 OF_TEXT = (
     "topic",
@@ -33,16 +33,16 @@ OF_TEXT = (
 """Columns of text unless all are asked for."""
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_table_arguments(command, BATCHES)
     command.add_argument("--wide", action="store_true", help="all columns, also as text")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when the log is damaged."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when the log is damaged."""
     damage: list[str] = []
-    is_narrow = options.output == "text" and not options.wide
+    is_narrow = options.format == "text" and not options.wide
 
     def answer(log: LogDirectory) -> pa.Table:
         with progress_of("reading", size_of(log)) as advance:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_reading, progress_of
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.ranges import argument
+from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.logs.partitions import NotFoundError
@@ -28,14 +28,14 @@ EXAMPLES = """\
   kafka-log stat /var/lib/kafka
   kafka-log stat /var/lib/kafka --by topic --top 10
   kafka-log stat /var/lib/kafka --by codec --deep
-  kafka-log stat /var/lib/kafka/orders-0 --by hour --output csv
+  kafka-log stat /var/lib/kafka/orders-0 --by hour --format csv
   kafka-log stat /var/lib/kafka --largest 10
   kafka-log stat /var/lib/kafka --largest 3 --by topic --deep
 """
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_table_arguments(command, BATCHES)
     command.add_argument(
         "--by",
@@ -60,15 +60,15 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--now",
-        type=argument(milliseconds),
+        type=argument_type(milliseconds),
         metavar="TIME",
         help=f"what is later is in the future (default: the present); {TIMES}",
     )
     add_reading(command)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code."""
     if options.largest is not None and options.top is not None:
         reason = "--top means nothing to --largest, which says how many: --largest N --by ... has N of each"
         print_message(reason)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of, screen_width
 from kafka_log.cli.damage import say_damage
-from kafka_log.cli.ranges import argument
+from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show, size_of, with_directory
 from kafka_log.segment.times import TIMES, milliseconds
@@ -22,7 +22,7 @@ HELP = "list transactions, and find those that hang"
 EXAMPLES = """\
   kafka-log txn /var/lib/kafka --state open
   kafka-log txn /var/lib/kafka --state hanging --now 2026-11-21T06:47:00Z
-  kafka-log txn /var/lib/kafka --producer 1001 --output jsonl
+  kafka-log txn /var/lib/kafka --producer 1001 --format jsonl
 """
 STATES = ("open", "aborted", "committed", "hanging")
 MINUTES = 15
@@ -44,15 +44,15 @@ _RANGES = {
 }
 
 
-def arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     add_table_arguments(command, BATCHES, but=_RANGES)
     command.add_argument(
         "--state", action="append", choices=STATES, help="those only; may be repeated"
     )
     command.add_argument(
         "--now",
-        type=argument(milliseconds),
+        type=argument_type(milliseconds),
         metavar="TIME",
         help=f"when the log stood as it is: {TIMES}; only then a transaction may hang for its age alone (default: the present)",
     )
@@ -66,12 +66,12 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--wide", action="store_true", help="all columns, also as text")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code: 1 when a transaction hangs, or the log is damaged."""
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command and return the exit code: 1 when a transaction hangs, or the log is damaged."""
     damage: list[str] = []
     notes: list[str] = []
     found: list[bool] = []
-    is_text = options.output == "text"
+    is_text = options.format == "text"
 
     def answer(log: LogDirectory) -> pa.Table:
         with progress_of("reading", size_of(log)) as advance:

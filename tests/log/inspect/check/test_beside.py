@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log import LogDirectory
-from kafka_log.inspect.check.quorum_state import problem
+from kafka_log.inspect.check.quorum_state import find_problem
 from tests.paths import SAMPLES
 from tests.support.check_plants import Plant, copied, pieces, put
 
@@ -197,7 +197,7 @@ def test_the_line_of_a_file_of_ids(tmp_path: Path, text: str, reason: str, byte:
     (row,) = [r for r in LogDirectory(tmp_path).check().to_pylist() if r["severity"] == "error"]
     assert (row["code"], row["file"], row["byte"]) == ("meta_properties", str(path), byte)
     assert row["meaning"].startswith(f"The file cannot be read: {reason}")
-    assert row["remedy"].startswith("Correct it, or take it from a backup")
+    assert row["remedy"].startswith("Correct the file, or restore it from a backup")
 
 
 def test_states_of_quorums() -> None:
@@ -206,11 +206,11 @@ def test_states_of_quorums() -> None:
     new = told | {"votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA"}
     for version, fields in enumerate((old, new)):
         whole: dict[str, object] = fields | {"data_version": version}
-        assert problem(json.dumps(whole).encode()) is None
-        assert problem(json.dumps(whole).encode() + b"\nmore lines are not read") is None
+        assert find_problem(json.dumps(whole).encode()) is None
+        assert find_problem(json.dumps(whole).encode() + b"\nmore lines are not read") is None
         for name in whole.keys() - {"currentVoters"}:
             for wrong in ({k: v for k, v in whole.items() if k != name}, whole | {name: True}):
-                found = problem(json.dumps(wrong).encode())
+                found = find_problem(json.dumps(wrong).encode())
                 assert found is not None and name in found[0]
-    assert problem(b"\xff{") == ("its first line is no JSON (Expecting value)", 0)
-    assert problem(b'{"a": 1' + b"0" * 5000 + b"}") is not None
+    assert find_problem(b"\xff{") == ("its first line is not JSON (Expecting value)", 0)
+    assert find_problem(b'{"a": 1' + b"0" * 5000 + b"}") is not None

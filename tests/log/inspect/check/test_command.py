@@ -74,7 +74,7 @@ def test_outputs_for_programs_say_the_same(
     damaged: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     def printed(output: str) -> bytes:
-        assert main(["check", str(damaged), "--output", output]) == 1
+        assert main(["check", str(damaged), "--format", output]) == 1
         return capfdbinary.readouterr().out
 
     lines = [json.loads(line) for line in printed("jsonl").splitlines()]
@@ -97,7 +97,7 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
     flip(Path(os.fsdecode(directory)) / f"{FIRST}.log", 300)
     for output in ("text", "jsonl"):
         done = subprocess.run(
-            [sys.executable, "-m", "kafka_log", "check", tmp_path, "--output", output],
+            [sys.executable, "-m", "kafka_log", "check", tmp_path, "--format", output],
             capture_output=True,
             env=os.environ
             | {
@@ -163,7 +163,7 @@ def test_damage_in_a_tier(tier: Path, cut: int, capsys: pytest.CaptureFixture[st
     data = path.read_bytes()
     path.write_bytes(data[: len(data) - cut])
     flip(path, 700)
-    assert main(["check", str(tier), "--include", "remote", "--output", "jsonl"]) == 1
+    assert main(["check", str(tier), "--include", "remote", "--format", "jsonl"]) == 1
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["file"] for row in rows} == {str(path)}
     codes = sorted((row["severity"], row["code"]) for row in rows)
@@ -177,7 +177,7 @@ def test_what_is_left_out_of_a_log_is_said_and_taken_in(
         SAMPLES / "kafka-4.x" / PLAIN / f"{FIRST}.log",
         damaged / "features-0" / f"{FIRST}.log.deleted",
     )
-    command = ["check", str(damaged), "--topic", "features", "--output", "jsonl"]
+    command = ["check", str(damaged), "--topic", "features", "--format", "jsonl"]
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert "not checked" in json.loads(out)["meaning"]

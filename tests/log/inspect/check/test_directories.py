@@ -49,7 +49,7 @@ def test_the_remedy_is_of_who_made_it(broker: Path) -> None:
     rows = LogDirectory(broker).check().to_pylist()
     said = {Path(row["file"]).name: (row["meaning"], row["remedy"]) for row in rows}
     for name in (".kafka-log-abc.writing", ".orders-0.partial"):
-        assert "has not ended" in said[name][0] and "give the command again" in said[name][1]
+        assert "has not finished" in said[name][0] and "repeat the command" in said[name][1]
     assert "move it out of the log directory" in said["lost+found"][1]
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_log import LogDirectory, encode
-from kafka_log.inspect.check.partitions import LEAST
+from kafka_log.inspect.check.partitions import MIN_KEYS
 from kafka_log.write.sink.partitioner import partition_by_key
 
 COUNT = 4
@@ -65,7 +65,7 @@ def test_exchanged(tmp_path: Path, numbers: tuple[int, ...]) -> None:
     assert found(tmp_path) == [("warning", "partitions_exchanged", n) for n in sorted(numbers)]
     (first, *_) = LogDirectory(tmp_path).check().to_pylist()
     assert first["file"] == str(tmp_path / f"orders-{min(numbers)}")
-    assert "belong into partition" in first["meaning"]
+    assert "belong to partition" in first["meaning"]
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_one_that_lies_in_the_wrong_place_alone(tmp_path: Path) -> None:
 
 
 def test_few_keys_say_nothing(tmp_path: Path) -> None:
-    write(tmp_path / "few", by_murmur(KEYS, COUNT), LEAST - 1)
+    write(tmp_path / "few", by_murmur(KEYS, COUNT), MIN_KEYS - 1)
     exchanged(tmp_path / "few", 0, 1)
     assert found(tmp_path / "few") == []
-    write(tmp_path / "enough", by_murmur(KEYS, COUNT), LEAST)
+    write(tmp_path / "enough", by_murmur(KEYS, COUNT), MIN_KEYS)
     exchanged(tmp_path / "enough", 0, 1)
     assert len(found(tmp_path / "enough")) == 2
 

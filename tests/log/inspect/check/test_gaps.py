@@ -128,9 +128,7 @@ def test_many_gaps_between_records_with_keys_may_be_compaction(tmp_path: Path, c
     assert (severity, code, first, last) == ("note", "offsets_missing", 5, 10 * count - 11)
     (row,) = [r for r in LogDirectory(directory).check().to_pylist() if r["code"] == code]
     assert row["records"] == 5 * (count - 1)
-    assert row["meaning"].startswith(
-        f"{5 * (count - 1)} offsets are not there, in {count - 1} gaps"
-    )
+    assert row["meaning"].startswith(f"{5 * (count - 1)} offsets are missing in {count - 1} gaps")
 
 
 def test_gaps_between_records_without_keys_are_told_one_by_one(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from kafka_log import LogDirectory
 from kafka_log.inspect.check import table as check
-from kafka_log.inspect.check.segment_scan import Walked
-from kafka_log.inspect.check.segment_scan import walk as read_segment
+from kafka_log.inspect.check.segment_scan import ScannedSegment
+from kafka_log.inspect.check.segment_scan import scan_segment as read_segment
 from kafka_log.logs.names import HIGH_WATERMARK, RECOVERY_POINT
 from tests.paths import SAMPLES
 from tests.support.check_plants import ACTIVE, FIRST, PLAIN, SECOND, TX, flip, pieces, without_line
@@ -36,14 +36,14 @@ class Broker:
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     running = Broker()
 
-    def read(segment: Any, *rest: Any) -> Walked:
+    def read(segment: Any, *rest: Any) -> ScannedSegment:
         try:
             return read_segment(segment, *rest)
         finally:
             if segment.path == running.segment and running.changes:
                 running.changes.pop(0)()
 
-    monkeypatch.setattr(check, "walk", read)
+    monkeypatch.setattr(check, "scan_segment", read)
     yield running
     assert running.changes == []
 

@@ -78,7 +78,7 @@ def test_numbers_that_are_missing(tmp_path: Path, between: list[Sent]) -> None:
     (row,) = [r for r in LogDirectory(tmp_path).check().to_pylist() if r["severity"] == "warning"]
     found = pieces(tmp_path / LOG)
     assert row["byte"] == sum(map(len, found[: len(between) + 1]))
-    assert "begins with sequence number 10 of producer 1 in its epoch 0" in row["meaning"]
+    assert "begins with sequence number 10 of producer 1, epoch 0" in row["meaning"]
     assert "kafka-log producers" in row["remedy"]
 
 

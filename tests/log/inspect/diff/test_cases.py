@@ -61,10 +61,10 @@ def test_two_brokers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     )
     assert "same-0" not in text and "A and B have other records from offset 4 on" in text
     assert main(["diff", *paths, "--topic", "behind", "--topic", "same"]) == 0
-    assert main(["diff", *paths, "--topic", "mine", "--output", "jsonl"]) == 0
+    assert main(["diff", *paths, "--topic", "mine", "--format", "jsonl"]) == 0
     (line,) = capsys.readouterr().out.splitlines()[-1:]
     assert json.loads(line)["verdict"] == "only_in"
-    assert main(["diff", *paths, "--topic", "same", "--output", "csv"]) == 0
+    assert main(["diff", *paths, "--topic", "same", "--format", "csv"]) == 0
     assert capsys.readouterr().out.startswith("topic,partition,verdict,findings,")
     with pytest.raises(NotFoundError):
         LogDirectory(tmp_path / "a", topics="none").diff(tmp_path / "b")
@@ -281,7 +281,7 @@ def test_what_is_not_live_makes_a_log_longer(
     b = write(tmp_path / "b" / "t-0", LOG, [2, 4])
     for base in (0, 2):
         moved(b, state, base)
-    paths = [str(tmp_path / "a"), str(tmp_path / "b"), "--output", "jsonl"]
+    paths = [str(tmp_path / "a"), str(tmp_path / "b"), "--format", "jsonl"]
     assert main(["diff", *paths]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["findings"] == ["trimmed_b"]

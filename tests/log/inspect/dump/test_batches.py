@@ -14,7 +14,7 @@ from kafka_log.cli import main
 from tests.support.batches import batch, message
 
 ENGINES = ("construct", "arrow")
-OUTPUTS = (["--output", "text"], ["--output", "jsonl"], ["--columns", "last_offset"])
+OUTPUTS = (["--format", "text"], ["--format", "jsonl"], ["--columns", "last_offset"])
 
 
 def put(directory: Path, *segments: bytes) -> Path:
@@ -98,7 +98,7 @@ def test_versions_that_alternate_stay_in_their_order(
     """Headers of old messages have no count of records, those of batches have one."""
     data = b"".join([message(0), message(1), batch(2), message(5), batch(6), batch(9), message(12)])
     path = put(tmp_path / "t-0", data)
-    columns = ["--columns", "base_offset,last_offset,magic,record_count", "--output", "jsonl"]
+    columns = ["--columns", "base_offset,last_offset,magic,record_count", "--format", "jsonl"]
     assert main(["dump", "--batches", str(path), "--engine", engine, *columns]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     expected = [

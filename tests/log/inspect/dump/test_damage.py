@@ -73,7 +73,7 @@ def test_all_that_is_wrong_is_said(
         for reason in wrong:
             assert sum(reason in line for line in told) >= 1, reason
         for output in ("jsonl", "csv"):
-            code, rows, errors = printed(capfd, *options, "--output", output, "--columns", "offset")
+            code, rows, errors = printed(capfd, *options, "--format", output, "--columns", "offset")
             assert code == int(is_bad)
             assert len(rows) - (output == "csv") == len(offsets)
             assert errors == [f"kafka-log: {line.strip()}" for line in told]
@@ -82,7 +82,7 @@ def test_all_that_is_wrong_is_said(
 @pytest.mark.parametrize("engine", ENGINES)
 def test_rows_say_what_is_wrong_with_them(engine: str, capfd: pytest.CaptureFixture[str]) -> None:
     path = VECTORS / "malformed" / "v2-bad-crc.log"
-    _, lines, _ = printed(capfd, path, "--output", "jsonl", "--engine", engine)
+    _, lines, _ = printed(capfd, path, "--format", "jsonl", "--engine", engine)
     rows = list(map(json.loads, lines))
     hurt = [row for row in rows if "damage" in row]
     assert [row["offset"] for row in hurt] == [0, 1]
@@ -109,7 +109,7 @@ def test_batches_and_vectors_need_no_arrow() -> None:
     path = VECTORS / "control" / "txn-flow.log"
     for more, expected in (
         (["--batches"], (0, "baseOffset: 9 lastOffset: 9")),
-        (["--output", "vectors"], (0, '"type":"record"')),
+        (["--format", "vectors"], (0, '"type":"record"')),
         ([], (2, "")),
     ):
         done = subprocess.run(
@@ -128,7 +128,7 @@ def test_batches_and_vectors_need_no_arrow() -> None:
 
 @pytest.mark.parametrize("more", [["--key", "a"], ["--columns", "offset"], ["--batches"]])
 def test_vectors_are_whole(more: list[str], capfd: pytest.CaptureFixture[str]) -> None:
-    code, _, errors = printed(capfd, MALFORMED[0], "--output", "vectors", *more)
+    code, _, errors = printed(capfd, MALFORMED[0], "--format", "vectors", *more)
     assert code == 2 and "all of a file" in errors[0]
 
 
@@ -137,12 +137,12 @@ def test_vectors_of_a_name_that_is_no_utf_8(
 ) -> None:
     """What is printed is UTF-8 whatever a file is called."""
     path = shutil.copy(MALFORMED[0], tmp_path / os.fsdecode(b"\xff\xfe.log"))
-    _, lines, _ = printed(capfd, Path(path), "--output", "vectors")
+    _, lines, _ = printed(capfd, Path(path), "--format", "vectors")
     assert json.loads(lines[0])["file"] == "\\udcff\\udcfe.log"
     assert lines[0].isascii()
 
 
 @pytest.mark.parametrize("output", ["text", "jsonl"])
 def test_headers_do_not_say_keys(output: str, capfd: pytest.CaptureFixture[str]) -> None:
-    code, _, errors = printed(capfd, MALFORMED[0], "--batches", "--key", "a", "--output", output)
+    code, _, errors = printed(capfd, MALFORMED[0], "--batches", "--key", "a", "--format", output)
     assert code == 2 and "keys is of records" in errors[0]

@@ -83,7 +83,7 @@ def content(value: Any) -> bytes | None:
 def test_json_gives_the_bytes_back(
     engine: str, log: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    rows = objects(dumped(capfdbinary, log, "--output", "jsonl", "--engine", engine))
+    rows = objects(dumped(capfdbinary, log, "--format", "jsonl", "--engine", engine))
     assert [list(row) for row in rows] == [COLUMNS] * len(HARD)
     assert [(content(row["key"]), content(row["value"])) for row in rows] == HARD
     assert [(h["key"], content(h["value"])) for h in rows[0]["headers"]] == HEADERS
@@ -96,7 +96,7 @@ def test_every_output_has_the_rows_of_a_scan(
     topic: str, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     table = read_table(BROKER, [*COLUMNS, "crc_ok", "damage"], topics=topic)
-    options = (BROKER, "--topic", topic, "--output")
+    options = (BROKER, "--topic", topic, "--format")
     parquet = pq.read_table(io.BytesIO(dumped(capfdbinary, *options, "parquet")))
     with pa.ipc.open_stream(dumped(capfdbinary, *options, "arrow")) as stream:
         arrow = stream.read_all()
@@ -129,7 +129,7 @@ def test_timestamps(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -
     record = {"offset_delta": 0, "value": b""}
     path.write_bytes(b"".join(built(i, [record], time) for i, time in enumerate(times)))
     for engine in ("construct", "arrow"):
-        rows = objects(dumped(capfdbinary, path, "--output", "jsonl", "--engine", engine))
+        rows = objects(dumped(capfdbinary, path, "--format", "jsonl", "--engine", engine))
         assert [row["timestamp"] for row in rows] == said
         text = dumped(capfdbinary, path, "--engine", engine).decode().splitlines()
         assert [line.split()[1] for line in text[1:]] == ["-", *said[1:]]
@@ -181,7 +181,7 @@ def test_text_on_a_screen(
 
 def test_decoding(log: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     def values(how: str) -> list[Any]:
-        options = ("--output", "jsonl", "--columns", "key,value", "--decode", how)
+        options = ("--format", "jsonl", "--columns", "key,value", "--decode", how)
         return [list(row.values()) for row in objects(dumped(capfdbinary, log, *options))]
 
     plain = values("none")
@@ -204,7 +204,7 @@ def test_what_cannot_be_decoded_is_counted(log: Path, capfd: pytest.CaptureFixtu
     assert "kafka-log: 7 values are no json, and shown as they are" in capfd.readouterr().err
     for data in (b"NaN", b"1e999", b'{"a":1,"a":2}', b"[" * 100_000, b"", b"\xff"):
         log.write_bytes(built(0, [{"offset_delta": 0, "value": data}]))
-        arguments = [str(log), "--decode", "value=json", "--columns", "value", "--output", "jsonl"]
+        arguments = [str(log), "--decode", "value=json", "--columns", "value", "--format", "jsonl"]
         assert main(["dump", *arguments]) == 0
         said = capfd.readouterr()
         assert content(json.loads(said.out)["value"]) == data
@@ -221,13 +221,13 @@ def test_formats_that_there_are_not(how: str, log: Path, capfd: pytest.CaptureFi
 
 def test_kafkas_own_topics(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     path = BROKER / "__consumer_offsets-0"
-    rows = objects(dumped(capfdbinary, path, "--output", "jsonl"))
+    rows = objects(dumped(capfdbinary, path, "--format", "jsonl"))
     assert rows[0]["key"]["data"]["group"] == "tx-group"
     assert rows[0]["value"]["data"]["offset"] == 4
-    table = pq.read_table(io.BytesIO(dumped(capfdbinary, path, "--output", "parquet")))
+    table = pq.read_table(io.BytesIO(dumped(capfdbinary, path, "--format", "parquet")))
     assert table.schema.field("key").type == pa.string()
     assert [json.loads(key) for key in table["key"].to_pylist()] == [row["key"] for row in rows]
-    raw = objects(dumped(capfdbinary, path, "--output", "jsonl", "--decode", "none"))
+    raw = objects(dumped(capfdbinary, path, "--format", "jsonl", "--decode", "none"))
     keys = read_table(path, ["key"])["key"].to_pylist()
     assert [content(row["key"]) for row in raw] == keys
 
@@ -235,7 +235,7 @@ def test_kafkas_own_topics(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
 def test_markers(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     options = (
         BROKER / "transactions-2",
-        "--output",
+        "--format",
         "jsonl",
         "--columns",
         "offset,is_control,key,value",
@@ -254,7 +254,7 @@ def test_several_brokers(
     copy = tmp_path / "other" / "hard-3" / log.name
     copy.parent.mkdir(parents=True)
     copy.write_bytes(log.read_bytes())
-    options = ("--output", "jsonl", "--columns", "segment,offset")
+    options = ("--format", "jsonl", "--columns", "segment,offset")
     keep = ("--replicas", "keep")
     rows = objects(dumped(capfdbinary, log.parent, copy.parent, *options, *keep))
     assert {row["segment"] for row in rows} == {str(log), str(copy)}
@@ -266,9 +266,9 @@ def test_nothing_to_show(tmp_path: Path, capfdbinary: pytest.CaptureFixture[byte
     path.parent.mkdir()
     path.write_bytes(b"")
     assert dumped(capfdbinary, path) == b"no records\n"
-    assert dumped(capfdbinary, path, "--output", "jsonl") == b""
-    assert dumped(capfdbinary, path, "--output", "csv") == (",".join([*COLUMNS, "crc_ok", "damage"]) + "\r\n").encode()  # fmt: skip
-    assert pq.read_table(io.BytesIO(dumped(capfdbinary, path, "--output", "parquet"))).num_rows == 0
+    assert dumped(capfdbinary, path, "--format", "jsonl") == b""
+    assert dumped(capfdbinary, path, "--format", "csv") == (",".join([*COLUMNS, "crc_ok", "damage"]) + "\r\n").encode()  # fmt: skip
+    assert pq.read_table(io.BytesIO(dumped(capfdbinary, path, "--format", "parquet"))).num_rows == 0
 
 
 def peak_of(path: Path) -> tuple[int, int]:
@@ -277,7 +277,7 @@ def peak_of(path: Path) -> tuple[int, int]:
         "import resource, sys; from kafka_log.cli import main; code = main(sys.argv[1:]);"
         " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
     )
-    command = [sys.executable, "-c", code, "dump", str(path), "--output", "jsonl"]
+    command = [sys.executable, "-c", code, "dump", str(path), "--format", "jsonl"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
     ) as process:

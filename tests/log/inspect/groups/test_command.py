@@ -16,7 +16,7 @@ from tests.support.made_topics import TIME, commit, log
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[Any], str]:
-    code = main(["groups", *arguments, "--output", "jsonl"])
+    code = main(["groups", *arguments, "--format", "jsonl"])
     out, err = capsys.readouterr()
     return code, [json.loads(line) for line in out.splitlines()], err
 
@@ -24,7 +24,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[
 @pytest.mark.parametrize("time", [(1 << 63) - 2, -(1 << 63) + 2])
 def test_times_at_the_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str], time: int) -> None:
     path = log(tmp_path, "__consumer_offsets-0", commit(0, "g", 1))
-    code, found, _ = run(capsys, str(path), f"--at={time}")
+    code, found, _ = run(capsys, str(path), f"--as-of={time}")
     assert (code, len(found)) == (0, int(time > 0))
 
 
@@ -37,9 +37,9 @@ def test_lag_is_no_problem(capsys: pytest.CaptureFixture[str]) -> None:
 def test_commits_up_to_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = log(tmp_path, "__consumer_offsets-0", *(commit(i, "g", i, time=TIME + i) for i in range(3)))  # fmt: skip
     for i in range(3):
-        _, [row], _ = run(capsys, str(path), "--at", str(TIME + i))
+        _, [row], _ = run(capsys, str(path), "--as-of", str(TIME + i))
         assert row["committed_offset"] == i
-    assert run(capsys, str(path), "--at", str(TIME - 1))[1] == []
+    assert run(capsys, str(path), "--as-of", str(TIME - 1))[1] == []
 
 
 def test_times_that_a_calendar_does_not_have(
@@ -61,12 +61,12 @@ def test_damage_is_told_and_gone_past_on_request(
         tmp_path, "__consumer_offsets-0", commit(0, "g", 1), bytes(broken), commit(2, "h", 3)
     )
     file = path / f"{0:020}.log"
-    for more in ([], ["--states"], ["--at", str(TIME)]):
+    for more in ([], ["--states"], ["--as-of", str(TIME)]):
         code, found, err = run(capsys, str(path), *more)
         assert (code, found) == (1, [])
         assert str(file) in err
         assert f"crc, byte {len(commit(0, 'g', 1)) + 17} of" in err
-        code, found, err = run(capsys, str(path), *more, "--salvage")
+        code, found, err = run(capsys, str(path), *more, "--policy", "salvage")
         assert code == 1
         assert [row["group"] for row in found] == ["g", "h"]
         assert "left out" in err
@@ -76,7 +76,7 @@ def test_bytes_that_are_no_batch_with_a_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = log(tmp_path, "__consumer_offsets-0", commit(0, "g", 1), b"\xff" * 200)
-    code, found, err = run(capsys, str(path), "--at", str(TIME), "--salvage")
+    code, found, err = run(capsys, str(path), "--as-of", str(TIME), "--policy", "salvage")
     assert (code, [row["group"] for row in found]) == (1, ["g"])
     assert str(path) in err
 

@@ -74,7 +74,7 @@ def test_what_cannot_be_asked_for() -> None:
 
 
 def test_of_a_name_and_no_directory(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["coordinator", "group-classic", "--partitions", "7", "--output", "csv"]) == 0
+    assert main(["coordinator", "group-classic", "--partitions", "7", "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "name,topic,partition,partitions,partitions_from,known,directories",
         "group-classic,__consumer_offsets,4,7,given,,[]",
@@ -85,7 +85,7 @@ def test_of_a_name_and_no_directory(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_directory_after_the_name_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     names = ["group-classic", "--name", "tx-one"]
-    assert main(["coordinator", *names, str(SAMPLES / "kafka-4.x"), "--output", "csv"]) == 0
+    assert main(["coordinator", *names, str(SAMPLES / "kafka-4.x"), "--format", "csv"]) == 0
     rows = [line.split(",")[:6] for line in capsys.readouterr().out.splitlines()[1:]]
     assert rows == [
         ["group-classic", "__consumer_offsets", "0", "1", "metadata", "true"],

@@ -106,7 +106,7 @@ def test_the_byte_that_an_error_names(capsys: pytest.CaptureFixture[str]) -> Non
         main(["dump", str(path), "--policy", "kafka"])
         for at in set(re.findall(r"!!? .*?\bbyte (\d+) of (?!the de)", capsys.readouterr().out)):
             named += 1
-            code = main(["hexdump", str(path), "--at", at])
+            code = main(["hexdump", str(path), "--byte", at])
             out, err = capsys.readouterr()
             assert out, (path.name, at, err)
             first, size = re.search(r"at byte (\d+), (\d+) bytes", out).groups()  # type: ignore[union-attr]
@@ -118,7 +118,7 @@ def test_the_byte_that_an_error_names(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_record_that_cannot_be_read_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     path = VECTORS / "malformed" / "v2-none-record-headers-count-too-large.log"
-    assert main(["hexdump", str(path), "--at", "100", "--records", "0"]) == 1
+    assert main(["hexdump", str(path), "--byte", "100", "--records", "0"]) == 1
     out = capsys.readouterr().out
     assert 'records[0].value            "value"' in out
     assert "not read\n!! count is 5, but 4 bytes are left" in out
@@ -130,7 +130,7 @@ def test_damage_elsewhere_is_not_shown(tmp_path: Path) -> None:
     path = _written(tmp_path, bytes(broken))
     assert main(["hexdump", str(path)]) == 0
     assert main(["hexdump", str(path), "--batches", "2"]) == 1
-    assert main(["hexdump", str(path), "--at", "200"]) == 1
+    assert main(["hexdump", str(path), "--byte", "200"]) == 1
     assert main(["hexdump", str(path), "--offset", "5"]) == 1
 
 

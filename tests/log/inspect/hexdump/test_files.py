@@ -176,7 +176,7 @@ def test_damage_is_named(
 
 def test_what_goes_with_segments_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["hexdump", str(SNAPSHOT), "--offset", "3"]) == 2
-    assert main(["hexdump", str(SNAPSHOT), "--at", "3"]) == 2
+    assert main(["hexdump", str(SNAPSHOT), "--byte", "3"]) == 2
     assert main(["hexdump", str(SNAPSHOT.parent)]) == 2
     capsys.readouterr()
     assert main(["hexdump", str(SNAPSHOT), "--records", "1"]) == 0

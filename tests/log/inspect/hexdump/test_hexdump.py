@@ -194,7 +194,7 @@ def test_lines_hold_the_bytes() -> None:
 
 
 def test_good_is_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["hexdump", str(SEGMENT), "--at", "0x75", "--batches", "2"]) == 0
+    assert main(["hexdump", str(SEGMENT), "--byte", "0x75", "--batches", "2"]) == 0
     out = capsys.readouterr().out
     assert re.findall(r"^record_batch at byte (\d+)", out, re.M) == ["117", "2749"]
 
@@ -220,7 +220,7 @@ def test_nothing_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert f"{path}: there is no such file" in capsys.readouterr().err
     path.touch()
     assert main(["hexdump", str(path)]) == 0
-    assert main(["hexdump", str(path), "--at", "0"]) == 2
+    assert main(["hexdump", str(path), "--byte", "0"]) == 2
     assert main(["hexdump", str(path), "--offset", "0"]) == 2
 
 

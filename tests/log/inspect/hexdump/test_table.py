@@ -33,7 +33,7 @@ FILES = sorted(
 
 
 def rows(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> list[dict[str, Any]]:
-    main(["hexdump", str(path), "--output", "jsonl", *more])
+    main(["hexdump", str(path), "--format", "jsonl", *more])
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -93,7 +93,7 @@ def test_damage_is_on_the_error_output(capsys: pytest.CaptureFixture[str], tmp_p
     data = batch(0) + message(5)
     for hurt in (data[:-3], data[:30] + b"\xff" + data[31:], b"\0" * 99):
         path.write_bytes(hurt)
-        assert main(["hexdump", str(path), *ALL, "--output", "jsonl"]) == 1
+        assert main(["hexdump", str(path), *ALL, "--format", "jsonl"]) == 1
         captured = capsys.readouterr()
         assert captured.err.startswith("kafka-log: ")
         found = [json.loads(line) for line in captured.out.splitlines()]
@@ -104,7 +104,7 @@ def test_every_output_has_the_same_rows(capfdbinary: pytest.CaptureFixture[bytes
     path = BROKER / "codecs-3" / f"{0:020d}.log"
 
     def out(output: str) -> bytes:
-        assert main(["hexdump", str(path), "--output", output]) == 0
+        assert main(["hexdump", str(path), "--format", output]) == 0
         return capfdbinary.readouterr().out
 
     expected = [json.loads(line) for line in out("jsonl").splitlines()]

@@ -174,7 +174,7 @@ def test_what_lies_around_damage_is_counted(damaged: Path) -> None:
 def test_damage_is_1(damaged: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["keys", str(damaged)]) == 1
     assert "checksum" in capsys.readouterr().out
-    assert main(["keys", str(damaged), "--key", "none-key-0", "--output", "jsonl"]) == 1
+    assert main(["keys", str(damaged), "--key", "none-key-0", "--format", "jsonl"]) == 1
     out, err = capsys.readouterr()
     assert [json.loads(line)["offset"] for line in out.splitlines()] == [0]
     assert "checksum" in err
@@ -212,7 +212,7 @@ def test_the_key_can_be_given_in_three_ways(capsys: pytest.CaptureFixture[str]) 
 
 def test_an_empty_key_is_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, [(b"", b"1", 1), (None, b"2", 1), (b"", None, 1)])
-    assert main(["keys", str(path), "--key", "", "--output", "jsonl"]) == 0
+    assert main(["keys", str(path), "--key", "", "--format", "jsonl"]) == 0
     offsets = [json.loads(line)["offset"] for line in capsys.readouterr().out.splitlines()]
     assert offsets == [0, 2]
     assert main(["keys", str(path), "--key", "nobody"]) == 0
@@ -257,9 +257,9 @@ def test_segments_and_replicas_that_the_command_looks_for(
             ROOT / "samples" / "kafka-4.x" / "compacted-0", tmp_path / name / "compacted-0"
         )
     one = tmp_path / "a"
-    assert main(["keys", str(one), "--include", "all", "--output", "jsonl"]) == 0
+    assert main(["keys", str(one), "--include", "all", "--format", "jsonl"]) == 0
     alone = capsys.readouterr().out
-    more = ["--replicas", "newest", "--output", "jsonl"]
+    more = ["--replicas", "newest", "--format", "jsonl"]
     assert main(["keys", str(one), str(tmp_path / "b"), *more]) == 0
     assert capsys.readouterr().out == alone
     assert main(["keys", str(one), "--key", "nobody", "--include", "deleted"]) == 0

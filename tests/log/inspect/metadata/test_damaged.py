@@ -83,7 +83,7 @@ def begins_at_newest(sample: Path) -> None:
 def told(
     path: Path, capsys: pytest.CaptureFixture[str], *options: str
 ) -> tuple[int, list[str], list[str]]:
-    code = main(["metadata", str(path), "--output", "jsonl", *options])
+    code = main(["metadata", str(path), "--format", "jsonl", *options])
     out, err = capsys.readouterr()
     return code, out.splitlines(), err.splitlines()
 
@@ -97,7 +97,7 @@ def test_a_newest_snapshot_that_is_damaged(
     code, whole, err = told(sample, capsys, "--what", "partitions")
     assert (code, err) == (0, [])
     damage(sample / NEWEST.path.name)
-    for options in ([], ["--salvage"], ["--as-of", str(END)]):
+    for options in ([], ["--policy", "salvage"], ["--as-of", str(END)]):
         code, rows, err = told(sample, capsys, "--what", "partitions", *options)
         assert (code, rows, len(err)) == (1, whole, 1)
         assert NEWEST.path.name in err[0]
@@ -144,7 +144,7 @@ def test_salvage_of_a_snapshot(sample: Path, capsys: pytest.CaptureFixture[str])
     expected = LogDirectory(sample).metadata("topics")
     begins_at_newest(sample)
     flipped(sample / NEWEST.path.name)
-    code, rows, err = told(sample, capsys, "--salvage")
+    code, rows, err = told(sample, capsys, "--policy", "salvage")
     assert (code, len(rows)) == (1, expected.num_rows)
     assert any("what it said is missing" in line for line in err)
 
@@ -190,7 +190,7 @@ def test_a_damaged_stretch_of_the_log(
     lines: list[str] = []
     assert LogDirectory(path).metadata(on_damage=lines.append).num_rows == 2
     assert len(lines) == 1
-    code, rows, err = told(path, capsys, "--salvage")
+    code, rows, err = told(path, capsys, "--policy", "salvage")
     names = [json.loads(row)["topic"] for row in rows]
     assert (code, names[:2], names[-1]) == (1, ["t0", "t1"], "t3")
     assert "what it said is missing" in err[0]
@@ -208,7 +208,7 @@ def test_changes_beside_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert (code, rows, len(err)) == (1, [], 1)
     with pytest.raises(CodecError):
         LogDirectory(path).metadata_changes(0, 4)
-    code, rows, err = told(path, capsys, "--changes", "0:4", "--salvage")
+    code, rows, err = told(path, capsys, "--changes", "0:4", "--policy", "salvage")
     assert code == 1
     assert {json.loads(row)["topic"] for row in rows} >= {"t1", "t3", "t4"}
 

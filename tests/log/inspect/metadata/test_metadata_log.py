@@ -143,7 +143,7 @@ def test_records_that_are_not_known(
         with pytest.raises(CodecError, match=f"the record at offset 1: .*{reason}"):
             read_table(path, view=view)
         assert read_table(path, view=view, on_damage="keep").num_rows == 2 * (view == "topics")
-    assert main(["metadata", str(path), "--salvage", "--output", "csv"]) == 1
+    assert main(["metadata", str(path), "--policy", "salvage", "--format", "csv"]) == 1
     out, err = capsys.readouterr()
     assert [line.split(",")[0] for line in out.splitlines()] == ["topic", "t0", "t2"]
     assert "the record at offset 1" in err
@@ -192,7 +192,7 @@ def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     )
 
     def changes(first: int | str, last: int | str) -> list[dict[str, object]]:
-        assert main(["metadata", str(path), "--what", "partitions", f"--changes={first}:{last}", "--output", "jsonl"]) == 0  # fmt: skip
+        assert main(["metadata", str(path), "--what", "partitions", f"--changes={first}:{last}", "--format", "jsonl"]) == 0  # fmt: skip
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     assert changes(0, 0) == changes(-1, 3) == []

@@ -216,7 +216,7 @@ def test_damage_is_named_and_passed_over(
     whole = [batch(0, 0, 3), batch(3, 3, 2), batch(5, 5, 1)]
     whole[1] = whole[1][:8] + b"\0\0\0\1" + whole[1][12:]
     directory = written(tmp_path / "t-0", whole)
-    assert main(["producers", str(directory), "--output", "csv"]) == 1
+    assert main(["producers", str(directory), "--format", "csv"]) == 1
     out, err = capsys.readouterr()
     assert "bytes" in err
     assert f"{0:020}.log" in err

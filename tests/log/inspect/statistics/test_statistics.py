@@ -191,7 +191,7 @@ def test_every_output_has_the_same_table(
     assert table.schema == stat_schema()
 
     def printed(output: str) -> bytes:
-        assert main(["stat", broker, "--now", str(NOW), "--output", output]) == 0
+        assert main(["stat", broker, "--now", str(NOW), "--format", output]) == 0
         return capsysbinary.readouterr().out
 
     lines = [json.loads(line) for line in printed("jsonl").splitlines()]
@@ -262,7 +262,7 @@ def test_largest(capsys: pytest.CaptureFixture[str]) -> None:
     deep = LogDirectory(broker).largest(40, deep=True).to_pylist()
     shown = [(-r["bytes"], r["topic"], r["partition"], r["offset"]) for r in deep]
     assert shown == sorted(records)[:40]
-    assert main(["stat", str(broker), "--largest", "2", "--deep", "--output", "jsonl"]) == 0
+    assert main(["stat", str(broker), "--largest", "2", "--deep", "--format", "jsonl"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
@@ -292,7 +292,7 @@ def test_hours_of_records_and_of_batches(
     data = RECORD_BATCH.build(one), RECORD_BATCH.build(two)
     path.write_bytes(b"".join(data))
     sizes = list(map(len, data))
-    argv = ["stat", str(path.parent), "--by", "hour", "--engine", engine, "--output", "jsonl"]
+    argv = ["stat", str(path.parent), "--by", "hour", "--engine", engine, "--format", "jsonl"]
 
     def rows(*more: str) -> list[tuple[Any, ...]]:
         assert main([*argv, *more]) == 0
@@ -362,7 +362,7 @@ def test_largest_of_what_is_chosen(chosen: dict[str, Any], deep: bool) -> None:
 
 def test_largest_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     broker = str(SAMPLES / "kafka-4.x")
-    assert main(["stat", broker, "--largest", "1", "--by", "topic", "--output", "jsonl"]) == 0
+    assert main(["stat", broker, "--largest", "1", "--by", "topic", "--format", "jsonl"]) == 0
     topics = [json.loads(line)["topic"] for line in capsys.readouterr().out.splitlines()]
     assert len(topics) == len(set(topics)) > 5
     assert main(["stat", broker, "--largest", "1", "--top", "1"]) == 2
@@ -444,7 +444,7 @@ def test_a_file_whose_name_is_no_offset(tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "orders-1" / source.name).write_bytes(source.read_bytes())
     wrong = str(tmp_path / "orders-0" / "99999999999999999999.log")
     for command in (["ls"], ["ls", "--segments"], ["stat"], ["check"]):
-        assert main([*command, str(tmp_path), "--output", "jsonl"]) == 1
+        assert main([*command, str(tmp_path), "--format", "jsonl"]) == 1
         printed = capsys.readouterr()
         assert "Traceback" not in printed.err
         assert wrong in (printed.out if command == ["check"] else printed.err)
@@ -468,9 +468,9 @@ def test_keywords_that_there_are_not(verb: str) -> None:
 
 def test_several_things_to_sum_up_by(capsys: pytest.CaptureFixture[str]) -> None:
     where = str(SAMPLES / "kafka-4.x" / "codecs-0")
-    assert main(["stat", where, "--by", "topic,codec", "--output", "jsonl"]) == 0
+    assert main(["stat", where, "--by", "topic,codec", "--format", "jsonl"]) == 0
     expected = capsys.readouterr().out
-    assert main(["stat", where, "--by", "topic", "--by", "codec", "--output", "jsonl"]) == 0
+    assert main(["stat", where, "--by", "topic", "--by", "codec", "--format", "jsonl"]) == 0
     assert capsys.readouterr().out == expected != ""
 
 

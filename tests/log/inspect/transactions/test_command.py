@@ -25,7 +25,7 @@ LATER = "2023-11-15T00:00:00Z"
 
 
 def lines(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
-    main([*arguments, "--output", "jsonl"])
+    main([*arguments, "--format", "jsonl"])
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 

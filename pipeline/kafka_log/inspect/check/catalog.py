@@ -1,0 +1,704 @@
+"""Catalog of the findings of ``kafka-log check``: id, severities, title, explanation and remedy of each.
+
+A finding in a report says in its own sentence what was found where. The catalog says what findings of its
+id mean in general. ``kafka-log explain`` prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+"""error: records are lost, readers get wrong ones, or no broker starts; warning: a file is wrong that a
+broker rebuilds, ignores or skips; note: worth knowing, and normal in some directories."""
+
+E, W, N = SEVERITIES
+
+
+@dataclass(frozen=True, slots=True)
+class FindingKind:
+    """Kind of finding.
+
+    Attributes:
+        id: Stable name, the value of the column ``code``.
+        severities: The usual severity first, then others that findings of this kind may have.
+        title: Noun phrase that names the problem.
+        explanation: What is wrong, and what it means for brokers, consumers and tools.
+        remedy: The next step. A finding without a remedy of its own shows this one.
+    """
+
+    id: str
+    severities: tuple[Severity, ...]
+    title: str
+    explanation: str
+    remedy: str
+
+
+_SALVAGE = (
+    "Copy the partition from another replica. If there is none, write the readable records"
+    " to a new log with kafka-log salvage."
+)
+_COPY_OR_SKIP = "Copy the partition from another replica, or skip the batch when you read."
+_COPY = (
+    "Copy the partition from another replica: a broker reads such a batch at the wrong place,"
+    " or not at all."
+)
+_COPY_OR_BACKUP = "Copy the partition from another replica, or restore the file from a backup."
+_COPY_BEFORE_LEADER = (
+    "Copy the partition from another replica before this broker becomes its leader."
+)
+_REBUILD = (
+    "Stop the broker, move the .index of this segment away, and start the broker: it rebuilds"
+    " all indexes of the segment. Or rebuild them with kafka-log reindex."
+)
+_MISSING_INDEX = "Nothing: the broker builds the index when it starts."
+_COMPARE_PRODUCER = (
+    "Compare the partition with its other replicas (kafka-log diff). kafka-log producers lists"
+    " the sequence numbers of the producer."
+)
+_COMPARE_EPOCHS = "Compare the file with that of the other replicas: a follower truncates its log by these offsets."
+_BROKER_CLEANS_UP = (
+    "Nothing: the broker handles the files when it starts. Keep them if records are missing."
+)
+_IF_EXPECTED = "Nothing, if you expect the directory."
+_NEWEST_SNAPSHOT = (
+    "Copy the file from another controller, or move it away if the log continues where an older"
+    " snapshot ends."
+)
+
+_KINDS = (
+    # ---------------------------------------------------------------- batches
+    FindingKind(
+        "batch_checksum",
+        (E,),
+        "Batch with a wrong checksum",
+        "The checksum in the batch header does not match the bytes of the batch: bytes were changed on the"
+        " disk or on their way to it. Consumers stop at the batch.",
+        _SALVAGE,
+    ),
+    FindingKind(
+        "unreadable_bytes",
+        (E,),
+        "Bytes that are not a batch",
+        "A range of the segment does not have the structure of batches, so its records are lost. Consumers"
+        " cannot read past it.",
+        _SALVAGE,
+    ),
+    FindingKind(
+        "zeroed_bytes",
+        (E,),
+        "Zeros where batches should be",
+        "A range inside the segment holds only zeros. File systems leave zeros when blocks were allocated but"
+        " not written before a crash.",
+        _SALVAGE,
+    ),
+    FindingKind(
+        "batch_count",
+        (E,),
+        "Batch with a negative record count",
+        "The header of a batch has a negative record count although the checksum is valid, so a writer"
+        " produced it that way. Readers stop at the batch.",
+        _COPY_OR_SKIP,
+    ),
+    FindingKind(
+        "batch_records",
+        (E,),
+        "Batch whose records cannot be decoded",
+        "The checksum of the batch is valid, but some records do not have the format of records or cannot be"
+        " decompressed. A writer produced them that way. Found with --deep only.",
+        _COPY_OR_SKIP,
+    ),
+    FindingKind(
+        "record_checksum",
+        (E,),
+        "Message with a wrong checksum inside a batch",
+        "A compressed batch of the legacy message formats contains a message whose own checksum is wrong."
+        " Found with --deep only.",
+        _COPY_OR_SKIP,
+    ),
+    FindingKind(
+        "batch_rules",
+        (W,),
+        "Batch that breaks a rule for producers",
+        "Brokers reject such a batch from a producer, but load it from a disk. Consumers read its records."
+        " Lookups by offset or time, compaction and other tools may fail. Found with --deep only.",
+        "Read the records without a range of offsets or timestamps, and fix the program that wrote them.",
+    ),
+    FindingKind(
+        "batch_magic",
+        (E,),
+        "Batch with an unknown format version",
+        "The magic byte of a batch names a format version that Kafka does not have. In record batches the"
+        " checksum does not cover this byte.",
+        "Copy the partition from another replica.",
+    ),
+    # ---------------------------------------------------------------- ends of segments
+    FindingKind(
+        "torn_tail",
+        (E, N),
+        "Incomplete batch at the end of a segment",
+        "The last batch was not written completely. In the active segment this is normal after a crash: the"
+        " broker truncates it when it starts. In another segment, or after a clean shutdown, records are lost.",
+        "Copy the partition from another replica: the missing records are lost on this disk.",
+    ),
+    FindingKind(
+        "zero_tail",
+        (E, N),
+        "Zeros at the end of a segment",
+        "Zeros follow the last batch. In the active segment this is normal after a crash: the broker truncates"
+        " them when it starts. In another segment, or after a clean shutdown, records are lost.",
+        "Copy the partition from another replica: the missing records are lost on this disk.",
+    ),
+    FindingKind(
+        "segment_shrunk",
+        (E,),
+        "Segment that became shorter during the check",
+        "Brokers do not write to a rolled segment, but the file lost bytes while it was checked, and the"
+        " broker's cleaner was not at work.",
+        "Find out what truncates the file, and copy the partition from another replica.",
+    ),
+    FindingKind(
+        "not_stopped",
+        (N,),
+        "Log directory without a clean shutdown",
+        "The file that a broker writes when it stops cleanly is missing, and no broker on this machine locks"
+        " the directory. When the broker starts, it rereads the segments from their recovery points, rebuilds"
+        " their indexes, and truncates the log before the first incomplete batch.",
+        "Nothing: other findings name the logs that the broker truncates. Start the broker. If a partition must"
+        " not lose anything, copy it first.",
+    ),
+    # ---------------------------------------------------------------- order of offsets
+    FindingKind(
+        "offsets_not_rising",
+        (E,),
+        "Batch out of offset order",
+        "The offsets of a batch are not above those of the batch before it. Brokers find batches by binary"
+        " search and miss this one.",
+        _COPY,
+    ),
+    FindingKind(
+        "offsets_reversed",
+        (E,),
+        "Batch whose last offset is before its first",
+        "The last offset delta in the header of a batch is negative. Brokers and consumers compute wrong"
+        " offsets from it.",
+        _COPY,
+    ),
+    FindingKind(
+        "batch_twice",
+        (E,),
+        "Batch that is in the segment twice",
+        "Two batches have the same offsets and the same size. Consumers may read the records twice.",
+        _COPY,
+    ),
+    # ---------------------------------------------------------------- names of segments
+    FindingKind(
+        "batch_in_wrong_segment",
+        (E,),
+        "Batch with offsets of another segment",
+        "A batch inside a segment has offsets that belong to another segment by the names of the files.",
+        _COPY,
+    ),
+    FindingKind(
+        "first_offset_below_name",
+        (E,),
+        "Segment that starts below its base offset",
+        "The name of a segment is its base offset, but its first batch has a lower offset. The file probably"
+        " has the wrong name.",
+        "If no other segment has these offsets, rename the segment to its first offset. Otherwise copy it"
+        " from another replica.",
+    ),
+    FindingKind(
+        "segments_overlap",
+        (E,),
+        "Segment that overlaps the next one",
+        "The last batches of a segment have offsets at or above the base offset of the next segment, so the"
+        " same offsets exist twice.",
+        "Compare the two segments with the other replicas. Keep the one that agrees, and move the other away.",
+    ),
+    FindingKind(
+        "offset_too_far",
+        (E,),
+        "Offset too far above the base offset",
+        "Index entries store offsets relative to the base offset of the segment in four bytes. An offset of"
+        " this segment does not fit.",
+        "Copy the partition from another replica. A broker splits such a segment when it starts, if its"
+        " offsets are right.",
+    ),
+    FindingKind(
+        "segment_name",
+        (E,),
+        "Segment name that is not an offset",
+        "The name of a segment has 20 digits, but the number is larger than an offset can be. No broker starts"
+        " with the file.",
+        "Rename the file to its first offset, or move it away.",
+    ),
+    FindingKind(
+        "no_segment",
+        (W,),
+        "Segment name of something that is not a file",
+        "A link to nothing, a FIFO, a device or a directory has the name of a segment. Neither a broker nor"
+        " kafka-log reads it.",
+        "Find out who created it: a link may point to a disk that is not mounted. Move it away if it has no"
+        " records.",
+    ),
+    # ---------------------------------------------------------------- missing offsets
+    FindingKind(
+        "segment_missing",
+        (E, N),
+        "Missing segment",
+        "The offsets between two segments, before the first one, or of the whole partition do not exist. It is"
+        " an error if neither retention nor compaction can be the reason.",
+        _COPY_OR_BACKUP,
+    ),
+    FindingKind(
+        "offsets_missing",
+        (E, N),
+        "Missing offsets between batches",
+        "Batches are missing inside the log. It is an error if compaction cannot be the reason.",
+        _COPY_OR_BACKUP,
+    ),
+    FindingKind(
+        "partition_missing",
+        (W,),
+        "Missing partition directory",
+        "The checkpoints have offsets for a partition that has no directory, although it should be here: it"
+        " existed when the broker stopped cleanly, or the cluster metadata assigns it to this directory.",
+        "Look for the directory, also in the other log directories of the broker. Otherwise the broker copies"
+        " the partition from another replica, or starts an empty one.",
+    ),
+    # ---------------------------------------------------------------- sequence numbers
+    FindingKind(
+        "sequences_missing",
+        (W, N),
+        "Missing sequence numbers of a producer",
+        "The sequence numbers of an idempotent producer skip some values, although no offset is missing."
+        " Records of this producer are not in the log. It is a note if the producer wrote nothing for a day"
+        " before: brokers then forget it.",
+        _COMPARE_PRODUCER,
+    ),
+    FindingKind(
+        "sequences_twice",
+        (W, N),
+        "Repeated sequence numbers of a producer",
+        "The sequence numbers of an idempotent producer repeat, so consumers read the records twice. It is a"
+        " note if the producer wrote nothing for a day before: brokers then forget it.",
+        _COMPARE_PRODUCER,
+    ),
+    # ---------------------------------------------------------------- .index
+    FindingKind(
+        "index_position",
+        (E, N),
+        "Offset index entry that points to no batch",
+        "An entry of the .index has a byte position at which no batch begins. A broker starts to read there"
+        " and fails.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "index_offset",
+        (E, N),
+        "Offset index entry with a wrong offset",
+        "An entry of the .index points to a batch, but its offset does not fit that batch. A broker finds the"
+        " wrong batch for some offsets.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "index_order",
+        (E, N),
+        "Offset index entries out of order",
+        "Brokers search the .index by binary search, which needs ascending entries.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "index_length",
+        (W, N),
+        "Offset index with an incomplete entry",
+        "The length of the .index is not a multiple of the entry size. A broker rebuilds the index when it"
+        " starts.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "index_zero_tail",
+        (W,),
+        "Zeros at the end of an offset index",
+        "Brokers preallocate the .index of the active segment and trim it when they roll the segment. This"
+        " segment is rolled, but its index was not trimmed.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "index_too_long",
+        (E, N),
+        "Offset index with more entries than batches",
+        "The .index has more entries than its segment has batches, so some of them are wrong.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "index_missing",
+        (N,),
+        "Segment without an offset index",
+        "A segment with batches has no .index.",
+        _MISSING_INDEX,
+    ),
+    # ---------------------------------------------------------------- .timeindex
+    FindingKind(
+        "timeindex_timestamp",
+        (E, N),
+        "Time index entry with a wrong timestamp",
+        "An entry of the .timeindex does not have the largest timestamp up to its offset. Lookups by time"
+        " return the wrong offset.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "timeindex_offset",
+        (E, N),
+        "Time index entry with a wrong offset",
+        "An entry of the .timeindex has an offset after the last one of its segment.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "timeindex_order",
+        (E, N),
+        "Time index entries out of order",
+        "Brokers search the .timeindex by binary search, which needs ascending entries.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "timeindex_length",
+        (W, N),
+        "Time index with an incomplete entry",
+        "The length of the .timeindex is not a multiple of the entry size. A broker rebuilds the index when it"
+        " starts.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "timeindex_zero_tail",
+        (W,),
+        "Zeros at the end of a time index",
+        "Brokers preallocate the .timeindex of the active segment and trim it when they roll the segment. This"
+        " segment is rolled, but its index was not trimmed.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "timeindex_too_long",
+        (E, N),
+        "Time index with more entries than batches",
+        "The .timeindex has more entries than its segment has batches, so some of them are wrong.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "timeindex_missing",
+        (N,),
+        "Segment without a time index",
+        "A segment with batches has no .timeindex.",
+        _MISSING_INDEX,
+    ),
+    # ---------------------------------------------------------------- .txnindex
+    FindingKind(
+        "txnindex_entry",
+        (E,),
+        "Transaction index entry that does not match a transaction",
+        "An entry of the .txnindex cannot be read, or does not match an abort marker and the first offset of"
+        " its transaction. Read_committed consumers hide records that are committed, or read aborted ones.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "txnindex_missing_entry",
+        (E,),
+        "Aborted transaction that is not in the transaction index",
+        "The segment has an abort marker, but the .txnindex has no entry for it. Read_committed consumers read"
+        " the records of the aborted transaction.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "txnindex_order",
+        (E,),
+        "Transaction index entries out of order",
+        "The entries of the .txnindex do not ascend by the offsets of their abort markers.",
+        _REBUILD,
+    ),
+    FindingKind(
+        "txnindex_length",
+        (W,),
+        "Transaction index with an incomplete entry",
+        "The length of the .txnindex is not a multiple of the entry size. Brokers ignore the rest.",
+        _REBUILD,
+    ),
+    # ---------------------------------------------------------------- producer snapshots
+    FindingKind(
+        "snapshot_damaged",
+        (W,),
+        "Unreadable producer snapshot",
+        "A .snapshot cannot be parsed, or its checksum is wrong. A broker deletes it and rebuilds the state of"
+        " the producers from an older snapshot or from the log.",
+        "Nothing, if there is an older snapshot or the whole log: the broker deletes this one and reads the log"
+        " from there.",
+    ),
+    FindingKind(
+        "snapshot_offset",
+        (W,),
+        "Producer snapshot with an offset after its own",
+        "The name of a .snapshot is an offset, but the snapshot contains a producer with a later offset.",
+        "Stop the broker and delete the snapshot: the broker goes back to an older one and reads the log from"
+        " there.",
+    ),
+    FindingKind(
+        "snapshot_beyond_end",
+        (W,),
+        "Producer snapshot beyond the end of the log",
+        "The newest .snapshot was written when the log had reached an offset that the log no longer reaches.",
+        _COPY_BEFORE_LEADER,
+    ),
+    # ---------------------------------------------------------------- snapshots of the metadata log
+    FindingKind(
+        "metadata_snapshot_damaged",
+        (E, W),
+        "Damaged metadata snapshot",
+        "A .checkpoint of the metadata log has a batch with a wrong checksum, or bytes that are not a batch."
+        " A broker starts from the newest snapshot, where it is an error.",
+        _NEWEST_SNAPSHOT,
+    ),
+    FindingKind(
+        "metadata_snapshot_incomplete",
+        (E, W),
+        "Incomplete metadata snapshot",
+        "A .checkpoint of the metadata log has no header record, no footer record, or gaps between its"
+        " records. A broker starts from the newest snapshot, where it is an error.",
+        _NEWEST_SNAPSHOT,
+    ),
+    # ---------------------------------------------------------------- checkpoints
+    FindingKind(
+        "checkpoint_damaged",
+        (W,),
+        "Unreadable checkpoint file",
+        "A checkpoint file of the log directory cannot be parsed. A broker may take the directory offline.",
+        "Move the file away before you start the broker.",
+    ),
+    FindingKind(
+        "checkpoint_value",
+        (W,),
+        "Negative offset in a checkpoint file",
+        "A checkpoint file has a negative offset for a partition.",
+        _COPY_BEFORE_LEADER,
+    ),
+    FindingKind(
+        "checkpoint_unknown_partition",
+        (N,),
+        "Checkpoint of a partition without a directory",
+        "A checkpoint file has an offset for a partition that has no directory in this log directory.",
+        "Nothing, if the partition was moved or deleted. Otherwise look for its directory.",
+    ),
+    FindingKind(
+        "log_start_beyond_end",
+        (E,),
+        "Log start offset beyond the end of the log",
+        "The checkpoint of log start offsets names an offset after the end of the log. The broker deletes such"
+        " a log when it starts.",
+        "Copy the partition before you start the broker: the broker deletes a log that ends before its start.",
+    ),
+    FindingKind(
+        "recovery_point_beyond_end",
+        (W,),
+        "Recovery point beyond the end of the log",
+        "The checkpoint of recovery points says that the log was on the disk up to an offset that it no longer"
+        " reaches: records are lost.",
+        _COPY_BEFORE_LEADER,
+    ),
+    FindingKind(
+        "high_watermark_beyond_end",
+        (W,),
+        "High watermark beyond the end of the log",
+        "The checkpoint of high watermarks says that records were replicated up to an offset that this log no"
+        " longer reaches.",
+        _COPY_BEFORE_LEADER,
+    ),
+    FindingKind(
+        "cleaner_offset_beyond_end",
+        (N,),
+        "Cleaner offset beyond the end of the log",
+        "The checkpoint of the log cleaner names an offset after the end of the log.",
+        "Nothing: the cleaner starts again from the log start if the offset does not fit the log.",
+    ),
+    # ---------------------------------------------------------------- leader epochs
+    FindingKind(
+        "leader_epoch_checkpoint",
+        (E, W),
+        "Unreadable or unordered leader-epoch-checkpoint",
+        "The file leader-epoch-checkpoint cannot be parsed, for which a broker takes the whole log directory"
+        " offline, or its epochs or offsets do not ascend.",
+        "Copy the file from another replica, or move it away (keep a copy) before you start the broker.",
+    ),
+    FindingKind(
+        "leader_epoch_unknown",
+        (W,),
+        "Leader epoch that the checkpoint does not have",
+        "A batch has a leader epoch that is not in leader-epoch-checkpoint.",
+        _COMPARE_EPOCHS,
+    ),
+    FindingKind(
+        "leader_epoch_start",
+        (W,),
+        "Batch outside the offsets of its leader epoch",
+        "leader-epoch-checkpoint gives each epoch a range of offsets. A batch of the epoch has offsets outside"
+        " of it.",
+        _COMPARE_EPOCHS,
+    ),
+    FindingKind(
+        "leader_epoch_negative",
+        (W,),
+        "Negative leader epoch in a batch",
+        "A batch has a leader epoch below -1. The checksum does not cover this field.",
+        "Copy the partition from another replica, or set the epoch to that of the neighboring batches.",
+    ),
+    FindingKind(
+        "leader_epoch_beyond_end",
+        (W,),
+        "Leader epoch beyond the end of the log",
+        "The last epoch in leader-epoch-checkpoint began at an offset that the log no longer reaches.",
+        _COPY_BEFORE_LEADER,
+    ),
+    # ---------------------------------------------------------------- other files
+    FindingKind(
+        "meta_properties",
+        (E, W),
+        "Unreadable or incomplete meta.properties",
+        "meta.properties identifies the node, the cluster and the log directory. It cannot be read, or an id"
+        " that this node needs is missing.",
+        "Correct the file, or restore it from a backup, before you start the broker. The other log directories"
+        " of the node have the same node id and cluster id.",
+    ),
+    FindingKind(
+        "partition_metadata",
+        (W,),
+        "Unreadable partition.metadata",
+        "The file that holds the topic id of the partition cannot be parsed.",
+        "Copy the file from another replica: it holds the topic id.",
+    ),
+    FindingKind(
+        "topic_id",
+        (E,),
+        "Contradicting topic ids",
+        "partition.metadata has another topic id than the other partitions of the topic or the cluster"
+        " metadata, or the id of another topic. A broker does not serve such a partition.",
+        "Copy the file from another replica of the partition before you start the broker.",
+    ),
+    FindingKind(
+        "quorum_state",
+        (E,),
+        "Unreadable quorum-state",
+        "The file in which a voter of the metadata quorum keeps its vote cannot be read. The node does not start.",
+        "Make a copy, and start the node without the file while the other voters run: the node forgets for whom"
+        " it has voted.",
+    ),
+    FindingKind(
+        "deleted_files",
+        (N,),
+        "Files that a broker was about to delete",
+        "Files ending in .deleted belong to segments that retention or compaction removed.",
+        _BROKER_CLEANS_UP,
+    ),
+    FindingKind(
+        "cleaned_files",
+        (N,),
+        "Unfinished files of the log cleaner",
+        "Files ending in .cleaned are new segments that the log cleaner had not finished.",
+        _BROKER_CLEANS_UP,
+    ),
+    FindingKind(
+        "swap_files",
+        (N,),
+        "Files that were about to replace segments",
+        "Files ending in .swap are finished segments of the log cleaner that had not replaced the old ones yet.",
+        _BROKER_CLEANS_UP,
+    ),
+    FindingKind(
+        "temporary_files",
+        (N,),
+        "Temporary files",
+        "Files ending in .tmp or .part were not written completely. Brokers do not read them.",
+        "Nothing: the broker does not read them.",
+    ),
+    FindingKind(
+        "delete_directory",
+        (N,),
+        "Partition that a broker was about to delete",
+        "The name of the directory ends in -delete: its topic was deleted, and the broker removes the files"
+        " later.",
+        _IF_EXPECTED,
+    ),
+    FindingKind(
+        "stray_directory",
+        (N,),
+        "Partition that no longer belongs to the broker",
+        "The name of the directory ends in -stray: the cluster metadata does not assign the partition to this"
+        " broker.",
+        _IF_EXPECTED,
+    ),
+    FindingKind(
+        "future_directory",
+        (N,),
+        "Copy of a partition that moves to another disk",
+        "The name of the directory ends in -future: the broker was copying the partition from another of its"
+        " log directories.",
+        _IF_EXPECTED,
+    ),
+    FindingKind(
+        "index_without_segment",
+        (E, N),
+        "Index file without its segment",
+        "An index exists, but the segment of the same base offset does not. A broker that is killed while it"
+        " deletes a segment leaves such files; after a clean shutdown it is an error.",
+        "Look for the segment. Without it, the broker deletes the index when it starts.",
+    ),
+    FindingKind(
+        "unknown_file",
+        (N,),
+        "File that no broker reads",
+        "The name of the file is none that Kafka uses in this directory.",
+        "Find out who created it. A broker does not touch it.",
+    ),
+    FindingKind(
+        "unknown_directory",
+        (E,),
+        "Directory that keeps a broker from starting",
+        "A log directory may contain partition directories only. No broker starts if another directory is there.",
+        "Find out who created the directory, and move it out of the log directory before you start the broker.",
+    ),
+    FindingKind(
+        "partition_twice",
+        (E,),
+        "Two directories of one partition",
+        "Two directory names mean the same topic and partition, such as orders-01 and orders-1. No broker"
+        " starts with both.",
+        "Compare the two with kafka-log diff, and move one out of the log directory before you start the broker.",
+    ),
+    FindingKind(
+        "partitions_exchanged",
+        (W,),
+        "Partitions whose directories were exchanged",
+        "All keys at the start of a partition belong to one other partition by the default partitioner, and the"
+        " keys there belong elsewhere too. The directories were exchanged, or producers use a partitioner of"
+        " their own.",
+        "Compare the partition with another replica (kafka-log diff). If they differ, stop the broker and rename"
+        " the directories back.",
+    ),
+    FindingKind(
+        "io_error",
+        (E,),
+        "File that cannot be read",
+        "The operating system returned an error when the file was read.",
+        "Check the disk and the permissions. If the disk fails, copy the partition from another replica.",
+    ),
+    FindingKind(
+        "file_gone",
+        (N,),
+        "File that disappeared during the check",
+        "The file existed when the check began. A running broker deletes files at any time.",
+        "Nothing, if a broker runs on the directory. Otherwise run the check again.",
+    ),
+)
+
+CATALOG: Mapping[str, FindingKind] = {kind.id: kind for kind in _KINDS}
+"""Kinds of findings by id, grouped by what is checked."""
