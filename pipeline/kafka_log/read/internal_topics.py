@@ -12,7 +12,7 @@ from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs.columns import PAYLOAD_VIEWS
 from kafka_log.logs.names import CLUSTER_METADATA
-from kafka_log.read.json_values import plain
+from kafka_log.read.json_values import to_json
 
 Json = dict[str, Any]
 
@@ -116,7 +116,7 @@ class _Bytes:
         return number
 
     def plain(self, layout: Layout, fields: Any, without: Container[str] = ()) -> Json:
-        return plain(layout, fields, without, show_secrets=self.show_secrets)
+        return to_json(layout, fields, without, show_secrets=self.show_secrets)
 
     def refused(self, part: str, reason: str) -> CodecError:
         return ValueRefused(reason, Where(path=part, position=self.position, file=self.file))
@@ -203,7 +203,7 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
         )
     except CodecError:
         return None
-    return plain(layout, fields, ("version",))
+    return to_json(layout, fields, ("version",))
 
 
 # ---------------------------------------------------------------- frames

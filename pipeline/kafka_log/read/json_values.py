@@ -13,7 +13,7 @@ from codecgen.runtime.sensitive import REDACTED
 from codecgen.runtime.tags import default_of
 
 
-def plain(
+def to_json(
     layout: Layout, fields: Any, without: Container[str] = (), *, show_secrets: bool = False
 ) -> dict[str, Any]:
     """Return the fields of a layout as JSON values. Leave out hidden fields, and tagged ones that hold their default, as they have no bytes.
@@ -30,7 +30,7 @@ def plain(
         if value is not None and not show_secrets and _is_secret(f, fields):
             out[f.spelled] = REDACTED
         else:
-            out[f.spelled] = _plain(f.codec, value, show_secrets)
+            out[f.spelled] = _json_value(f.codec, value, show_secrets)
     return out
 
 
@@ -46,21 +46,21 @@ def text_of(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _plain(codec: Any, value: Any, show_secrets: bool) -> Any:
+def _json_value(codec: Any, value: Any, show_secrets: bool) -> Any:
     if value is None:
         return None
     if isinstance(codec, Nullable):
-        return _plain(codec.layout, value, show_secrets)
+        return _json_value(codec.layout, value, show_secrets)
     if isinstance(codec, Array):
-        return [_plain(codec.element, item, show_secrets) for item in value]
+        return [_json_value(codec.element, item, show_secrets) for item in value]
     if isinstance(codec, Choice):
         case = codec.case_of(value[codec.by])
-        return value if case is None else _plain(case, value, show_secrets)
+        return value if case is None else _json_value(case, value, show_secrets)
     if isinstance(codec, Layout):
-        return plain(codec, value, show_secrets=show_secrets)
+        return to_json(codec, value, show_secrets=show_secrets)
     if isinstance(value, uuid.UUID):  # Kafka's spelling: URL-safe Base64 without padding
         return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode("ascii")
     return text_of(value) if isinstance(value, bytes) else value
 
 
-__all__ = ["plain", "text_of"]
+__all__ = ["text_of", "to_json"]

@@ -30,7 +30,13 @@ from kafka_log.read.isolation import PartitionRows
 from kafka_log.read.output import Output
 from kafka_log.read.plan import ReadPlan, RowFormat, Split
 from kafka_log.read.reader import LostRange, PlanReader
-from kafka_log.read.selection import Filters, Selection, changed, within, within_offsets
+from kafka_log.read.selection import (
+    Filters,
+    Selection,
+    change_selection,
+    limit_to_segment,
+    within_offsets,
+)
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
 from kafka_log.segment.scanner import Flagged
@@ -121,8 +127,8 @@ def scan(
     indexes = flag("indexes", options.pop("indexes", True))
     engine, watch = options.get("engine", "auto"), options.pop("watch", None)
     show_secrets = flag("show_secrets", options.pop("show_secrets", False))
-    reading = _taken(options, "chunk_bytes", "limits", "engine")
-    wanted = changed(selection, policy, options)
+    reading = _pop_options(options, "chunk_bytes", "limits", "engine")
+    wanted = change_selection(selection, policy, options)
     found = _find(path, wanted)
     begin = wanted.timestamps[0]
     seeks = indexes and wanted.policy is Policy.KAFKA
@@ -160,7 +166,7 @@ def scan(
             report_partition(partition)
             for segment in selected:
                 start = 0
-                of_segment = within(rows.of(partition, segment.state), segment)
+                of_segment = limit_to_segment(rows.of(partition, segment.state), segment)
                 low = of_segment.offsets[0]
                 if seeks and (low is not None or begin is not None):
                     from kafka_log.logs.index_files import (
@@ -216,8 +222,8 @@ def scan_batches(
     ``mmap``: it is faster, and must not be used on files that others truncate. Raises as :func:`scan` does.
     """
     on_lost = options.pop("on_lost", None)
-    reading = _taken(options, "limits", "engine", "mmap")
-    wanted = changed(selection, policy, options)
+    reading = _pop_options(options, "limits", "engine", "mmap")
+    wanted = change_selection(selection, policy, options)
     wanted.but(offsets=None).batches()  # refuses what headers do not say
     found = _find(path, wanted)
     resolved = [(partition, wanted.resolve_offsets(partition.segments)) for partition in found]
@@ -227,7 +233,7 @@ def scan_batches(
         for partition, selection in resolved:
             _check_partition(partition, wanted, on_lost)
             for segment in within_offsets(partition.segments, selection.offsets):
-                yield Split(segment, rows=within(selection.batches(), segment))
+                yield Split(segment, rows=limit_to_segment(selection.batches(), segment))
 
     plan = ReadPlan(
         splits(),
@@ -244,7 +250,7 @@ def scan_batches(
 # ---------------------------------------------------------------- what is read
 
 
-def _taken(options: Any, *names: str) -> Any:
+def _pop_options(options: Any, *names: str) -> Any:
     """Remove the options with these names, and return them."""
     return {name: options.pop(name) for name in names if name in options}
 

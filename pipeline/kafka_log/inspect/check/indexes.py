@@ -304,7 +304,7 @@ class TimeIndexCheck(IndexCheck):
         self, walked: Walked, path: Path, entries: Any, offsets: Any, values: Any
     ) -> Iterator[Finding]:
         times = values
-        headers, base = walked.headers.those(walked.placed), walked.segment.base_offset
+        headers, base = walked.headers.take(walked.placed), walked.segment.base_offset
         args = (path, base, entries)
         at = np.searchsorted(headers.last, offsets)
         beyond = at >= len(headers)
