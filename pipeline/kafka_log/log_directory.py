@@ -96,8 +96,6 @@ class LogDirectory:
     ) -> None:
         from kafka_log.read.selection import Selection
 
-        from kafka_log.read.selection import Selection
-
         self.path = path_list("path", path)
         selection = Selection(
             topics=topics, partitions=partitions, include=include, replicas=replicas or "error"
@@ -970,8 +968,6 @@ class LogDirectory:
             NotFoundError: If a topic or number does not exist.
             ValueError: If the selection has ``include`` or ``replicas``, which belong to LogDirectory.
         """
-        from kafka_log.read.selection import Selection
-
         from kafka_log.read.selection import Selection
 
         for name in ("include", "replicas"):
