@@ -32,7 +32,7 @@ from kafka_log.read.arguments import (
     number,
     one_of,
     optional_number,
-    places,
+    path_list,
     several,
     text_of,
 )
@@ -97,7 +97,7 @@ class LogDirectory:
     ) -> None:
         from kafka_log.read.selection import Selection
 
-        self.path = places("path", path)
+        self.path = path_list("path", path)
         selection = Selection(
             topics=topics, partitions=partitions, include=include, replicas=replicas or "error"
         )
@@ -657,9 +657,9 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data", topics="users").keys().to_pandas()
         """
         from kafka_log.inspect.keys.table import key_table
-        from kafka_log.read.selection import changed
+        from kafka_log.read.selection import change_selection
 
-        wanted = changed(selection, None, filters)
+        wanted = change_selection(selection, None, filters)
         partitions = self._select_partitions(self._merged_partitions, wanted)
         return key_table(partitions, _only_row_filters(wanted), advance)
 
@@ -692,9 +692,9 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data", topics="users").records_of_key(b"user-42")
         """
         from kafka_log.inspect.keys.table import records_of_keys
-        from kafka_log.read.selection import changed
+        from kafka_log.read.selection import change_selection
 
-        wanted = changed(selection, None, {**filters, "keys": keys})
+        wanted = change_selection(selection, None, {**filters, "keys": keys})
         partitions = self.refuse_duplicates(
             self._select_partitions(self._merged_partitions, wanted)
         )
@@ -742,14 +742,14 @@ class LogDirectory:
             ...     print(file.path)
         """
         from kafka_log.inspect.export import FORMATS, export
-        from kafka_log.read.selection import changed
+        from kafka_log.read.selection import change_selection
         from kafka_log.write.staged_output import refuse_inside
 
         output = local_path(out)
         one_of(FORMATS)("format", format)
         names = several(str, text_of("names of columns"))("columns", columns)
         refuse_inside(output, [path for path in self._paths if isinstance(path, Path)])
-        wanted = changed(selection, policy, filters)
+        wanted = change_selection(selection, policy, filters)
         return export(
             self.refuse_duplicates(self._select_partitions(self.all_partitions, wanted)),
             output,

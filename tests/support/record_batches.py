@@ -10,7 +10,7 @@ import pyarrow as pa
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.logs.partitions import Segment
 from kafka_log.read.plan import Split
-from kafka_log.read.selection import RowFilters, Selection, changed
+from kafka_log.read.selection import RowFilters, Selection, change_selection
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Policy
 from pyspark_kafka_log.columns import DEFAULT_COLUMNS, Unit
@@ -31,7 +31,7 @@ def record_batches(
     **filters: Unpack[RowFilters],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of segments in this order. A Split says itself which rows of it are selected."""
-    wanted = changed(selection, policy, filters)
+    wanted = change_selection(selection, policy, filters)
     scan = Scan(
         columns=tuple(columns),
         policy=wanted.policy,

@@ -17,7 +17,7 @@ from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Partition
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.scanning import scan
-from kafka_log.read.selection import RowFilters, Selection, changed
+from kafka_log.read.selection import RowFilters, Selection, change_selection
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.text.lines import encode_csv_header, encode_csv_lines, encode_json_lines
@@ -83,7 +83,7 @@ def export(
     partitions = merge_tiered_segments(partitions)
     places = _places(partitions, out, kind)
     refuse_inside(out, [p.directory for p in partitions if isinstance(p.directory, Path)])
-    selection = changed(selection, policy, filters)
+    selection = change_selection(selection, policy, filters)
     # Which partitions and states, the caller has said.
     selection = selection.but(topics=None, partitions=None, include=())
     asked = {"columns": columns and list(columns), "view": view} | selection.plain()

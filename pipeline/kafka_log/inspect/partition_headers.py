@@ -11,7 +11,7 @@ from codecgen.runtime.errors import ParseError
 from kafka_log.logs.incomplete_tails import find_incomplete_tail
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import history_options
-from kafka_log.read.selection import Selection, within
+from kafka_log.read.selection import Selection, limit_to_segment
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import header_scanner
@@ -59,7 +59,7 @@ class PartitionHeaders:
                 segment.path,
                 self.columns,
                 Policy.SALVAGE,
-                selection=within(self.wanted, segment),
+                selection=limit_to_segment(self.wanted, segment),
                 **history_options(segment),
             )
             for batch in scanner:

@@ -85,7 +85,7 @@ def optional_number(
     )
 
 
-def places(name: str, value: Any) -> list[str | os.PathLike[str]]:
+def path_list(name: str, value: Any) -> list[str | os.PathLike[str]]:
     """Return a path, or an iterable of paths, as a list. Raises ValueError for anything else."""
     given = [value] if isinstance(value, str | os.PathLike) else value
     if isinstance(given, Iterable) and not isinstance(given, bytes):

@@ -10,7 +10,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.logs.broker_files import read_producer_snapshot
 from kafka_log.logs.index_files import find_position_by_index
 from kafka_log.logs.partitions import Segment
-from kafka_log.read.changing_files import steady
+from kafka_log.read.changing_files import read_steadily
 from kafka_log.read.selection import Selection
 from kafka_log.segment.batch_headers import entries
 from kafka_log.segment.framing import HeaderColumns
@@ -37,7 +37,7 @@ class Placed(NamedTuple):
     leader_epoch: int
 
 
-def placed(segment: Segment, start: int, wanted: Selection) -> Iterator[Placed]:
+def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[Placed]:
     """Yield the whole batches of a segment from byte ``start`` on, where one begins.
 
     If damage is an error, it is raised as CodecError; checksums are not verified. Else damaged batches are left out: any
@@ -80,7 +80,7 @@ def start_before(segment: Segment, offset: int) -> int:
     return find_position_by_index(segment, offset - 1, None)
 
 
-def place(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
+def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
     """Return the positions at which to begin reading from ``offset`` on, and to end reading what lies before ``offset``.
 
     Bytes between two batches belong to the later one. Both positions are equal unless the offset lies in the middle of a batch. They stay the
@@ -88,19 +88,21 @@ def place(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
     """
     found = [start_before(segment, offset)]
     try:
-        return steady(segment.path, lambda: _place(segment, offset, wanted, found))
+        return read_steadily(segment.path, lambda: _split_positions(segment, offset, wanted, found))
     except CodecError:
         return found[-1], segment.size
 
 
-def _place(segment: Segment, offset: int, wanted: Selection, seen: list[int]) -> tuple[int, int]:
+def _split_positions(
+    segment: Segment, offset: int, wanted: Selection, seen: list[int]
+) -> tuple[int, int]:
     """Return the positions of :func:`place`.
 
     ``seen`` holds the start position, and gets the end of the last batch before the offset. Raises CodecError for damage.
     """
     at, before = seen[0], None
     both: tuple[int, int] | None = None
-    for batch in placed(segment, at, wanted):
+    for batch in iter_batches(segment, at, wanted):
         if both is not None:
             # A batch that reaches into those after it has a header that contradicts itself.
             if batch.first is None or batch.first >= offset:
@@ -125,7 +127,7 @@ def last_before(segments: Sequence[Segment], offset: int, wanted: Selection) -> 
         if segment.has_offset_in_name and segment.base_offset >= offset:
             continue
         found = None
-        for batch in placed(segment, start_before(segment, offset), wanted):
+        for batch in iter_batches(segment, start_before(segment, offset), wanted):
             if (batch.last if batch.first is None else batch.first) >= offset:
                 break
             found = batch
@@ -143,17 +145,17 @@ def first_of_later_epoch(
     """
     start = 0
     for i, segment in enumerate(segments):
-        first = next(placed(segment, 0, wanted), None)
+        first = next(iter_batches(segment, 0, wanted), None)
         if first is not None and first.leader_epoch <= leader_epoch:
             start = i
     for segment in segments[start:]:
-        for batch in placed(segment, 0, wanted):
+        for batch in iter_batches(segment, 0, wanted):
             if batch.leader_epoch > leader_epoch:
                 return batch.last if batch.first is None else batch.first
     return None
 
 
-def around(
+def needed_segments(
     segments: Sequence[Segment], start: int, end: int, *, transactions: bool
 ) -> tuple[Segment, ...]:
     """Return the segments that a reader of the offsets ``start`` to ``end`` (excluded) needs.
@@ -172,7 +174,7 @@ def around(
     if transactions:
         while low and _open_since(segments[low]) is None:
             low -= 1
-        while high < len(segments) and not _settled(segments[high], end):
+        while high < len(segments) and not _has_no_open_transaction(segments[high], end):
             high += 1
     return tuple(segments[low:high])
 
@@ -183,7 +185,7 @@ def _begins(segment: Segment) -> int:
     return segment.base_offset if first is None else first
 
 
-def _settled(segment: Segment, end: int) -> bool:
+def _has_no_open_transaction(segment: Segment, end: int) -> bool:
     """Return whether no transaction with an offset before ``end`` is open at the start of a segment."""
     since = _open_since(segment)
     return since is not None and all(first >= end for first in since)

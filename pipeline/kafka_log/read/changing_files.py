@@ -17,7 +17,7 @@ PAUSE_S = 0.02
 """Longer than a tick of the clock that says when files were written."""
 
 
-def steady(path: Path, read: Callable[[], T]) -> T:
+def read_steadily(path: Path, read: Callable[[], T]) -> T:
     """Return ``read()``, repeated while the file changes.
 
     A batch that is being written over the zeros of a preallocated file looks like damage.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import uuid
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Array, Choice, Field, Layout, Nullable
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.sensitive import REDACTED
+from codecgen.runtime.tags import default_of
 from kafka_codecs.columns import PAYLOAD_VIEWS
 from kafka_log.logs.names import CLUSTER_METADATA
-from kafka_log.read.json_values import plain
 
 Json = dict[str, Any]
 
@@ -116,7 +119,7 @@ class _Bytes:
         return number
 
     def plain(self, layout: Layout, fields: Any, without: Container[str] = ()) -> Json:
-        return plain(layout, fields, without, show_secrets=self.show_secrets)
+        return to_json(layout, fields, without, show_secrets=self.show_secrets)
 
     def refused(self, part: str, reason: str) -> CodecError:
         return ValueRefused(reason, Where(path=part, position=self.position, file=self.file))
@@ -203,7 +206,7 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
         )
     except CodecError:
         return None
-    return plain(layout, fields, ("version",))
+    return to_json(layout, fields, ("version",))
 
 
 # ---------------------------------------------------------------- frames
@@ -281,3 +284,55 @@ _TOPICS: Mapping[str, Callable[[], OwnTopic]] = {
 
 OWN_TOPICS = tuple(_TOPICS)
 """The names of the topics."""
+
+
+def to_json(
+    layout: Layout, fields: Any, without: Container[str] = (), *, show_secrets: bool = False
+) -> dict[str, Any]:
+    """Return the fields of a layout as JSON values, with the names of Kafka's JSON of messages. Leave out hidden fields, and tagged ones that hold their default, as they have no bytes.
+
+    Secrets are :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``.
+    """
+    out: dict[str, Any] = {}
+    for f in layout.fields:
+        if f.hidden or f.name not in fields or f.name in without:
+            continue
+        value = fields[f.name]
+        if f.tag is not None and f.codec.write(value, fields, Session()) == default_of(f):
+            continue
+        if value is not None and not show_secrets and _is_secret(f, fields):
+            out[f.spelled] = REDACTED
+        else:
+            out[f.spelled] = _json_value(f.codec, value, show_secrets)
+    return out
+
+
+def _is_secret(f: Field, fields: Any) -> bool:
+    """Return whether the value of a field among ``fields`` is a secret."""
+    if f.sensitive is None:
+        return False
+    named_by = f.sensitive.named_by
+    return f.sensitive.covers(None if named_by is None else fields.get(named_by))
+
+
+def _base64_text(data: bytes) -> str:
+    """Return bytes as the text that JSON has for them: standard Base64."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def _json_value(codec: Any, value: Any, show_secrets: bool) -> Any:
+    """Return a parsed value as a JSON value, as :func:`to_json` does for layouts."""
+    if value is None:
+        return None
+    if isinstance(codec, Nullable):
+        return _json_value(codec.layout, value, show_secrets)
+    if isinstance(codec, Array):
+        return [_json_value(codec.element, item, show_secrets) for item in value]
+    if isinstance(codec, Choice):
+        case = codec.case_of(value[codec.by])
+        return value if case is None else _json_value(case, value, show_secrets)
+    if isinstance(codec, Layout):
+        return to_json(codec, value, show_secrets=show_secrets)
+    if isinstance(value, uuid.UUID):  # Kafka's spelling: URL-safe Base64 without padding
+        return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode("ascii")
+    return _base64_text(value) if isinstance(value, bytes) else value

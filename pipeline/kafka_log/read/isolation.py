@@ -66,7 +66,9 @@ class PartitionRows:
             self._partition, self._rows, self._in_log = partition, rows, rows
             for start in (self.start(partition), self._firsts.get(partition)):
                 if start is not None:
-                    self._in_log = replace(self._in_log, offsets=_from(start, self._in_log.offsets))
+                    self._in_log = replace(
+                        self._in_log, offsets=_without_offsets_before(start, self._in_log.offsets)
+                    )
         return self._in_log if state in LOG_STATES else self._rows
 
     def segments(self, partition: Log) -> list[Segment]:
@@ -78,7 +80,7 @@ class PartitionRows:
         offsets = self._selection.offsets
         start = self.start(partition)
         if start is not None and all(s.state in LOG_STATES for s in partition.segments):
-            offsets = _from(start, offsets)
+            offsets = _without_offsets_before(start, offsets)
         return within_offsets(partition.segments, offsets)
 
     def start(self, partition: Log) -> int | None:
@@ -130,7 +132,7 @@ class PartitionRows:
         from kafka_log.logs.transaction_files import read_transactions_from_files  # the codecs
         from kafka_log.logs.transactions import read_transactions  # not for other scans
 
-        segments = _held(segments)
+        segments = _with_cached_paths(segments)
         # Where damage is passed over, no file beside the log knows what of it will be read.
         if self._selection.raises:
             kept = read_transactions_from_files(segments, self._engine)
@@ -144,7 +146,7 @@ class PartitionRows:
         )
 
 
-def _held(segments: Sequence[Segment]) -> Sequence[Segment]:
+def _with_cached_paths(segments: Sequence[Segment]) -> Sequence[Segment]:
     """Return the segments of a partition with paths that keep what is read of files in a store: each request takes its time."""
     if not any(is_url(segment.path) for segment in segments):
         return segments
@@ -157,7 +159,7 @@ def _held(segments: Sequence[Segment]) -> Sequence[Segment]:
     ]
 
 
-def _from(start: int, offsets: Range) -> Range:
+def _without_offsets_before(start: int, offsets: Range) -> Range:
     """Return a range of offsets without those before ``start``."""
     low, high = offsets
     low = start if low is None else max(low, start)

@@ -100,7 +100,9 @@ class OffsetValidator:
         """Return why an offset of the batch at ``position`` is invalid."""
         allowed, batches = self._allowed, self._batches
         if batches is not None and (allowed is None or offset in allowed):
-            return batches.invalid.get(position) or _between(*batches.neighboring_offsets(position))
+            return batches.invalid.get(position) or _describe_neighbors(
+                *batches.neighboring_offsets(position)
+            )
         assert allowed is not None
         said = f"cannot be in a segment that begins at {allowed.start}"
         if allowed.stop <= offset < allowed.start + MAX_RELATIVE + 1:
@@ -120,7 +122,7 @@ class OffsetValidator:
             if before < first[i] <= last[i] < after:  # one of two that contradict each other
                 before = int(last[i - 1]) if i else -1
                 after = int(first[i + 1]) if i + 1 < len(first) else _MOST
-            found.invalid[int(position[i])] = _between(before, after)
+            found.invalid[int(position[i])] = _describe_neighbors(before, after)
         return found
 
     def _options(self) -> dict[str, Any]:
@@ -171,7 +173,7 @@ def _undamaged(items: Iterator[Any]) -> Iterator[tuple[Any, Any, Any]]:
             yield tuple(np.array([[item.position], [first], [item.last_offset]], np.int64))
 
 
-def _between(before: int, after: int) -> str:
+def _describe_neighbors(before: int, after: int) -> str:
     """Return that an offset does not lie between those before and after it."""
     sides = []
     if before >= 0:

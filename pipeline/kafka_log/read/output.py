@@ -33,7 +33,7 @@ _BY_DEFAULT = ("topic", "partition")
 
 
 @dataclass(frozen=True)
-class _Made:
+class _PlaceColumn:
     """A column with one value for a whole segment, and its values by segment: the dictionary is the same all along."""
 
     type: Any
@@ -71,14 +71,14 @@ class Output:
         check_columns(columns, known)
         segments = [segment for partition in found for segment in partition.segments]
         self.names = tuple(columns)
-        self.made = {name: _made(name, segments) for name in self.names if name in _PLACES}
+        self.made = {name: _place_column(name, segments) for name in self.names if name in _PLACES}
         # Batches of Arrow without columns have no rows: one column is there to be counted.
         self.columns = [n for n in self.names if n not in _PLACES] or [view.columns[0].name]
         of_view = [n for n in self.columns if n not in told]
         fields = {f.name: f for f in schema_of(choose(view, of_view))} if of_view else {}
         fields.update({n: told[n].field for n in self.columns if n in told})
         if binary_view:
-            fields = {name: f.with_type(viewed(f.type)) for name, f in fields.items()}
+            fields = {name: f.with_type(as_view_type(f.type)) for name, f in fields.items()}
         fields.update({name: pa.field(name, made.type, False) for name, made in self.made.items()})
         self.schema = pa.schema([fields[name] for name in self.names])
 
@@ -100,19 +100,19 @@ class Output:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _made(name: str, segments: Sequence[Segment]) -> _Made:
+def _place_column(name: str, segments: Sequence[Segment]) -> _PlaceColumn:
     kind, get = _PLACES[name]
     if kind is not _TEXT:
-        return _Made(kind, get, {}, None)
+        return _PlaceColumn(kind, get, {}, None)
     values = sorted({get(segment) for segment in segments})
     numbers = {value: i for i, value in enumerate(values)}
-    return _Made(kind, get, numbers, pa.array(values, pa.string()))
+    return _PlaceColumn(kind, get, numbers, pa.array(values, pa.string()))
 
 
-def viewed(kind: Any) -> Any:
+def as_view_type(kind: Any) -> Any:
     """Return an Arrow type with view types in place of binary and string, also inside lists and structs."""
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(viewed(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(as_view_type(kind.value_type)))
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(viewed(field.type)) for field in kind])
+        return pa.struct([field.with_type(as_view_type(field.type)) for field in kind])
     return {pa.binary(): pa.binary_view(), pa.string(): pa.string_view()}.get(kind, kind)

@@ -16,10 +16,10 @@ from kafka_log.read.batch_places import (
     Placed,
     after_snapshot,
     first_of_later_epoch,
+    iter_batches,
     last_before,
-    placed,
 )
-from kafka_log.read.changing_files import is_gone, steady
+from kafka_log.read.changing_files import is_gone, read_steadily
 from kafka_log.read.selection import Selection
 from kafka_log.segment import tails
 from kafka_log.segment.kernels import Engine
@@ -86,7 +86,7 @@ class Ends:
             FileNotFoundError: If a file is gone since it was listed.
         """
         try:
-            return steady(log.segments[-1].path, lambda: self._refreshed(key, log)).end
+            return read_steadily(log.segments[-1].path, lambda: self._refreshed(key, log)).end
         except (FileNotFoundError, UnreadableError) as error:
             if is_gone(error) and not log.segments[-1].path.parent.exists():
                 return None
@@ -101,7 +101,7 @@ class Ends:
             return end
         known = self._known[key]
         if known.stable is None:
-            stable = steady(
+            stable = read_steadily(
                 log.segments[-1].path, lambda: self._stable(log, self._known[key].end.offset)
             )
             known = replace(known, stable=stable)
@@ -116,7 +116,7 @@ class Ends:
             if position.offset == offset:
                 return position
         try:
-            found = steady(
+            found = read_steadily(
                 log.segments[-1].path, lambda: last_before(log.segments, offset, self._wanted)
             )
         except CodecError:
@@ -193,13 +193,14 @@ class Ends:
         """Return the last whole batch of a segment, searched from ``start`` on, or else from where the index ends."""
         if start is None:
             start = find_position_by_index(segment, MAX_OFFSET, None) if segment.size > SMALL else 0
-        found = self._walk(segment, start)
-        return self._walk(segment, 0) if found is None and start else found
+        found = self._scan_batches(segment, start)
+        return self._scan_batches(segment, 0) if found is None and start else found
 
-    def _walk(self, segment: Segment, start: int) -> Placed | None:
+    def _scan_batches(self, segment: Segment, start: int) -> Placed | None:
+        """Return the last batch of a segment from ``start`` on that was written to its end, None if there is none."""
         before: Placed | None = None
         found: Placed | None = None
-        for batch in placed(segment, start, self._wanted):
+        for batch in iter_batches(segment, start, self._wanted):
             before, found = found, batch
         if found is not None and not _is_whole(segment, found):
             return before

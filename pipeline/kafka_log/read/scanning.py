@@ -30,7 +30,13 @@ from kafka_log.read.isolation import PartitionRows
 from kafka_log.read.output import Output
 from kafka_log.read.plan import ReadPlan, RowFormat, Split
 from kafka_log.read.reader import LostRange, PlanReader
-from kafka_log.read.selection import Filters, Selection, changed, within, within_offsets
+from kafka_log.read.selection import (
+    Filters,
+    Selection,
+    change_selection,
+    limit_to_segment,
+    within_offsets,
+)
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
 from kafka_log.segment.scanner import Flagged
@@ -42,7 +48,7 @@ OnLost = Callable[[Path, Lost], None]
 
 
 class Watch(Protocol):
-    """Is told of what a scan meets, in its place between the rows."""
+    """Receiver of what a scan meets between the rows, in file order."""
 
     def unreadable(self, error: CodecError) -> None:
         """Report that the directory of a partition cannot be read."""
@@ -85,44 +91,48 @@ def scan(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.RecordBatchReader:
-    """The records of logs as a stream of Arrow record batches, in bounded memory, partition by partition.
+    """Return the records of logs as a stream of Arrow record batches, in bounded memory, partition by partition.
 
-    A path is a segment file, a partition's directory, a broker's log directory, or a directory above log directories; or a partition
-    that :func:`kafka_log.discover` has found.
+    Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
+    after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
+    decompressed, except under ``strict``. A header that contradicts itself excludes nothing.
 
-    ``columns`` are those of the view records, ``topic``, ``partition``, ``segment`` and ``state``, and what is wrong with a row:
-    ``crc_ok`` (None: the checksum is over bytes that are not there) and ``damage`` (text, None: nothing). None stands for all that need
-    not be asked for, with topic and partition when more than one partition is read.
+    Args:
+        path: A segment file, a partition directory, a log directory of a broker, a directory above log directories, or a
+            partition that :func:`kafka_log.discover` returned; or several of these.
+        columns: Columns of the view records; ``topic``, ``partition``, ``segment`` and ``state``; ``crc_ok`` (None if bytes that
+            the checksum covers are missing) and ``damage`` (None if nothing is wrong). Default: all columns of the view that are not on request,
+            and topic and partition if more than one partition is read.
+        policy: What counts as damage: ``kafka`` (default), ``strict`` or ``salvage``.
+        selection: Which records are read, and what is done about damage. Its filters may be given as keywords instead
+            (:class:`~kafka_log.Selection` lists them); keywords replace those of ``selection``. Records of segments that
+            ``include`` adds may come twice: the column ``state`` tells them apart. Of ``remote`` segments come the records
+            that no live segment has, each once.
+        view: Rows of an internal topic in place of its records (``offsets``, ``groups``, ...; see
+            :mod:`kafka_log.read.topic_views`), without records of aborted and open transactions unless ``isolation`` says otherwise.
+        show_secrets: Show passwords and other secrets in rows of a view. Default: they are ``(redacted)``.
+        on_lost: Called with a path and a :class:`~kafka_log.Lost` for each lost range, and for each directory that cannot be read, if
+            damage is no error.
+        watch: Receives damage and ends of files between the rows. Errors of a file or a directory are not raised then, and
+            the next one is read. It needs ``on_damage="keep"``.
+        binary_view: Return keys, values and headers as Arrow's view types. Default: False.
+        indexes: Use index files to find where reading begins. Default: True.
+        chunk_bytes, limits, engine: As in :class:`~kafka_log.segment.scanner.Scanner`.
 
-    Which records come, and what becomes of damage, a ``selection`` says, or the keywords of one
-    (:class:`~kafka_log.Selection` has them all): ``topics``, ``partitions``, ``offsets``, ``timestamps``, ``keys``,
-    ``headers``, ``producers``, ``isolation``, ``control_records``, ``deleted_records``, ``include``, ``replicas``, ``policy``, ``on_damage``. Those that are given beside a
-    selection take the place of its own. Of segments that ``include`` takes in, records may be there twice, and the column ``state`` says
-    which they are; of ``remote`` ones come the records that are not in live ones, each once.
+    Returns:
+        The stream. It raises :class:`CodecError` for damage that is an error, with file, byte and field.
 
-    Under the policy ``kafka`` segments that lie outside of the ranges are not read, and reading begins at the first batch that may have
-    rows of them by its header (``indexes=False``: at the first byte), so damage outside may stay unseen. Of files in a store index
-    files say where. Whole batches that no record is wanted of are not decompressed where their headers say so, but under ``strict``. A header
-    that contradicts itself rules nothing out.
-
-    ``view`` gives the rows of one of Kafka's own topics (``offsets``, ``groups``, ...; see :mod:`kafka_log.read.topic_views`) in the
-    place of its records, without what transactions wrote that were aborted or are open, unless ``isolation`` says otherwise. Passwords and
-    other secrets are ``(redacted)`` there unless ``show_secrets``; in the bytes of records they are as they are.
-    ``on_lost`` is called with a path and a :class:`~kafka_log.Lost` for each run of bytes that is passed over, and each directory, where damage
-    is no error. With a ``watch``, which needs ``on_damage="keep"``, errors of a file or a directory are told to it and not raised, and
-    the next one is read. ``binary_view`` gives keys, values and headers as views. ``chunk_bytes``, ``limits`` and ``engine`` are as in
-    :class:`~kafka_log.segment.scanner.Scanner`.
-
-    Raises :class:`DirectoryError` when there is no log, ValueError for what cannot be asked for, and from the stream
-    :class:`CodecError` for damage, with file, byte and field.
+    Raises:
+        DirectoryError: If there is no log.
+        ValueError: For unknown columns, views and values of options.
     """
     view, on_lost = options.pop("view", None), options.pop("on_lost", None)
     binary_view = flag("binary_view", options.pop("binary_view", False))
     indexes = flag("indexes", options.pop("indexes", True))
     engine, watch = options.get("engine", "auto"), options.pop("watch", None)
     show_secrets = flag("show_secrets", options.pop("show_secrets", False))
-    reading = _taken(options, "chunk_bytes", "limits", "engine")
-    wanted = changed(selection, policy, options)
+    reading = _pop_options(options, "chunk_bytes", "limits", "engine")
+    wanted = change_selection(selection, policy, options)
     found = _find(path, wanted)
     begin = wanted.timestamps[0]
     seeks = indexes and wanted.policy is Policy.KAFKA
@@ -160,7 +170,7 @@ def scan(
             report_partition(partition)
             for segment in selected:
                 start = 0
-                of_segment = within(rows.of(partition, segment.state), segment)
+                of_segment = limit_to_segment(rows.of(partition, segment.state), segment)
                 low = of_segment.offsets[0]
                 if seeks and (low is not None or begin is not None):
                     from kafka_log.logs.index_files import (
@@ -196,7 +206,7 @@ def read_table(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.Table:
-    """Like :func:`scan`, all of it as a table. Memory holds it as a whole. Raises as :func:`scan` does."""
+    """Return all records of logs as one table in memory. The arguments and errors are those of :func:`scan`."""
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
 
@@ -208,16 +218,29 @@ def scan_batches(
     selection: Selection | None = None,
     **options: Unpack[BatchOptions],
 ) -> pa.RecordBatchReader:
-    """The record batches and messages of logs, one row each, from their headers alone.
+    """Return the batches and legacy messages of logs, one row each, by their headers alone.
 
-    ``columns`` are those of the view batches, and those of :func:`scan` that say where. A ``selection``, or its keywords, are as of
-    :func:`scan`, but for what only records have: ``keys``, ``headers`` and ``isolation`` are refused, and markers are always there. Those
-    batches come that may hold a record in the ranges, as far as their headers say. ``on_lost`` is as there. See :class:`header_scanner`, also for
-    ``mmap``: it is faster, and must not be used on files that others truncate. Raises as :func:`scan` does.
+    A batch is returned if it may hold a record in the ranges, as far as its header says. Control batches are included.
+
+    Args:
+        path: As in :func:`scan`.
+        columns: Columns of the view batches; ``topic``, ``partition``, ``segment`` and ``state``.
+        policy: As in :func:`scan`.
+        selection: As in :func:`scan`, or its filters as keywords, without ``keys``, ``headers`` and ``isolation``.
+        on_lost: As in :func:`scan`.
+        limits, engine, mmap: As in :func:`~kafka_log.segment.scanner.header_scanner`. ``mmap`` is faster; do not use it on files that
+            another process may truncate.
+
+    Returns:
+        The stream. It raises :class:`CodecError` for damage that is an error.
+
+    Raises:
+        DirectoryError: If there is no log.
+        ValueError: For unknown columns and options, and for filters that headers cannot answer.
     """
     on_lost = options.pop("on_lost", None)
-    reading = _taken(options, "limits", "engine", "mmap")
-    wanted = changed(selection, policy, options)
+    reading = _pop_options(options, "limits", "engine", "mmap")
+    wanted = change_selection(selection, policy, options)
     wanted.but(offsets=None).batches()  # refuses what headers do not say
     found = _find(path, wanted)
     resolved = [(partition, wanted.resolve_offsets(partition.segments)) for partition in found]
@@ -227,7 +250,7 @@ def scan_batches(
         for partition, selection in resolved:
             _check_partition(partition, wanted, on_lost)
             for segment in within_offsets(partition.segments, selection.offsets):
-                yield Split(segment, rows=within(selection.batches(), segment))
+                yield Split(segment, rows=limit_to_segment(selection.batches(), segment))
 
     plan = ReadPlan(
         splits(),
@@ -244,7 +267,7 @@ def scan_batches(
 # ---------------------------------------------------------------- what is read
 
 
-def _taken(options: Any, *names: str) -> Any:
+def _pop_options(options: Any, *names: str) -> Any:
     """Remove the options with these names, and return them."""
     return {name: options.pop(name) for name in names if name in options}
 

@@ -184,7 +184,9 @@ class Selection:
         }
 
 
-def changed(selection: Selection | None, policy: Policy | str | None, filters: Any) -> Selection:
+def change_selection(
+    selection: Selection | None, policy: Policy | str | None, filters: Any
+) -> Selection:
     """Return a selection with other values for some filters. None selects everything.
 
     Raises:
@@ -196,7 +198,7 @@ def changed(selection: Selection | None, policy: Policy | str | None, filters: A
     return Selection(**given) if selection is None else selection.but(**given)
 
 
-def within(rows: RowSelection, segment: Segment) -> RowSelection:
+def limit_to_segment(rows: RowSelection, segment: Segment) -> RowSelection:
     """Return a row filter limited to the offsets that are read of a segment. A remote copy may hold others too."""
     if segment.offsets == EVERYTHING:
         return rows
@@ -210,7 +212,9 @@ def within(rows: RowSelection, segment: Segment) -> RowSelection:
     return replace(rows, offsets=(low if low is None or high is None else min(low, high), high))
 
 
-def of_segment(rows: RowSelection, segment: Segment, following: Segment | None) -> RowSelection:
+def filter_for_segment(
+    rows: RowSelection, segment: Segment, following: Segment | None
+) -> RowSelection:
     """Return a row filter for a segment before another one, with the aborted transactions that may have records in it.
 
     A remote copy may reach beyond the start of the next segment: then it keeps the transactions of both.
@@ -218,7 +222,7 @@ def of_segment(rows: RowSelection, segment: Segment, following: Segment | None) 
     after = segment.offsets[1]
     if after is None:
         after = 1 << 63 if following is None else following.base_offset
-    narrowed = within(rows, segment)
+    narrowed = limit_to_segment(rows, segment)
     return replace(narrowed, aborted=rows.aborted.between(segment.base_offset, after))
 
 
@@ -312,7 +316,7 @@ __all__ = [
     "Header",
     "Isolation",
     "Selection",
-    "changed",
-    "within",
+    "change_selection",
+    "limit_to_segment",
     "within_offsets",
 ]

@@ -74,17 +74,17 @@ class HeadDecoder(BlockDecoder):
         held: list[Rows] = []
         for item in Decoder.decode(self, chunk, position):
             if isinstance(item, Rejected):
-                yield from self._joined(held, chunk, position)
+                yield from self._join_rows(held, chunk, position)
                 yield item
                 held = []
                 continue
             if held and held[-1].end != item.start:
-                yield from self._joined(held, chunk, position)
+                yield from self._join_rows(held, chunk, position)
                 held = []
             held.append(item)
-        yield from self._joined(held, chunk, position)
+        yield from self._join_rows(held, chunk, position)
 
-    def _joined(
+    def _join_rows(
         self, held: Sequence[Rows], chunk: Chunk, position: int
     ) -> Iterator[Rows | Rejected]:
         """Yield consecutive rows as one block, or a Rejected if the headers do not match them.
@@ -101,17 +101,17 @@ class HeadDecoder(BlockDecoder):
         if len(heads) < len(found) or sum(rows.entries for rows in heads) != entries:
             yield Rejected(start, None)
             return
-        headers = _one(heads)
+        headers = _concatenate(heads)
         starts = [rows.start for rows in held]
         at = np.searchsorted(numbers(headers, "position"), starts)
         unsaid = headers.column("record_count").is_null().take(pa.array(at)).to_pylist()
         # Those of a run have one format.
         records = [rows for rows, is_read in zip(held, unsaid, strict=True) if is_read]
-        batch = _one(records) if records else held[0].batch.slice(0, 0)
+        batch = _concatenate(records) if records else held[0].batch.slice(0, 0)
         yield Block(batch, start, held[-1].last, end, entries, batch_headers=headers)
 
 
-def _one(parts: Sequence[Rows]) -> pa.RecordBatch:
+def _concatenate(parts: Sequence[Rows]) -> pa.RecordBatch:
     """Return all rows in one record batch."""
     some = [rows.batch for rows in parts if rows.batch.num_rows]
     if len(some) < 2:

@@ -38,7 +38,7 @@ def read_control(
         if strict:
             raise
         return Control(number, name, error=error.without_frames())
-    return Control(number, name, plain(layout, parsed))
+    return Control(number, name, to_json_fields(layout, parsed))
 
 
 def _parse(
@@ -60,21 +60,21 @@ def _parse(
         raise
 
 
-def plain(layout: Layout, fields: Any) -> dict[str, Any]:
+def to_json_fields(layout: Layout, fields: Any) -> dict[str, Any]:
     """Return fields as JSON values with the names in Kafka's documents, without hidden fields."""
     out: dict[str, Any] = {}
     for f in layout.fields:
         if not f.hidden and f.name in fields:
             inner = getattr(f.codec, "element", f.codec)
-            out[f.spelled] = _plain(inner, fields[f.name])
+            out[f.spelled] = _json_value(inner, fields[f.name])
     return out
 
 
-def _plain(codec: Any, value: Any) -> Any:
+def _json_value(codec: Any, value: Any) -> Any:
     if isinstance(value, list):
-        return [_plain(codec, item) for item in value]
+        return [_json_value(codec, item) for item in value]
     if isinstance(codec, Layout):
-        return plain(codec, value)
+        return to_json_fields(codec, value)
     if isinstance(value, uuid.UUID):  # Kafka's spelling: URL-safe Base64 without padding
         return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode("ascii")
     if isinstance(value, bytes):

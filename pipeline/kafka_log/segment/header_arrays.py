@@ -38,7 +38,7 @@ class Headers:
     def __len__(self) -> int:
         return len(self.position)
 
-    def those(self, rows: Any) -> Headers:
+    def take(self, rows: Any) -> Headers:
         """Return the headers in some rows."""
         return Headers(*(getattr(self, name)[rows] for name in _NAMES))
 

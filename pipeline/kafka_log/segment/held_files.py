@@ -19,7 +19,7 @@ class HeldBlocks:
     def __init__(self) -> None:
         self._blocks: OrderedDict[tuple[str, int], Block] = OrderedDict()
 
-    def of(self, file: RemoteFile) -> Block | None:
+    def get(self, file: RemoteFile) -> Block | None:
         """Return the block of a file, if one was read when it had the same size."""
         return self._blocks.get((os.fspath(file.name), file.size))
 
@@ -41,8 +41,8 @@ class HeldPath(RemotePath):
         self._info, self._listing = path._info, path._listing
         self._above = None if path._above is None else HeldPath(path._above, blocks)
 
-    def _at(self, rest: str) -> RemotePath:
-        return HeldPath(super()._at(rest), self._blocks)
+    def _join(self, rest: str) -> RemotePath:
+        return HeldPath(super()._join(rest), self._blocks)
 
     def _file(self) -> RemoteFile:
         return _HeldFile(self, self._blocks)
@@ -53,21 +53,21 @@ class _HeldFile(RemoteFile):
         super().__init__(path)
         self._blocks = blocks
 
-    def _at(self, position: int, wanted: int) -> Block:
+    def _block_at(self, position: int, wanted: int) -> Block:
         if self._block.start <= position < self._block.end:
             return self._block
-        held = self._blocks.of(self)
+        held = self._blocks.get(self)
         is_new = not self._block.data and not self._bad
         if held is None and is_new and self.size <= BLOCK:
             # Where that fails, a smaller part may be had.
             with suppress(Exception):
-                held = self._whole(0, self.size, self._fetch(0, self.size))
+                held = self._complete_block(0, self.size, self._fetch(0, self.size))
         if held is not None and held.start <= position < held.end:
             self._block = held
         elif position:
-            super()._at(position, wanted)
+            super()._block_at(position, wanted)
         else:
-            super()._at(position, BLOCK)
+            super()._block_at(position, BLOCK)
             self._step = BLOCK  # whoever begins at the first byte walks over all of the file
         self._blocks.keep(self, self._block)
         return self._block

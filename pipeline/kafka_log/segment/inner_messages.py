@@ -65,7 +65,7 @@ def find(case: Case, opened: Opened, session: Session) -> tuple[list[Found], Cod
             raise ValueRefused("no wrapper has this magic byte", section.where(0))
         try:
             for source in _sources(case.layout, section, session):
-                found.append(_found(_array(case), source))
+                found.append(_find_messages(_array(case), source))
                 if len(found) > session.limits.elements:
                     more = f"more than {session.limits.elements} elements"
                     raise LimitError(more, source.where())
@@ -159,7 +159,7 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
         raise section.pending
 
 
-def _found(array: Array, source: Source) -> Found:
+def _find_messages(array: Array, source: Source) -> Found:
     choice: Any = array.element
     cases = choice.cases
     layout = cases.get(choice.peek(source), cases[max(cases)])

@@ -168,7 +168,7 @@ def _cut_off(
 
 
 def _head(layout: Layout, opened: Opened) -> Case | None:
-    """Return the source of a row of the view batches if an error lies after the header. Raises the error if it lies in the header."""
+    """Return the case of the view batches for an opened entry, None if there is none. Raises the error of the entry if it lies in the header."""
     for case in BATCHES.cases:
         if case.layout is layout:
             if opened.error is not None and any(

@@ -23,7 +23,7 @@ class RemoteError(OSError):
         return f"{self.filename}: {self.strerror}"
 
 
-def told(error: Exception, url: str, options: Mapping[str, Any]) -> OSError:
+def as_os_error(error: Exception, url: str, options: Mapping[str, Any]) -> OSError:
     """Return an exception of a store's library as an OSError that names the URL, without the secrets in ``options``."""
     if isinstance(error, RemoteError):
         return error

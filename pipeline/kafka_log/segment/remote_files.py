@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafka_log.segment.remote_errors import told
+from kafka_log.segment.remote_errors import as_os_error
 
 if TYPE_CHECKING:
     from kafka_log.segment.remote_paths import RemotePath
@@ -63,7 +63,7 @@ class RemoteFile(io.RawIOBase):
             self.size: int = self._file.tell()  # not every store's seek says it
         except Exception as error:
             super().close()
-            raise self._told(error) from error
+            raise self._as_os_error(error) from error
 
     def readable(self) -> bool:
         """Yes."""
@@ -88,7 +88,7 @@ class RemoteFile(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         if self._position >= self.size or not view:
             return 0
-        block = self._at(self._position, len(view))
+        block = self._block_at(self._position, len(view))
         start = self._position - block.start
         count = min(len(view), len(block.data) - start)
         view[:count] = memoryview(block.data)[start : start + count]
@@ -105,7 +105,7 @@ class RemoteFile(io.RawIOBase):
                 self._file.close()
         super().close()
 
-    def _at(self, position: int, wanted: int) -> Block:
+    def _block_at(self, position: int, wanted: int) -> Block:
         """Return the block that holds the byte at ``position``."""
         if self._block.start <= position < self._block.end:
             return self._block
@@ -122,11 +122,11 @@ class RemoteFile(io.RawIOBase):
         self._step = min(max(2 * self._step, wanted), BLOCK) if goes_on else FIRST
         try:
             if fits:
-                self._block = self._taken()
+                self._block = self._finish_ahead()
             else:
                 self._drop_ahead()
                 length = max(self._step, min(wanted, BLOCK))
-                self._block = self._fetched(position, length)
+                self._block = self._fetch_block(position, length)
         except OSError:
             self._step = FIRST
             raise
@@ -134,7 +134,7 @@ class RemoteFile(io.RawIOBase):
             self._look_ahead()
         return self._block
 
-    def _taken(self) -> Block:
+    def _finish_ahead(self) -> Block:
         """Return the block that was requested ahead. Wait for it if needed."""
         assert self._ahead is not None
         start, end, future = self._ahead
@@ -142,31 +142,33 @@ class RemoteFile(io.RawIOBase):
         try:
             data = future.result()
         except Exception:
-            return self._fetched(start, end - start)  # once more: that was some time ago
-        return self._whole(start, end, data)
+            return self._fetch_block(start, end - start)  # once more: that was some time ago
+        return self._complete_block(start, end, data)
 
-    def _fetched(self, start: int, length: int) -> Block:
-        """Bytes from a place on: as many, or those of its sector where that fails."""
+    def _fetch_block(self, start: int, length: int) -> Block:
+        """Return a block of ``length`` bytes from ``start`` on, or of the rest of its sector if they cannot be read. Raises OSError."""
         end, of_sector = self._end(start, length), start - start % SECTOR + SECTOR
         try:
-            return self._whole(start, end, self._fetch(start, end))
+            return self._complete_block(start, end, self._fetch(start, end))
         except Exception as error:
             gone = isinstance(error, FileNotFoundError | PermissionError)
             if end > of_sector and not gone:
-                return self._fetched(start, of_sector - start)
+                return self._fetch_block(start, of_sector - start)
             until = self.size if gone else of_sector + SECTOR * ((1 << self._failures) - 1)
-            why = self._told(error)
+            why = self._as_os_error(error)
             self._bad.append((0 if gone else start, until, why))
             self._failures += 1
             raise why from error
 
-    def _whole(self, start: int, end: int, data: bytes) -> Block:
+    def _complete_block(self, start: int, end: int, data: bytes) -> Block:
+        """Return the bytes ``start`` to ``end`` as a block. Raises OSError if ``data`` has another length."""
         if len(data) != end - start:  # more of them are an error's text that was taken for bytes
             raise OSError(f"{len(data)} bytes came of {end - start} from byte {start} on")
         self._failures = 0
         return Block(start, data)
 
     def _look_ahead(self) -> None:
+        """Request the block after the current one in a thread of its own."""
         start = self._block.end
         end = self._end(start, self._step)
         if end <= start:
@@ -176,15 +178,17 @@ class RemoteFile(io.RawIOBase):
         self._ahead = start, end, self._executor.submit(self._fetch, start, end)
 
     def _end(self, start: int, length: int) -> int:
-        """Up to where is asked: not for what cannot be read."""
+        """Return the end of the next request: at most ``length`` bytes, the end of the file, and the start of bytes that cannot be read."""
         return min(self.size, start + length, *(bad for bad, end, _ in self._bad if end > start))
 
     def _drop_ahead(self) -> None:
+        """Cancel the request of the next block, or wait for its end."""
         if self._ahead is not None and not self._ahead[2].cancel():
             self._ahead[2].exception()  # the file has one place: it must be done with that
         self._ahead = None
 
     def _fetch(self, start: int, end: int) -> bytes:
+        """Return the bytes ``start`` to ``end`` of the file, fewer if it ends before."""
         self._file.seek(start)
         parts = []
         while start < end:
@@ -195,5 +199,5 @@ class RemoteFile(io.RawIOBase):
             start += len(data)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _told(self, error: Exception) -> OSError:
-        return told(error, os.fspath(self.name), self.name.storage_options)
+    def _as_os_error(self, error: Exception) -> OSError:
+        return as_os_error(error, os.fspath(self.name), self.name.storage_options)

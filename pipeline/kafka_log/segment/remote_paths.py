@@ -16,7 +16,7 @@ from fsspec.registry import known_implementations
 
 from kafka_log.segment.globs import compiled, is_pattern, paths_of
 from kafka_log.segment.places import has_password
-from kafka_log.segment.remote_errors import RemoteError, told
+from kafka_log.segment.remote_errors import RemoteError, as_os_error
 from kafka_log.segment.remote_files import RemoteFile
 
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
@@ -89,7 +89,7 @@ class RemotePath(os.PathLike[str]):
         return self._url < str(other)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self._url, self.storage_options, self._info)
+        return _restore_path, (self._url, self.storage_options, self._info)
 
     # ------------------------------------------------------------ names
 
@@ -114,7 +114,7 @@ class RemotePath(os.PathLike[str]):
         if self._above is None:
             if "/" not in self._rest:
                 return self
-            self._above = self._at(self._rest.rpartition("/")[0])
+            self._above = self._join(self._rest.rpartition("/")[0])
         return self._above
 
     def with_name(self, name: str) -> RemotePath:
@@ -126,7 +126,7 @@ class RemotePath(os.PathLike[str]):
         return self.with_name(self.stem + suffix)
 
     def __truediv__(self, name: str) -> RemotePath:
-        made = self._at(f"{self._rest}/{name}")
+        made = self._join(f"{self._rest}/{name}")
         made._above = self
         if self._listing is not None:
             made._info = self._listing.get(name)
@@ -140,9 +140,9 @@ class RemotePath(os.PathLike[str]):
 
     def anew(self) -> RemotePath:
         """Return the path without anything cached about it: the store is asked again."""
-        return self._at(self._rest)
+        return self._join(self._rest)
 
-    def _at(self, rest: str) -> RemotePath:
+    def _join(self, rest: str) -> RemotePath:
         return RemotePath(f"{self._scheme}://{rest}{self._inner}", self.storage_options)
 
     # ------------------------------------------------------------ what is there
@@ -158,7 +158,7 @@ class RemotePath(os.PathLike[str]):
             unknown = scheme in _PACKAGES and scheme not in known_implementations
             if unknown or "libhdfs" in str(error) or "libjvm" in str(error):
                 raise self._needs(error) from error
-            raise told(error, self._url, self.storage_options) from error
+            raise as_os_error(error, self._url, self.storage_options) from error
         if type(store).__module__.startswith("hdfs_native"):
             _KEPT[id(store)] = store
         return store, place
@@ -196,14 +196,14 @@ class RemotePath(os.PathLike[str]):
         """
         top, _, rest = self._rest.partition("/")
         return (
-            cast(list[RemotePath], paths_of(cast(Any, self._at(top)), rest))
+            cast(list[RemotePath], paths_of(cast(Any, self._join(top)), rest))
             if is_pattern(rest)
             else [self]
         )
 
     def stat(self) -> Info:
         """Return size and time of modification. Raises OSError."""
-        found = self._found()
+        found = self._lookup()
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._url)
         return found
@@ -212,16 +212,16 @@ class RemotePath(os.PathLike[str]):
 
     def exists(self) -> bool:
         """Return whether a file or directory lies at the path."""
-        return self._found() is not None
+        return self._lookup() is not None
 
     def is_dir(self) -> bool:
         """Return whether a directory lies at the path."""
-        found = self._found()
+        found = self._lookup()
         return found is not None and found.is_dir
 
     def is_file(self) -> bool:
         """Return whether a file lies at the path."""
-        found = self._found()
+        found = self._lookup()
         return found is not None and not found.is_dir
 
     def is_symlink(self) -> bool:
@@ -250,7 +250,8 @@ class RemotePath(os.PathLike[str]):
         above = self._above
         return self._info is None and above is not None and above._listing is not None
 
-    def _found(self) -> Info | None:
+    def _lookup(self) -> Info | None:
+        """Return what the store says of the path, None if nothing lies there. It is asked once. Raises OSError."""
         if self._info is None and not self._is_missing():
             store, place = self.store()
             try:
@@ -258,17 +259,18 @@ class RemotePath(os.PathLike[str]):
             except FileNotFoundError:
                 return None
             except Exception as error:
-                raise told(error, self._url, self.storage_options) from error
+                raise as_os_error(error, self._url, self.storage_options) from error
         return self._info
 
     def _listed(self) -> dict[str, Info]:
+        """Return the entries of the directory by name, sorted. The store is asked once. Raises OSError."""
         if self._listing is None:
             store, place = self.store()
             try:
                 store.invalidate_cache(place)  # it may be of long ago
                 entries = store.ls(place, detail=True)
             except Exception as error:
-                raise told(error, self._url, self.storage_options) from error
+                raise as_os_error(error, self._url, self.storage_options) from error
             own = place.strip("/")
             found = {}
             for entry in entries:
@@ -279,7 +281,7 @@ class RemotePath(os.PathLike[str]):
         return self._listing
 
 
-def _made(url: str, options: Mapping[str, Any], info: Info | None) -> RemotePath:
+def _restore_path(url: str, options: Mapping[str, Any], info: Info | None) -> RemotePath:
     path = RemotePath(url, options)
     path._info = info
     return path

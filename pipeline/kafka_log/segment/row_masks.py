@@ -54,7 +54,7 @@ class RowMasks:
                 mask = values >= low if mask is None else mask & (values >= low)
             if mask is not None:
                 batch = batch.filter(pa.array(mask))
-        return self._said(self._seen(batch))
+        return self._with_selected_content(self._without_unselected(batch))
 
     def may_have(self, headers: pa.RecordBatch) -> Any:
         """Return which batches may hold a selected record, as a mask, by HEADERS of the view batches."""
@@ -85,7 +85,7 @@ class RowMasks:
             (~is_below(headers.column("base_offset"), high, True)).any()
         )
 
-    def _seen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _without_unselected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows without control records, other producers and aborted transactions, as far as the selection leaves them out."""
         keep = None
         if not self.selection.control_records and batch.column("is_control").true_count:
@@ -101,7 +101,7 @@ class RowMasks:
             keep = ~gone if keep is None else keep & ~gone
         return batch if keep is None or keep.all() else batch.filter(pa.array(keep))
 
-    def _said(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _with_selected_content(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows with selected keys and record headers."""
         if self._keys is None and not self.selection.headers:
             return batch

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.segment.remote_errors import told
+from kafka_log.segment.remote_errors import as_os_error
 from pyspark_kafka_log.export.places import Location, options_of_delta
 from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job
@@ -128,7 +128,9 @@ class DeltaTarget:
         return self._delta.DeltaTable(self._out.root, storage_options=self._options)
 
     def _export_error(self, error: Exception) -> ExportError:
-        return ExportError(self.name, told(error, self.name, self._options or {}).strerror or "")
+        return ExportError(
+            self.name, as_os_error(error, self.name, self._options or {}).strerror or ""
+        )
 
 
 def table_schema(job: Job) -> Any:

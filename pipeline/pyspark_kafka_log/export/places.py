@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
-from kafka_log.segment.remote_errors import told
+from kafka_log.segment.remote_errors import as_os_error
 from pyspark_kafka_log.export.state import ExportError
 
 SCHEMES = ("s3", "s3a")
@@ -76,7 +76,7 @@ class Location:
         except FileNotFoundError:
             pass
         except Exception as error:
-            raise told(error, f"{self.root}/{path}", self.options) from error
+            raise as_os_error(error, f"{self.root}/{path}", self.options) from error
 
     def is_free(self) -> bool:
         """Whether nothing lies there, or it is not there; files of exports do not count, which were stopped or are going on."""
@@ -104,7 +104,7 @@ class Location:
         except FileNotFoundError:
             return []
         except Exception as error:
-            raise told(error, self.root, self.options) from error
+            raise as_os_error(error, self.root, self.options) from error
 
     def _store(self) -> tuple[Any, str]:
         store, top = cast(Any, place_of(self.root, self.options)).store()

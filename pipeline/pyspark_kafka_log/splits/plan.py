@@ -18,7 +18,7 @@ from kafka_log import Segment
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.isolation import Known, PartitionRows
 from kafka_log.read.plan import Split
-from kafka_log.read.selection import of_segment, within_offsets
+from kafka_log.read.selection import filter_for_segment, within_offsets
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
 from pyspark_kafka_log.options import Options
@@ -221,7 +221,7 @@ def _log_splits(
     for segment in segments:
         next_offset = next_base_offset(segment, following)
         # Tasks carry only the transactions that have records in their segment.
-        here = of_segment(of_log.of(log, segment.state), segment, following.get(segment))
+        here = filter_for_segment(of_log.of(log, segment.state), segment, following.get(segment))
         if not within_offsets([segment], here.offsets):
             continue  # it lies behind the last stable offset
         if options.ends_corrupt_files:

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.logs.tiers import drop_tiered_segments
-from kafka_log.read.batch_places import around, place
-from kafka_log.read.changing_files import is_gone, steady
+from kafka_log.read.batch_places import needed_segments, split_positions
+from kafka_log.read.changing_files import is_gone, read_steadily
 from kafka_log.read.isolation import PartitionRows
 from kafka_log.read.offsets_by_time import offset_at
 from kafka_log.read.plan import Split
 from kafka_log.read.progress import Ends, Key, Position
-from kafka_log.read.selection import of_segment
+from kafka_log.read.selection import filter_for_segment
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError, Options
 from pyspark_kafka_log.splits.cuts import split_segment
@@ -309,7 +309,7 @@ class LogStream:
     def _offset_at_time(self, log: Log, timestamp: int) -> int:
         first = self._log_start(log)
         reading = self._reading
-        found = steady(
+        found = read_steadily(
             log.segments[-1].path,
             lambda: offset_at(log, timestamp, reading.selection, reading.engine, first),
         )
@@ -380,22 +380,22 @@ def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Sp
     wanted = options.selection.but(offsets=(start, end), deleted_records=True)
     near = replace(
         log,
-        segments=around(
+        segments=needed_segments(
             log.segments, start, end, transactions=wanted.isolation == "read_committed"
         ),
     )
     of_log = PartitionRows(wanted, options.engine)
-    rows = steady(log.segments[-1].path, lambda: of_log.of(near))
-    read = around(near.segments, start, end, transactions=False)
+    rows = read_steadily(log.segments[-1].path, lambda: of_log.of(near))
+    read = needed_segments(near.segments, start, end, transactions=False)
     following = dict(pairwise(near.segments))
     for i, segment in enumerate(read):
         first, stop = 0, segment.size
         if i == 0:
-            first = place(segment, start, wanted)[0]
+            first = split_positions(segment, start, wanted)[0]
         if i == len(read) - 1:
-            stop = place(segment, end, wanted)[1]
+            stop = split_positions(segment, end, wanted)[1]
         if first < stop:
-            here = of_segment(rows, segment, following.get(segment))
+            here = filter_for_segment(rows, segment, following.get(segment))
             yield Split(segment, first, stop, here, next_base_offset(segment, following))
 
 

@@ -18,7 +18,7 @@ from kafka_codecs.arrow import records_numpy
 from kafka_log import discover, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.replicas import read_end_offset
-from kafka_log.read.batch_places import place
+from kafka_log.read.batch_places import split_positions
 from kafka_log.read.plan import Split
 from kafka_log.read.selection import Selection
 from kafka_log.segment import skipping
@@ -198,7 +198,7 @@ def test_places_of_offsets_between_batches(tmp_path: Path, bases: tuple[int, ...
     for policy in ("kafka", "salvage"):
         wanted = Selection(policy=policy)
         for cut in range(bases[-1] + 4):
-            start, stop = place(segment, cut, wanted)
+            start, stop = split_positions(segment, cut, wanted)
             halves = (
                 Split(segment, 0, stop, RowSelection(offsets=(None, cut))),
                 Split(segment, start, segment.size, RowSelection(offsets=(cut, None))),

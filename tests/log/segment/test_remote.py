@@ -19,7 +19,7 @@ from fsspec.registry import _registry, known_implementations
 from kafka_log import LogDirectory, SegmentReader, discover, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.segment.places import local_path, place_of
-from kafka_log.segment.remote_errors import told
+from kafka_log.segment.remote_errors import as_os_error
 from kafka_log.segment.remote_paths import RemotePath, _info
 from tests.support.stores import Counted, counted, put
 
@@ -187,7 +187,9 @@ def test_keys_of_accounts_are_secrets() -> None:
     }
     for error in (ValueError, PermissionError):
         text = str(
-            told(error("K3Y== of mine-and-known at http://host, 0THER=="), "abfss://x", options)
+            as_os_error(
+                error("K3Y== of mine-and-known at http://host, 0THER=="), "abfss://x", options
+            )
         )
         assert "mine-and-known at http://host" in text
         assert "K3Y==" not in text and "0THER==" not in text

@@ -308,7 +308,7 @@ class TimeIndexCheck(IndexCheck):
         self, scanned: ScannedSegment, path: Path, entries: Any, offsets: Any, values: Any
     ) -> Iterator[Finding]:
         times = values
-        headers, base = scanned.headers.those(scanned.placed), scanned.segment.base_offset
+        headers, base = scanned.headers.take(scanned.placed), scanned.segment.base_offset
         args = (path, base, entries)
         at = np.searchsorted(headers.last, offsets)
         beyond = at >= len(headers)

@@ -419,7 +419,7 @@ def _write(
     label = None if target.codec is None else target.codec.label
     with open_segment(segment.path) as file:
         for low, high in _runs(kinds, headers):
-            run = headers.those(slice(low, high))
+            run = headers.take(slice(low, high))
             start, stop = int(run.position[0]), int(run.position[-1] + run.size[-1])
             if kinds[low] == _COPY:
                 out.copy(file, run)
