@@ -36,7 +36,6 @@ from kafka_log.read.arguments import (
     several,
     text_of,
 )
-from kafka_log.read.selection import Selection
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path, place_of
 from kafka_log.segment.times import Time, moment, present
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
-    from kafka_log.read.selection import OtherFilters, RowFilters
+    from kafka_log.read.selection import OtherFilters, RowFilters, Selection
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
 
@@ -95,8 +94,6 @@ class LogDirectory:
         include: Include = (),
         replicas: Replicas | None = None,
     ) -> None:
-        from kafka_log.read.selection import Selection
-
         from kafka_log.read.selection import Selection
 
         self.path = places("path", path)
@@ -334,8 +331,8 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/mnt/broker-1").diff("/mnt/broker-2").to_pandas()[["topic", "partition", "verdict"]]
         """
-        from kafka_log.inspect.diff.side import join_logs
-        from kafka_log.inspect.diff.table import diff_table, pair_partitions
+        from kafka_log.inspect.diff.side import logs_of
+        from kafka_log.inspect.diff.table import diff_table, pairs_of
 
         opened = other
         if not isinstance(opened, LogDirectory):
@@ -345,8 +342,8 @@ class LogDirectory:
         sides = (self.refuse_duplicates(self.all_partitions), opened.refuse_duplicates(others))
         _report_unreadable((p for side in sides for p in side), on_damage)
         closed = {p.key for side in sides for p in side if p.error and p.state == "live" and not p.segments}  # fmt: skip
-        a, b = (join_logs(p for p in side if p.key not in closed) for side in sides)
-        pairs = pair_partitions(a, b, whatever_their_names=by_path)
+        a, b = (logs_of(p for p in side if p.key not in closed) for side in sides)
+        pairs = pairs_of(a, b, whatever_their_names=by_path)
         return diff_table(pairs, advance)
 
     def txn(
@@ -971,8 +968,6 @@ class LogDirectory:
             NotFoundError: If a topic or number does not exist.
             ValueError: If the selection has ``include`` or ``replicas``, which belong to LogDirectory.
         """
-        from kafka_log.read.selection import Selection
-
         from kafka_log.read.selection import Selection
 
         for name in ("include", "replicas"):
