@@ -331,8 +331,8 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/mnt/broker-1").diff("/mnt/broker-2").to_pandas()[["topic", "partition", "verdict"]]
         """
-        from kafka_log.inspect.diff.side import logs_of
-        from kafka_log.inspect.diff.table import diff_table, pairs_of
+        from kafka_log.inspect.diff.side import join_logs
+        from kafka_log.inspect.diff.table import diff_table, pair_partitions
 
         opened = other
         if not isinstance(opened, LogDirectory):
@@ -342,8 +342,8 @@ class LogDirectory:
         sides = (self.refuse_duplicates(self.all_partitions), opened.refuse_duplicates(others))
         _report_unreadable((p for side in sides for p in side), on_damage)
         closed = {p.key for side in sides for p in side if p.error and p.state == "live" and not p.segments}  # fmt: skip
-        a, b = (logs_of(p for p in side if p.key not in closed) for side in sides)
-        pairs = pairs_of(a, b, whatever_their_names=by_path)
+        a, b = (join_logs(p for p in side if p.key not in closed) for side in sides)
+        pairs = pair_partitions(a, b, whatever_their_names=by_path)
         return diff_table(pairs, advance)
 
     def txn(
