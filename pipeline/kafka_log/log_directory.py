@@ -36,7 +36,6 @@ from kafka_log.read.arguments import (
     several,
     text_of,
 )
-from kafka_log.read.selection import Selection
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path, place_of
 from kafka_log.segment.times import Time, moment, present
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
-    from kafka_log.read.selection import OtherFilters, RowFilters
+    from kafka_log.read.selection import OtherFilters, RowFilters, Selection
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
 
