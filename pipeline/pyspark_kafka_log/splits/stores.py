@@ -1,4 +1,4 @@
-"""What Hadoop's configuration opens stores with, as fsspec's classes for them take it: S3, Azure, Google."""
+"""Translate Spark's options into those of fsspec: ``storage.key``, and Hadoop's ``fs.s3a.access.key`` for S3, Azure and Google."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ _OWN = "storage."
 
 
 def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """The options of fsspec's class for a URL, by those of Spark; ``storage.`` goes before Hadoop's. Names are in small letters, as
-    all options of stores are. Raises :class:`OptionError`, which shows no value."""
+    """Return the options of fsspec's class for a URL. ``storage.`` options override Hadoop's; names are in lower case.
+
+    Raise :class:`OptionError` for an invalid value. The message shows no secret.
+    """
     found = hadoop_options(
         url, {name: text for name, text in given.items() if not name.startswith(_OWN)}
     )
@@ -38,7 +40,7 @@ def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _parse_value(name: str, text: str) -> Any:
-    """A text, true or false, or a JSON object or list."""
+    """Return a bool for ``true`` or ``false``, the value of JSON objects and lists, else the text itself. Raise OptionError for invalid JSON."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if not text.lstrip().startswith(("{", "[")):
@@ -50,8 +52,10 @@ def _parse_value(name: str, text: str) -> Any:
 
 
 def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """The options of fsspec's class for a URL, by those of Hadoop's connector for it, whose names are in small letters. Raises
-    :class:`OptionError`, which shows no secret."""
+    """Return fsspec's options for a URL from those of Hadoop's connector, whose names are in lower case; none for an unknown scheme.
+
+    Raise :class:`OptionError` for a key file that cannot be read. The message shows no secret.
+    """
     parts = urlsplit(url)
     scheme, authority = parts.scheme.lower(), parts.netloc.lower()
     if scheme in ("s3", "s3a"):
@@ -64,6 +68,7 @@ def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
+    """Return s3fs's options for a bucket. Settings of the bucket override the general ones."""
     said = _setting_reader(given, lambda name: (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}"))
     found: dict[str, Any] = _read_settings(
         said, key="access.key", secret="secret.key", token="session.token"
@@ -84,6 +89,7 @@ def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
 def _azure_options(
     given: Mapping[str, str], scheme: str, container: str, host: str
 ) -> dict[str, Any]:
+    """Return adlfs's options for a container of a storage account, by the authentication type that is set."""
     blobs = host.replace(".dfs.", ".blob.", 1)
     ends = [f".{container}.{host}", f".{host}", f".{container}.{blobs}", f".{blobs}", ""]
     said = _setting_reader(given, lambda name: [f"fs.azure.{name}{end}" for end in ends])
@@ -109,6 +115,7 @@ def _azure_options(
 
 
 def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return adlfs's connection string for an emulator at ``url``, with the key or signature in ``found``."""
     parts = [f"AccountName={account}", f"BlobEndpoint={url}"]
     if key := found.get("account_key"):
         parts.append(f"AccountKey={key}")
@@ -118,6 +125,7 @@ def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) ->
 
 
 def _google_options(given: Mapping[str, str]) -> dict[str, Any]:
+    """Return gcsfs's options, by the authentication type that is set."""
     said = _setting_reader(given, lambda name: (name,))
     found = _read_settings(said, project="fs.gs.project.id")
     if root := said("fs.gs.storage.root.url").rstrip("/"):
@@ -135,7 +143,7 @@ def _google_options(given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _read_key_file(name: str, path: str) -> Any:
-    """What is in it: tasks are given that, and need no file."""
+    """Return the JSON of a service account's key file, so that tasks need no file. Raise OptionError if it cannot be read or is not JSON."""
     try:
         file = Path(path_of_file_url(path) or path)
     except FileUrlError as error:
@@ -149,6 +157,8 @@ def _read_key_file(name: str, path: str) -> Any:
 
 
 def _setting_reader(given: Mapping[str, str], names: Any) -> Callable[[str], str]:
+    """Return a function that returns the first non-empty setting among ``names(name)``, ``""`` if there is none."""
+
     def said(name: str) -> str:
         return next((given[one].strip() for one in names(name) if given.get(one)), "")
 
@@ -156,5 +166,5 @@ def _setting_reader(given: Mapping[str, str], names: Any) -> Callable[[str], str
 
 
 def _read_settings(said: Callable[[str], str], **names: str) -> dict[str, Any]:
-    """What is said of some names, by those that fsspec has for them."""
+    """Return the non-empty settings among ``names``, under fsspec's names."""
     return {ours: text for ours, name in names.items() if (text := said(name))}
