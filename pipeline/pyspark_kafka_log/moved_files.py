@@ -50,12 +50,12 @@ def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> 
 def make_locator(options: Options) -> Located:
     """Return a function that locates a split when its turn comes; it returns None for a missing file if ``ignoreMissingFiles`` is set."""
 
-    def where(part: Split) -> Split | None:
+    def locate(part: Split) -> Split | None:
         return next(
             iter(locate_splits((part,), options, fails=not options.files.ignore_missing)), None
         )
 
-    return where
+    return locate
 
 
 def _is_gone(path: Path) -> bool:

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from kafka_log.cli import main
 from kafka_log.read.plan import Split
 from pyspark_kafka_log.export import ExportError, export, target_of
-from pyspark_kafka_log.export.places import Location, options_of_delta
+from pyspark_kafka_log.export.locations import Location, options_of_delta
 from pyspark_kafka_log.export.writing import Job, TaskResult
 from tests.paths import SAMPLES
 from tests.support import s3

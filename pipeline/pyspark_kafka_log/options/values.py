@@ -179,13 +179,13 @@ def paths(name: str, value: str) -> tuple[str, ...]:
 def read_json(name: str, value: str, example: str) -> object:
     """Return the value of JSON without duplicate keys."""
 
-    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    def reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(dict(pairs)) < len(pairs):
             raise OptionError(name, f"a key stands there twice in {value!r}")
         return dict(pairs)
 
     try:
-        return json.loads(value, object_pairs_hook=once)
+        return json.loads(value, object_pairs_hook=reject_duplicates)
     except (ValueError, RecursionError) as error:
         if isinstance(error, OptionError):
             raise

@@ -69,19 +69,21 @@ def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
 
 def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
     """Return s3fs's options for a bucket. Settings of the bucket override the general ones."""
-    said = _setting_reader(given, lambda name: (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}"))
-    found: dict[str, Any] = _read_settings(
-        said, key="access.key", secret="secret.key", token="session.token"
+    setting = _setting_reader(
+        given, lambda name: (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}")
     )
-    endpoint = said("endpoint")
+    found: dict[str, Any] = _read_settings(
+        setting, key="access.key", secret="secret.key", token="session.token"
+    )
+    endpoint = setting("endpoint")
     if endpoint and endpoint != _DEFAULT_ENDPOINT:
-        scheme = "http" if said("connection.ssl.enabled").lower() == "false" else "https"
+        scheme = "http" if setting("connection.ssl.enabled").lower() == "false" else "https"
         found["endpoint_url"] = endpoint if "://" in endpoint else f"{scheme}://{endpoint}"
-    if region := said("endpoint.region"):
+    if region := setting("endpoint.region"):
         found["client_kwargs"] = {"region_name": region}
-    if said("path.style.access").lower() == "true":
+    if setting("path.style.access").lower() == "true":
         found["config_kwargs"] = {"s3": {"addressing_style": "path"}}
-    if "anonymousawscredentialsprovider" in said("aws.credentials.provider").lower():
+    if "anonymousawscredentialsprovider" in setting("aws.credentials.provider").lower():
         found["anon"] = True
     return found
 
@@ -92,24 +94,24 @@ def _azure_options(
     """Return adlfs's options for a container of a storage account, by the authentication type that is set."""
     blobs = host.replace(".dfs.", ".blob.", 1)
     ends = [f".{container}.{host}", f".{host}", f".{container}.{blobs}", f".{blobs}", ""]
-    said = _setting_reader(given, lambda name: [f"fs.azure.{name}{end}" for end in ends])
+    setting = _setting_reader(given, lambda name: [f"fs.azure.{name}{end}" for end in ends])
     account = host.partition(".")[0]
     found: dict[str, Any] = {}
     if not host.endswith(_AZURE):
         found |= {"account_name": account, "account_host": blobs}
-    kind = said("account.auth.type").lower()
+    kind = setting("account.auth.type").lower()
     if kind in ("", "sharedkey"):
-        found |= _read_settings(said, account_key="account.key")
-    if kind in ("", "sas") and (sas := said("sas.fixed.token") or said("sas")):
+        found |= _read_settings(setting, account_key="account.key")
+    if kind in ("", "sas") and (sas := setting("sas.fixed.token") or setting("sas")):
         found["sas_token"] = sas.removeprefix("?")
-    if kind in ("", "oauth") and (client := said("account.oauth2.client.id")):
+    if kind in ("", "oauth") and (client := setting("account.oauth2.client.id")):
         found |= {"client_id": client}
-        found |= _read_settings(said, client_secret="account.oauth2.client.secret")
-        if endpoint := said("account.oauth2.client.endpoint"):
+        found |= _read_settings(setting, client_secret="account.oauth2.client.secret")
+        if endpoint := setting("account.oauth2.client.endpoint"):
             found["tenant_id"] = urlsplit(endpoint).path.strip("/").partition("/")[0]
-    endpoint = said("abfs.endpoint")
+    endpoint = setting("abfs.endpoint")
     if ":" in endpoint:  # that of an emulator, as Hadoop has it: an address with a port
-        tls = scheme == "abfss" or said("always.use.https").lower() != "false"
+        tls = scheme == "abfss" or setting("always.use.https").lower() != "false"
         return _azure_emulator_options(f"http{'s' * tls}://{endpoint}/{account}", account, found)
     return found
 
@@ -126,19 +128,21 @@ def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) ->
 
 def _google_options(given: Mapping[str, str]) -> dict[str, Any]:
     """Return gcsfs's options, by the authentication type that is set."""
-    said = _setting_reader(given, lambda name: (name,))
-    found = _read_settings(said, project="fs.gs.project.id")
-    if root := said("fs.gs.storage.root.url").rstrip("/"):
+    setting = _setting_reader(given, lambda name: (name,))
+    found = _read_settings(setting, project="fs.gs.project.id")
+    if root := setting("fs.gs.storage.root.url").rstrip("/"):
         found["endpoint_url"] = root
-    kind = said("fs.gs.auth.type").lower()
-    if kind == "unauthenticated" or any(said(name).lower() == "true" for name in _NO_CREDENTIALS):
+    kind = setting("fs.gs.auth.type").lower()
+    if kind == "unauthenticated" or any(
+        setting(name).lower() == "true" for name in _NO_CREDENTIALS
+    ):
         found["token"] = "anon"
     elif kind in ("application_default", "compute_engine"):
         found["token"] = "google_default" if kind == "application_default" else "cloud"
     elif kind in ("", "service_account_json_keyfile"):
-        name = next((name for name in _KEY_FILES if said(name)), None)
+        name = next((name for name in _KEY_FILES if setting(name)), None)
         if name is not None:
-            found["token"] = _read_key_file(name, said(name))
+            found["token"] = _read_key_file(name, setting(name))
     return found
 
 
@@ -159,12 +163,12 @@ def _read_key_file(name: str, path: str) -> Any:
 def _setting_reader(given: Mapping[str, str], names: Any) -> Callable[[str], str]:
     """Return a function that returns the first non-empty setting among ``names(name)``, ``""`` if there is none."""
 
-    def said(name: str) -> str:
+    def setting(name: str) -> str:
         return next((given[one].strip() for one in names(name) if given.get(one)), "")
 
-    return said
+    return setting
 
 
-def _read_settings(said: Callable[[str], str], **names: str) -> dict[str, Any]:
+def _read_settings(setting: Callable[[str], str], **names: str) -> dict[str, Any]:
     """Return the non-empty settings among ``names``, under fsspec's names."""
-    return {ours: text for ours, name in names.items() if (text := said(name))}
+    return {ours: text for ours, name in names.items() if (text := setting(name))}
