@@ -87,16 +87,16 @@ def projected_columns(schema: StructType, types: Types = TYPES) -> tuple[str, ..
         if wanted != there:
             raise SchemaError(
                 f"kafka-log: column {field.name} is {there.simpleString()},"
-                f" the schema asks for {wanted.simpleString()}: read it as it is, then cast"
-                + (" (all of it is nullable)" if _has_same_text(wanted, there) else "")
+                f" the schema asks for {wanted.simpleString()}: read it with its type, then cast"
+                + (" (all nested fields are nullable)" if _has_same_text(wanted, there) else "")
             )
         if not field.nullable:
             raise SchemaError(
-                f"kafka-log: column {field.name} cannot be NOT NULL: all are nullable"
+                f"kafka-log: column {field.name} cannot be NOT NULL: all columns are nullable"
             )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise SchemaError(f"kafka-log: the schema has {', '.join(twice)} twice")
+        raise SchemaError(f"kafka-log: the schema names {', '.join(twice)} twice")
     return tuple(names)
 
 

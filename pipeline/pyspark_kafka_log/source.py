@@ -40,14 +40,17 @@ class DefaultSource(DataSource):
         options = self._row_options()
         # Whether this is a stream nobody knows yet.
         _warn_of_ignored(
-            [name for name in options.ignored if name not in LIMITS], "no broker is asked"
+            [name for name in options.ignored if name not in LIMITS], "no broker is contacted"
         )
         return spark_schema(default_columns(options), _column_types(options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of a batch query for the columns of ``schema``, and warn of options without effect."""
         options = parse(self.options)
-        _warn_of_ignored([name for name in options.ignored if name in LIMITS], "this is no stream")
+        _warn_of_ignored(
+            [name for name in options.ignored if name in LIMITS],
+            "a batch query has no limits of micro-batches",
+        )
         _warn_of_local_zone(options)
         if options.report is not None:
             return make_reader(options, self.projected_columns(schema))
@@ -105,8 +108,8 @@ def make_reader(
 def _warn_of_ignored(ignored: Sequence[str], why: str) -> None:
     """Warn of options without effect, if there are any."""
     if ignored:
-        told = ", ".join(ignored)
-        warnings.warn(f"kafka-log: {why}, these options mean nothing: {told}", stacklevel=3)
+        listed = ", ".join(ignored)
+        warnings.warn(f"kafka-log: {why}, so these options have no effect: {listed}", stacklevel=3)
 
 
 def _warn_of_local_zone(options: Options) -> None:

@@ -51,14 +51,15 @@ def make_job(
     """
     wanted = parse_write(options)
     if wanted.ignored:
-        told = ", ".join(wanted.ignored)
+        listed = ", ".join(wanted.ignored)
         warnings.warn(
-            f"kafka-log: no broker is asked, these options mean nothing: {told}", stacklevel=2
+            f"kafka-log: no broker is contacted, so these options have no effect: {listed}",
+            stacklevel=2,
         )
     for field in schema.fields:
         if field.name == "timestamp" and isinstance(field.dataType, TimestampNTZType):
-            told = "it is timestamp_ntz, which is of no time zone: CAST(timestamp AS TIMESTAMP) takes the session's"
-            raise SinkError(told, column=field.name)
+            reason = "timestamp_ntz has no time zone: CAST(timestamp AS TIMESTAMP) uses that of the session"
+            raise SinkError(reason, column=field.name)
     job = new_job(wanted.path, wanted.format, overwrite=overwrite, passed=METADATA_COLUMNS)
     # Spark before 4.3 asks for no time zone.
     zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
@@ -149,7 +150,7 @@ def _require_results(messages: list[WriterCommitMessage | None]) -> list[TaskRes
     """Return the results of all tasks. Raise RuntimeError if one is missing: its rows would be lost silently."""
     found = [one for one in messages if isinstance(one, TaskResult)]
     if len(found) < len(messages):
-        raise RuntimeError("a task has not told what it wrote: nothing is committed")
+        raise RuntimeError("the result of a task is missing: nothing is committed")
     return found
 
 

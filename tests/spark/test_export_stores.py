@@ -157,7 +157,7 @@ def test_the_command(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_where_nothing_can_be_added_as_a_whole() -> None:
-    with pytest.raises(ExportError, match="give it the format delta or iceberg"):
+    with pytest.raises(ExportError, match="use the format delta or iceberg"):
         target_of("s3://bucket/table", "parquet")
     for kind in ("parquet", "delta"):
         with pytest.raises(ExportError, match="directories and to s3://, no other store"):

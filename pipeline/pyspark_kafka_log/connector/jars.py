@@ -35,7 +35,7 @@ class ConnectorError(Exception):
 
     def __str__(self) -> str:
         return (
-            f"kafka-log: the columnar connector cannot be had here ({'; '.join(self.reasons)});"
+            f"kafka-log: the columnar connector is not available ({'; '.join(self.reasons)});"
             " the Python source reads the same rows without it"
         )
 
@@ -83,7 +83,7 @@ def find_or_compile_jar(jvm: Any) -> Path:
         except OSError:
             continue  # a home that cannot be written: the next
         return path
-    raise ConnectorError(["no directory can be written for its classes"])
+    raise ConnectorError(["no directory for its classes is writable"])
 
 
 def _candidate_directories() -> Iterable[Path]:
@@ -137,7 +137,7 @@ def _javac(jvm: Any, java: Sequence[Path], classes: Path) -> None:
     """Compile Java files into ``classes`` with the JDK's compiler. Raise ValueError if there is none, or it fails."""
     compiler = jvm.javax.tools.ToolProvider.getSystemJavaCompiler()
     if compiler is None:
-        raise ValueError("this Java has no compiler")
+        raise ValueError("this Java runtime has no compiler")
     arguments = ["-nowarn", "--release", str(TARGET), "-d", str(classes), "-cp"]
     arguments += [str(jvm.java.lang.System.getProperty("java.class.path")), *map(str, java)]
     told = jvm.java.io.ByteArrayOutputStream()

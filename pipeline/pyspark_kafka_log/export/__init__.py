@@ -119,7 +119,7 @@ def target_of(
         if place.is_store:
             raise ExportError(
                 os.fspath(to),
-                "a store renames nothing, so that readers of plain Parquet files would see a part of an export: give it the format delta or iceberg",
+                "object stores cannot rename, so readers of plain Parquet files would see a part of an export: use the format delta or iceberg",
             )
         return ParquetTarget(place_of(to))
     if kind == "delta":
@@ -130,4 +130,4 @@ def target_of(
         from pyspark_kafka_log.export.iceberg import IcebergTarget
 
         return IcebergTarget(os.fspath(to), catalog)
-    raise ExportError(os.fspath(to), f"no format is called {kind!r}; known: {', '.join(FORMATS)}")
+    raise ExportError(os.fspath(to), f"unknown format {kind!r}; known: {', '.join(FORMATS)}")

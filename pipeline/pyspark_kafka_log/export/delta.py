@@ -45,12 +45,12 @@ class DeltaTarget:
         """Return the state in the newest commit of an export, None for a new table. Raise ExportError for other files or tables."""
         if not self._is_there():
             if not self._out.is_free():
-                raise ExportError(self.name, "there are files in it, and it is no Delta table")
+                raise ExportError(self.name, "the directory is not empty and no Delta table")
             return None
         self._table = self._open()
         number = self._table.transaction_version(APPLICATION)
         if number is None:
-            raise ExportError(self.name, "it is a Delta table, and not of an export")
+            raise ExportError(self.name, "the Delta table was not made by an export")
         for commit in self._table.history():
             if STATE in commit:
                 state = State.from_json(self.name, commit[STATE])
@@ -58,7 +58,7 @@ class DeltaTarget:
                     return state
         raise ExportError(
             self.name,
-            "the table's log does not go back to the last export: how far it came is not known",
+            "the table's log no longer has the commit of the last export, so its end is unknown",
         )
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:

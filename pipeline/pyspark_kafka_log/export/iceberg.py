@@ -34,9 +34,7 @@ class IcebergTarget:
         else:
             self._catalog = load_catalog(catalog)
         if "." not in table:
-            raise ExportError(
-                table, "a table of Iceberg has a namespace: give it as NAMESPACE.TABLE"
-            )
+            raise ExportError(table, "an Iceberg table needs a namespace: NAMESPACE.TABLE")
         self._table: Any = None
 
     def lock(self) -> AbstractContextManager[None]:
@@ -52,7 +50,7 @@ class IcebergTarget:
         if text is not None:
             return State.from_json(self.name, text)
         if self._table.current_snapshot() is not None:
-            raise ExportError(self.name, "it is a table of Iceberg, and not of an export")
+            raise ExportError(self.name, "the Iceberg table was not made by an export")
         return None
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:

@@ -106,7 +106,7 @@ def run_export(
             wrong = sorted(name for name in made if before.definition.get(name) != made[name])
             raise ExportError(
                 target.name,
-                f"it was made with other {' and '.join(PARTS[name] for name in wrong)}: choose another place, or {_advise(before.definition, wrong)}",
+                f"earlier exports had other {' and '.join(PARTS[name] for name in wrong)}: choose another table, or {_advise(before.definition, wrong)}",
             )
         seen = QueryLogs()
         logs = select_logs(seen.find(options), options)
@@ -205,29 +205,31 @@ def _check_options(
     if wrong:
         raise ExportError(
             target.name,
-            f"files cannot be parted by {wrong[0]!r}; known: {', '.join(PARTITION_COLUMNS)}",
+            f"unknown partition column {wrong[0]!r}; known: {', '.join(PARTITION_COLUMNS)}",
         )
     if options.view is not None or options.report is not None:
         raise ExportError(
-            target.name, "records are exported: for a view, use kafka-log export without Spark"
+            target.name, "only records are exported: for a view, use kafka-log export without Spark"
         )
     if options.starting_offsets is not None:
         raise ExportError(
-            target.name, "it goes on where the last export ended: startingOffsets is not taken"
+            target.name, "an export continues where the last one ended: leave out startingOffsets"
         )
     if options.files.ignore_corrupt:
         raise ExportError(
             target.name,
-            "it goes on where the last export ended, so that there is no rest of a file to skip: ignoreCorruptFiles is not taken; mode is",
+            "an export continues where the last one ended, so it cannot skip the rest of a file: use mode, not ignoreCorruptFiles",
         )
     if target.in_files:
         absent = [n for n in partition_by if (n if n != "date" else "timestamp") not in columns]
         if absent:
             raise ExportError(
-                target.name, f"it is parted by {absent[0]}, which must be one of its columns"
+                target.name, f"the partition column needs {absent[0]} among the columns"
             )
     elif not set(columns) - set(partition_by):
-        raise ExportError(target.name, "no column is left in the files")
+        raise ExportError(
+            target.name, "all columns are partition columns: none is left for the files"
+        )
 
 
 def _export_definition(

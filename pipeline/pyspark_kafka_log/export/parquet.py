@@ -47,7 +47,7 @@ class ParquetTarget:
         if not self._own.is_dir():
             if any(child.name != OUTPUT_LOCK for child in self._out.iterdir()):
                 raise ExportError(
-                    self.name, "there are files in it, and not of an export: choose another place"
+                    self.name, "the directory has files that no export wrote: choose another one"
                 )
             return None
         self._finish()

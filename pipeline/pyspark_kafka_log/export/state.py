@@ -12,7 +12,7 @@ VERSION = 1
 NAMED = 10
 """Losses that a message names; the others are counted."""
 
-CHANGED = "another export has added to it meanwhile: give the command again"
+CHANGED = "another export has added to it meanwhile: run the command again"
 
 Ends = Mapping[tuple[str, int], int]
 """The next offset of each topic and partition."""
@@ -78,7 +78,7 @@ class State:
         try:
             whole = json.loads(text)
             if whole["version"] != VERSION:
-                raise ExportError(target, f"it was made by another version: {whole['version']!r}")
+                raise ExportError(target, f"the state is of another version: {whole['version']!r}")
             ends = {
                 (topic, int(partition)): int(end)
                 for topic, partitions in whole["offsets"].items()
@@ -87,5 +87,5 @@ class State:
             return cls(int(whole["number"]), ends, dict(whole["made"]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ExportError(
-                target, f"what is kept of earlier exports cannot be read: {error}"
+                target, f"the state of earlier exports cannot be read: {error}"
             ) from None

@@ -35,8 +35,8 @@ def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
         if first is None and not options.latest_if_none:
             raise OptionError(
                 "startingTimestamp",
-                f"{_describe_partition(log)} has no record that late; with"
-                " startingOffsetsByTimestampStrategy set to latest such partitions are read from their end on",
+                f"{_describe_partition(log)} has no record with this timestamp or a later one; with"
+                " startingOffsetsByTimestampStrategy set to latest the query reads nothing of such partitions",
             )
         first = MAX_OFFSET if first is None else first
     elif first is not None and options.fail_on_data_loss:
@@ -95,7 +95,7 @@ def _check_available(
         )
 
 
-_HINT = "with failOnDataLoss set to false what is there is read"
+_HINT = "set failOnDataLoss to false to read what is there"
 
 
 def _readable_end(log: Log, options: Options) -> int | None:
@@ -131,7 +131,8 @@ def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str
     wanted = parse_paths(path, options)
     if wanted.ending_offsets not in (None, LATEST) or wanted.ending_times is not None:
         raise OptionError(
-            "endingOffsets", "it is asked for, so leave out what says where queries end"
+            "endingOffsets",
+            "ending_offsets computes it: leave out the options that say where queries end",
         )
     ends = Ends(wanted.selection, wanted.engine)
     found: dict[str, dict[str, int]] = {}
