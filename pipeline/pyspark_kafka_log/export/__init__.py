@@ -92,7 +92,7 @@ def export(
 
 
 def _refuse_inside(to: str | os.PathLike[str], kind: str, wanted: Options) -> None:
-    """Raise :class:`~kafka_log.write.staged_output.OutError` for a directory inside of the logs that are read: a broker would not start with it."""
+    """Raise :class:`~kafka_log.write.staged_output.OutputError` for a directory inside of the logs that are read: a broker would not start with it."""
     if kind == "iceberg":
         return  # a table, whose catalog says where it lies
     place = table_location(os.fspath(to), to)
