@@ -1,4 +1,4 @@
-"""Questions about logs that people ask, as DataFrames from DataFrames."""
+"""Answer common questions about logs with DataFrames made from DataFrames."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ TRANSACTION_COLUMNS = (
 
 
 def transactions(records: DataFrame) -> DataFrame:
-    """The transactions in a log: one row for each producer, partition and marker.
+    """Return the transactions in a log, one row for each producer, partition and marker.
 
-    ``records`` must be read with ``includeControlRecords`` and have :data:`TRANSACTION_COLUMNS`. ``outcome`` is COMMIT,
-    ABORT, or OPEN for a transaction without a marker: it goes on, or hangs. ``records`` counts its records,
-    ``firstOffset`` and ``lastOffset`` are theirs, ``markerOffset`` is that of the marker.
+    Args:
+        records: Rows read with ``includeControlRecords``, with :data:`TRANSACTION_COLUMNS`.
+
+    Returns:
+        ``outcome`` is COMMIT, ABORT, or OPEN for a transaction without a marker, which is going on or hangs. ``records`` counts its records,
+        ``firstOffset`` and ``lastOffset`` are their offsets, ``markerOffset`` is the offset of the marker.
     """
     key = ["topic", "partition", "producerId"]
     marker = F.when(

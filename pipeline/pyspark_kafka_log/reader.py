@@ -29,7 +29,7 @@ PROBLEM = "problem"
 
 
 class Task(InputPartition):
-    """What one task reads."""
+    """The splits that one task reads."""
 
     def __init__(self, splits: tuple[Any, ...]) -> None:
         super().__init__(splits)
@@ -37,7 +37,7 @@ class Task(InputPartition):
 
 
 class KafkaLogReader(DataSourceReader):
-    """Reads splits of segments. It is sent to every task, so it holds options only."""
+    """Reader of records, split by split. Spark sends it to every task, so it holds options only."""
 
     def __init__(
         self,
@@ -63,18 +63,19 @@ class KafkaLogReader(DataSourceReader):
         )
 
     def partitions(self, seen: QueryLogs | None = None) -> list[InputPartition]:
-        """The tasks. ``seen`` is what other scans of the same query have found."""
+        """Return the tasks. ``seen`` holds what other scans of the same query have found."""
         planned = plan(self.options, self.query, self.parallelism, seen)
         return [Task(splits) for splits in planned]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a task, then warn of lost ranges."""
         losses = Losses()
         with freeze_loaded_objects():
             yield from self.read_rows(partition, losses)
         losses.warn()
 
     def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
-        """The rows of a task; what is passed over is counted."""
+        """Yield the rows of a task, and count lost ranges in ``losses``."""
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()
         from pyspark_kafka_log.moved_files import make_locator  # not needed to plan
@@ -89,7 +90,7 @@ class KafkaLogReader(DataSourceReader):
             )
 
     def locate(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
-        """The splits where their files are by now. What is gone is left out if that is asked for."""
+        """Return splits at the present paths of their files. Missing files are dropped with ``ignoreMissingFiles``."""
         if not splits:
             return splits
         from pyspark_kafka_log.moved_files import locate_splits  # not needed to plan
@@ -98,7 +99,7 @@ class KafkaLogReader(DataSourceReader):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """What the rows have."""
+        """The Arrow schema of the rows."""
         import pyarrow as pa
 
         return pa.schema(
@@ -107,14 +108,16 @@ class KafkaLogReader(DataSourceReader):
 
     @property
     def _has_corrupt_record_column(self) -> bool:
+        """Whether ``problem`` is asked for under the name of the corrupt-record column."""
         return self.options.view is None and self.options.corrupt_record in self.columns
 
     def _source_column(self, name: str) -> str:
-        """The column that one is another name of, or itself."""
+        """Return ``problem`` for the name of the corrupt-record column, else ``name`` itself."""
         is_other = self.options.view is None and name == self.options.corrupt_record
         return PROBLEM if is_other else name
 
     def _rename_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with the columns under the names that were asked for."""
         import pyarrow as pa
 
         arrays = [batch.column(self._source_column(name)) for name in self.columns]

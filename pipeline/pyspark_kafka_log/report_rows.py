@@ -1,4 +1,4 @@
-"""Answers about logs as rows: those that :class:`kafka_log.LogDirectory` gives, for some partitions at a time, in types that Spark has."""
+"""Make the rows of reports: those of :class:`kafka_log.LogDirectory`, for some partitions, in types that Spark has."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ BATCH_COLUMNS = (
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """Which partitions an answer is about, which of their ``offsets``, and how they are read.
+    """The partitions and offsets of a report, and how to read them.
 
-    ``beside`` are partitions that say more of these, and ``directories`` log directories of brokers whose own files are looked at.
-    ``on_lost`` is told of bytes that are passed over, ``warn`` of damage in a line.
+    ``beside`` are partitions with more facts about these. ``directories`` are log directories whose own files are checked. ``on_lost`` is called
+    for each lost range, ``warn`` with a line for damage.
     """
 
     partitions: tuple[Partition, ...]
@@ -50,7 +50,7 @@ class ReportRequest:
 
     @property
     def on_damage(self) -> Callable[[str], None]:
-        """What is told of damage: an error, or a warning."""
+        """The function to call for damage: it raises, or warns."""
         from kafka_log.inspect.partition_headers import raise_damage
 
         return raise_damage if self.selection.raises else self.warn
@@ -61,6 +61,7 @@ Tables = Callable[[ReportRequest, tuple[str, ...]], pa.RecordBatchReader]
 
 
 def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchReader:
+    """Return a row for each batch."""
     from kafka_log.read.scanning import scan_batches
 
     wanted = Selection(
@@ -79,6 +80,7 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
 
 
 def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    """Return a row of statistics for each partition."""
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table
 
@@ -93,12 +95,14 @@ def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    """Return a row for each segment file."""
     from kafka_log.report.listing import segment_table
 
     return segment_table(asked.partitions).to_reader()
 
 
 def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    """Return a row for each transaction."""
     from kafka_log.inspect.transactions.coordinator_states import coordinators
     from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
     from kafka_log.inspect.transactions.table import transaction_table
@@ -113,6 +117,7 @@ def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchRea
 
 
 def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    """Return a row for each producer of a partition."""
     from kafka_log.inspect.producers.table import producer_table
 
     wanted = Selection(offsets=asked.offsets)
@@ -120,6 +125,7 @@ def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader
 
 
 def _keys(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    """Return a row of key statistics for each partition."""
     from kafka_log.inspect.keys.table import key_table
 
     wanted = Selection(
@@ -131,6 +137,7 @@ def _keys(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _findings(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
+    """Return a row for each finding of ``check``."""
     from kafka_log.inspect.check.table import check_table
 
     return check_table(
@@ -143,6 +150,7 @@ def _findings(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _now_ms() -> int:
+    """Return the present time in milliseconds since 1970."""
     return int(time.time() * 1000)
 
 
@@ -161,7 +169,7 @@ _TABLES: Mapping[str, Tables] = {
 
 
 def _arrow_schema(report: str) -> pa.Schema:
-    """The columns as the answer has them."""
+    """Return the schema of a report before the conversion to Spark's types."""
     if report == "batches":
         return Output(BATCHES, [], BATCH_COLUMNS, False).schema
     if report == "stat":
@@ -190,14 +198,14 @@ def _arrow_schema(report: str) -> pa.Schema:
 
 
 def report_schema(report: str) -> pa.Schema:
-    """The columns of a view in types that Spark has, all of them nullable."""
+    """Return the schema of a report in types that Spark has, all nullable."""
     return pa.schema([pa.field(f.name, _spark_type(f.type)) for f in _arrow_schema(report)])
 
 
 def read_report(
     report: str, asked: ReportRequest, columns: tuple[str, ...], most: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows in these columns, in batches of ``most`` rows or fewer. A timestamp that microseconds cannot hold is null."""
+    """Yield the rows of a report with ``columns``, in batches of at most ``most`` rows. Timestamps that do not fit in microseconds become null."""
     every = report_schema(report)
     schema = pa.schema([every.field(name) for name in columns])
     for batch in _TABLES[report](asked, columns):
@@ -214,6 +222,7 @@ _PLAIN = {
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType:
+    """Return the Arrow type that Spark has for a type."""
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC")
     if pa.types.is_dictionary(kind):
@@ -222,6 +231,7 @@ def _spark_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _cast_array(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return an array as another type. Timestamps in milliseconds that do not fit in microseconds become null."""
     if pa.types.is_timestamp(kind) and values.type.unit == "ms":
         numbers = values.cast(pa.int64())
         fits = pc.and_(pc.greater_equal(numbers, -MS_MAX), pc.less_equal(numbers, MS_MAX))

@@ -1,4 +1,4 @@
-"""Answers about logs as data frames: ``option("view", "batches")`` and the like. Rows are made in ``report_tables``."""
+"""Read reports about logs as data frames: ``option("view", "batches")`` and the like. ``report_rows`` makes the rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportInput:
-    """A partition with the offsets that are wanted of it, or (None) log directories of brokers. ``beside`` are partitions that say more of it."""
+    """A partition with the wanted offset range, or None with log directories. ``beside`` are partitions with more facts about it."""
 
     partition: Partition | None
     offsets: Range = EVERYTHING
@@ -45,17 +45,17 @@ class ReportInput:
 
     @property
     def size(self) -> int:
-        """Bytes to read, at most."""
+        """The size of all segments in bytes, 0 for log directories."""
         return 0 if self.partition is None else sum(s.size for s in self.partition.segments)
 
 
 def report_types(report: str) -> Types:
-    """The columns of an answer with their types in Spark."""
+    """Return the columns of a report with their Spark types."""
     return {field.name: field.dataType for field in from_arrow_schema(report_schema(report))}
 
 
 class ReportReader(DataSourceReader):
-    """Answers a question about logs. It is sent to every task, so it holds options only."""
+    """Reader of a report. Spark sends it to every task, so it holds options only."""
 
     def __init__(
         self,
@@ -71,6 +71,7 @@ class ReportReader(DataSourceReader):
         self.report = options.report or ""
 
     def partitions(self) -> list[InputPartition]:
+        """Return the tasks, each with some partitions; a first one for log directories if the report is ``findings``."""
         there = find_survey(self.options)
         found = there.partitions
         wanted = [p for p in select_logs(found, self.options) if self.query.may_contain(*p.key)]
@@ -89,7 +90,7 @@ class ReportReader(DataSourceReader):
         return [Task(task) for task in tasks]
 
     def _check_readable(self, partition: Partition) -> None:
-        """Of a partition that cannot be read the rows say so, or the task that reads it, but for these."""
+        """Raise the error of a partition that cannot be read for the report ``keys``, warn of it for reports without rows about it."""
         if partition.error is None:
             return
         if self.report == "keys":
@@ -98,6 +99,7 @@ class ReportReader(DataSourceReader):
             _warn(str(partition.error))
 
     def _offset_range(self, partition: Partition, starts: LogStarts) -> Range:
+        """Return the offset range that the options select, everything for a partition without segments."""
         return (
             resolve_offsets(partition, self.options, starts) if partition.segments else EVERYTHING
         )
@@ -110,12 +112,13 @@ class ReportReader(DataSourceReader):
         return tuple(found.directories)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a task, then warn of lost ranges."""
         losses = Losses()
         yield from self.read_rows(partition, losses)
         losses.warn()
 
     def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
-        """The rows of a task; what is passed over is counted."""
+        """Yield the rows of a task, and count lost ranges in ``losses``."""
         pieces = partition.splits if isinstance(partition, Task) else ()
         asked = ReportRequest(
             (),
@@ -141,7 +144,7 @@ class ReportReader(DataSourceReader):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """What the rows have."""
+        """The Arrow schema of the rows."""
         import pyarrow as pa
 
         every = report_schema(self.report)
@@ -149,4 +152,5 @@ class ReportReader(DataSourceReader):
 
 
 def _warn(line: str) -> None:
+    """Warn of one line."""
     warnings.warn(f"kafka-log: {line}", stacklevel=2)

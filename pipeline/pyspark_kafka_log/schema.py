@@ -1,4 +1,4 @@
-"""The columns as Spark types, and what a schema of the user's own may ask for."""
+"""Map Arrow columns to Spark types, and check schemas that users give."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TYPES: dict[str, DataType] = {
 
 
 class SchemaError(ValueError):
-    """A schema asks for columns that there are not."""
+    """A schema asks for columns that do not exist, or for other types."""
 
 
 Types = Mapping[str, DataType]
@@ -51,7 +51,7 @@ Types = Mapping[str, DataType]
 
 
 def column_types(view: str | None, corrupt_record: str | None = None) -> Types:
-    """The columns of records, or those of a view of one of Kafka's own topics. ``corrupt_record`` is another name of ``problem``."""
+    """Return the Spark types of all columns of records, or of a view. ``corrupt_record`` adds another name for ``problem``."""
     if view is None:
         return TYPES if corrupt_record is None else {**TYPES, corrupt_record: StringType()}
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -64,7 +64,7 @@ def column_types(view: str | None, corrupt_record: str | None = None) -> Types:
 
 
 def spark_schema(columns: Iterable[str], types: Types = TYPES) -> StructType:
-    """The schema of these columns. Raises :class:`OptionError` for a column that is not there."""
+    """Return the Spark schema of ``columns``. Raise :class:`OptionError` for an unknown column."""
     fields = []
     for name in columns:
         if name not in types:
@@ -74,7 +74,9 @@ def spark_schema(columns: Iterable[str], types: Types = TYPES) -> StructType:
 
 
 def projected_columns(schema: StructType, types: Types = TYPES) -> tuple[str, ...]:
-    """The columns that a schema asks for. Raises :class:`SchemaError` when it asks for others, or for other types."""
+    """Return the columns of a schema in its order. Raise :class:`SchemaError` if it is empty, names a column twice, or has an unknown column, another type or
+    NOT NULL.
+    """
     names = schema.fieldNames()
     if not names:
         raise SchemaError("kafka-log: the schema has no columns")
@@ -85,24 +87,26 @@ def projected_columns(schema: StructType, types: Types = TYPES) -> tuple[str, ..
         if wanted != there:
             raise SchemaError(
                 f"kafka-log: column {field.name} is {there.simpleString()},"
-                f" the schema asks for {wanted.simpleString()}: read it as it is, then cast"
-                + (" (all of it is nullable)" if _has_same_text(wanted, there) else "")
+                f" the schema asks for {wanted.simpleString()}: read it with its type, then cast"
+                + (" (all nested fields are nullable)" if _has_same_text(wanted, there) else "")
             )
         if not field.nullable:
             raise SchemaError(
-                f"kafka-log: column {field.name} cannot be NOT NULL: all are nullable"
+                f"kafka-log: column {field.name} cannot be NOT NULL: all columns are nullable"
             )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise SchemaError(f"kafka-log: the schema has {', '.join(twice)} twice")
+        raise SchemaError(f"kafka-log: the schema names {', '.join(twice)} twice")
     return tuple(names)
 
 
 def _has_same_text(wanted: DataType, there: DataType) -> bool:
+    """Return whether two types print alike, so that they differ in nullability only."""
     return wanted.simpleString() == there.simpleString()
 
 
 def _describe_unknown(name: str, types: Types) -> str:
+    """Return a message for an unknown column, with the most similar name and all known ones."""
     near = [n for n in types if n.lower() == name.lower()]
     near = near or difflib.get_close_matches(name, types, n=1)
     hint = f"did you mean {near[0]}? " if near else ""

@@ -1,4 +1,4 @@
-"""The data source: what Spark asks of it. Planning is in ``plan``, reading in ``task_reader``."""
+"""The data source ``kafka-log``: creates the readers and writers that Spark asks for."""
 
 from __future__ import annotations
 
@@ -25,30 +25,39 @@ if TYPE_CHECKING:
 
 
 class DefaultSource(DataSource):
-    """``spark.read.format("kafka-log").load(path)``, ``df.write.format("kafka-log").save(path)``. ``pyspark_kafka_log.options`` describes
-    the options of the one, ``pyspark_kafka_log.options.write`` those of the other."""
+    """The data source: ``spark.read.format("kafka-log").load(path)``, ``df.write.format("kafka-log").save(path)``.
+
+    :mod:`pyspark_kafka_log.options` describes the options of reads, :mod:`pyspark_kafka_log.options.write` those of writes.
+    """
 
     @classmethod
     def name(cls) -> str:
+        """Return the name of the format."""
         return "kafka-log"
 
     def schema(self) -> StructType:
+        """Return the default schema for the options, and warn of options without effect."""
         options = self._row_options()
         # Whether this is a stream nobody knows yet.
         _warn_of_ignored(
-            [name for name in options.ignored if name not in LIMITS], "no broker is asked"
+            [name for name in options.ignored if name not in LIMITS], "no broker is contacted"
         )
         return spark_schema(default_columns(options), _column_types(options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        """Return a reader of a batch query for the columns of ``schema``, and warn of options without effect."""
         options = parse(self.options)
-        _warn_of_ignored([name for name in options.ignored if name in LIMITS], "this is no stream")
+        _warn_of_ignored(
+            [name for name in options.ignored if name in LIMITS],
+            "a batch query has no limits of micro-batches",
+        )
         _warn_of_local_zone(options)
         if options.report is not None:
             return make_reader(options, self.projected_columns(schema))
         return KafkaLogReader(options, self.projected_columns(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return a reader of micro-batches for the columns of ``schema``."""
         from pyspark_kafka_log.stream.reader import KafkaLogStreamReader
 
         reader = KafkaLogStreamReader(self.options, self.projected_columns(schema))
@@ -56,23 +65,25 @@ class DefaultSource(DataSource):
         return reader
 
     def writer(self, schema: StructType, overwrite: bool) -> KafkaLogWriter:
+        """Return a writer of a batch query. Raise OptionError or SinkError if the rows cannot be written."""
         return KafkaLogWriter(make_job(self.options, schema, overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaLogStreamWriter:
+        """Return a writer of micro-batches. Raise OptionError or SinkError if the rows cannot be written."""
         return KafkaLogStreamWriter(make_job(self.options, schema, overwrite))
 
     def projected_columns(self, schema: StructType) -> tuple[str, ...]:
-        """The columns that a schema asks for. Raises SchemaError when they cannot be had."""
+        """Return the columns of ``schema``. Raise SchemaError for unknown columns or other types."""
         options = self._row_options()
         return projected_columns(schema, _column_types(options))
 
     def _row_options(self) -> Options:
-        """What says how rows look, in a batch query and in a stream."""
+        """Return the options that decide the columns, which batch queries and streams have in common."""
         return parse(self.options, batch=False)
 
 
 def _column_types(options: Options) -> Types:
-    """The columns that there are, with their types."""
+    """Return the Spark types of all columns that the options offer."""
     if options.report is None:
         return column_types(options.view, options.corrupt_record)
     from pyspark_kafka_log.reports import report_types
@@ -86,7 +97,7 @@ def make_reader(
     query: RowRanges = EVERY_ROW,
     parallelism: int | None = None,
 ) -> KafkaLogReader | ReportReader:
-    """What reads these columns."""
+    """Return a reader of records, or of a report if the options name one."""
     if options.report is None:
         return KafkaLogReader(options, columns, query, parallelism)
     from pyspark_kafka_log.reports import ReportReader
@@ -95,12 +106,14 @@ def make_reader(
 
 
 def _warn_of_ignored(ignored: Sequence[str], why: str) -> None:
+    """Warn of options without effect, if there are any."""
     if ignored:
-        told = ", ".join(ignored)
-        warnings.warn(f"kafka-log: {why}, these options mean nothing: {told}", stacklevel=3)
+        listed = ", ".join(ignored)
+        warnings.warn(f"kafka-log: {why}, so these options have no effect: {listed}", stacklevel=3)
 
 
 def _warn_of_local_zone(options: Options) -> None:
+    """Warn if a time option has no time zone, so that the driver's is used."""
     if options.without_zone:
         warnings.warn(
             f"kafka-log: {', '.join(options.without_zone)} has no time zone and is taken in that of this machine: a Python source is not told"

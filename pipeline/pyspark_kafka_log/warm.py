@@ -1,7 +1,7 @@
-"""``python -m pyspark_kafka_log.warm``: compile all that is compiled on first use, so that no task waits for it. For images.
+"""The command ``python -m pyspark_kafka_log.warm``: compile everything that is compiled on first use, for images.
 
-The machine code goes where the process finds it again: beside the modules, or into the user's cache, as numba's own does; it is of this
-machine's processor, and of this user where the modules cannot be written to. NUMBA_CPU_NAME=generic makes code that all processors of its kind take.
+The machine code is written beside the modules, or into the user's cache, as numba does. It is for this machine's processor, and for this user if
+the modules cannot be written to. NUMBA_CPU_NAME=generic makes code for all processors of its kind.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MODULES = (
 
 
 def kernel_modules() -> list[str]:
-    """The modules that have kernels."""
+    """Return the names of all modules with kernels."""
     views = importlib.import_module("kafka_codecs.arrow")
     of_views = (f"{views.__name__}.{found.name}" for found in pkgutil.iter_modules(views.__path__))
     return [*MODULES, *(n for n in of_views if n.endswith(("_kernels", "_encoders")))]
 
 
 def warm() -> Iterator[tuple[str, int]]:
-    """Compile the kernels, or load those that are there. The name of each module, and how many of its functions are ready; none without numba."""
+    """Yield the name of each kernel module and how many of its functions are ready, compiled or loaded; nothing without numba."""
     from codecgen.runtime.arrow.primitives.compiling import JIT, compile_ahead
 
     for name in kernel_modules() if JIT else ():
@@ -37,7 +37,7 @@ def warm() -> Iterator[tuple[str, int]]:
 
 
 def main() -> int:
-    """Compile kernels and the connector, and say so."""
+    """Compile kernels and the connector, and print the result. Return 1 if the connector cannot be compiled, else 0."""
     from pyspark_kafka_log.connector import ConnectorError, jar_path
 
     count = 0

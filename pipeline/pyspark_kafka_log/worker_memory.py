@@ -1,4 +1,4 @@
-"""What Python workers may take, where ``spark.executor.pyspark.memory`` says so: a limit of their address space."""
+"""Limit the memory of Python workers as ``spark.executor.pyspark.memory`` says, and keep their garbage collections short."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ _NO_THREAD = "can't start new thread"
 
 
 class WorkerMemoryError(MemoryError):
-    """A worker may not have what it needs."""
+    """The memory limit of a Python worker is too low."""
 
 
 def apply_memory_limit(environment: Mapping[str, str] = os.environ) -> None:
-    """Take the limit that Spark tells, as its own workers do, and leave out what sets addresses aside: allocators do, and each thread does.
-    Where nothing is told, or processes have no such limits, nothing is done. Raises :class:`WorkerMemoryError` where it is too low."""
+    """Limit the address space of this process to the MiB in ``environment``, and keep allocators and threads from reserving addresses.
+
+    Without a limit, or on systems without such limits, nothing happens. Raise :class:`WorkerMemoryError` if the limit is too low.
+    """
     told = memory_limit_mib(environment)
     if told is None:
         return
@@ -63,14 +65,14 @@ def apply_memory_limit(environment: Mapping[str, str] = os.environ) -> None:
 
 
 def memory_limit_mib(environment: Mapping[str, str] = os.environ) -> int | None:
-    """The MiB that Spark lets this worker have; None: as many as there are."""
+    """Return the MiB that Spark allows this worker, None for no limit."""
     told = int(environment.get(LIMIT_MIB, "-1"))
     return told if told > 0 else None
 
 
 @contextmanager
 def explain_memory_errors() -> Iterator[None]:
-    """Says what to do where there is not enough memory. Raises :class:`WorkerMemoryError` then."""
+    """Turn memory errors under a limit into a :class:`WorkerMemoryError` that says which setting to raise. Other errors pass unchanged."""
     try:
         yield
     except WorkerMemoryError:
@@ -91,10 +93,9 @@ MIN_OBJECTS = 50_000
 
 @contextmanager
 def freeze_loaded_objects() -> Iterator[None]:
-    """Around a task: what it has loaded is not looked through again.
+    """Collect garbage after a task, and exclude all remaining objects from later collections, if there are many of them.
 
-    Before a worker of Spark's daemon takes its next task it collects garbage. With PySpark, Arrow and the kernels loaded that takes some 60 ms, as long
-    as decoding 30 MiB. So what is left after a first collection stands aside, here and in each task that has loaded much.
+    Spark's daemon collects garbage before a worker's next task. With PySpark, Arrow and the kernels loaded this takes 60 ms, as long as decoding 30 MiB.
     """
     try:
         yield

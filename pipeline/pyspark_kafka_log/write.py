@@ -1,4 +1,4 @@
-"""Writing from Spark: jobs that both sources make, and the writers of the Python source. The work is done in ``kafka_log.write``."""
+"""Write rows from Spark: the jobs of both sources, and the writers of the Python source. ``kafka_log.write`` writes the files."""
 
 from __future__ import annotations
 
@@ -36,18 +36,30 @@ BATCH_ID = "streaming.sql.batchId"
 def make_job(
     options: Mapping[str, str], schema: StructType, overwrite: bool, query: str | None = None
 ) -> WriteJob:
-    """The job of a query that writes rows of a schema, named after the ``query`` where that is known: a stream that begins again goes
-    on in the same place. Raises OptionError, SinkError, DirectoryError."""
+    """Return the job that writes rows of ``schema``, and warn of options without effect.
+
+    Args:
+        options: The options of the write.
+        schema: The schema of the rows.
+        overwrite: Replace the partitions that are there.
+        query: The id of a streaming query, which becomes the id of the job: a restarted query continues in the same place.
+
+    Raises:
+        OptionError: For an invalid option.
+        SinkError: For a column that is missing, unknown or has another type.
+        DirectoryError: If the log directory cannot be used.
+    """
     wanted = parse_write(options)
     if wanted.ignored:
-        told = ", ".join(wanted.ignored)
+        listed = ", ".join(wanted.ignored)
         warnings.warn(
-            f"kafka-log: no broker is asked, these options mean nothing: {told}", stacklevel=2
+            f"kafka-log: no broker is contacted, so these options have no effect: {listed}",
+            stacklevel=2,
         )
     for field in schema.fields:
         if field.name == "timestamp" and isinstance(field.dataType, TimestampNTZType):
-            told = "it is timestamp_ntz, which is of no time zone: CAST(timestamp AS TIMESTAMP) takes the session's"
-            raise SinkError(told, column=field.name)
+            reason = "timestamp_ntz has no time zone: CAST(timestamp AS TIMESTAMP) uses that of the session"
+            raise SinkError(reason, column=field.name)
     job = new_job(wanted.path, wanted.format, overwrite=overwrite, passed=METADATA_COLUMNS)
     # Spark before 4.3 asks for no time zone.
     zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
@@ -56,7 +68,7 @@ def make_job(
 
 
 def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.RecordBatch]) -> str:
-    """Write the rows of a task, of one micro-batch if there are such. What is to be told to the driver."""
+    """Write the rows of a task, of micro-batch ``batch`` unless it is None. Return the JSON that the driver needs to commit them."""
     if batch is not None:
         job = replace(make_batch_job(job, batch), created_ms=now_ms())
     with explain_memory_errors(), freeze_loaded_objects():
@@ -64,19 +76,19 @@ def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.Re
 
 
 def commit_rows(job: WriteJob, told: Sequence[str], micro: Micro | None = None) -> None:
-    """Commit what tasks told."""
+    """Commit the results of all tasks, as a micro-batch if ``micro`` is given."""
     if micro is not None:
         job = make_batch_job(job, micro.batch)
     commit(job, [Staged.many_from_json(one) for one in told], micro)
 
 
 def abort_rows(job: WriteJob, batch: int | None = None) -> None:
-    """Remove what tasks wrote."""
+    """Remove the staged files of a job, or of one micro-batch."""
     abort(job if batch is None else make_batch_job(job, batch))
 
 
 class TaskResult(WriterCommitMessage):
-    """What a task has written, of which query."""
+    """The staged files of one task as JSON, and the id of its streaming query."""
 
     def __init__(self, staged: str, query: str | None = None) -> None:
         self.staged = staged
@@ -84,34 +96,39 @@ class TaskResult(WriterCommitMessage):
 
 
 def _task_context() -> Any:
+    """Return the context of the running task."""
     context = TaskContext.get()
     assert context is not None
     return context
 
 
 class KafkaLogWriter(DataSourceArrowWriter):
-    """Writes a query. It is sent to every task."""
+    """Writer of a batch query. Spark sends it to every task."""
 
     def __init__(self, job: WriteJob) -> None:
         self.job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
+        """Stage the rows of a task. Return what the driver needs to commit them."""
         return TaskResult(write_rows(self.job, _task_context().partitionId(), None, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Commit the results of all tasks. Raise RuntimeError if one is missing."""
         commit_rows(self.job, [one.staged for one in _require_results(messages)])
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove the staged files of all tasks."""
         abort_rows(self.job)
 
 
 class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
-    """Writes the micro-batches of a stream. Spark makes one for tasks and another one for the driver: the job is known by the query."""
+    """Writer of micro-batches. Spark makes one for tasks and another for the driver, so the id of the query names the job."""
 
     def __init__(self, job: WriteJob) -> None:
         self.job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
+        """Stage the rows of a task of the current micro-batch. Return what the driver needs to commit them."""
         context = _task_context()
         query = context.getLocalProperty(QUERY_ID)
         batch = int(context.getLocalProperty(BATCH_ID))
@@ -119,23 +136,26 @@ class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
         return TaskResult(told, query)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Commit the micro-batch ``batchId``. Raise RuntimeError if the result of a task is missing."""
         for query, told in _group_by_query(_require_results(messages)).items():
             commit_rows(replace(self.job, id=query), told, Micro(query, batchId))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Remove the staged files of the micro-batch ``batchId``."""
         for query in _group_by_query([one for one in messages if isinstance(one, TaskResult)]):
             abort_rows(replace(self.job, id=query), batchId)
 
 
 def _require_results(messages: list[WriterCommitMessage | None]) -> list[TaskResult]:
-    """What all tasks wrote. Rows would be lost in silence if one of them had not told."""
+    """Return the results of all tasks. Raise RuntimeError if one is missing: its rows would be lost silently."""
     found = [one for one in messages if isinstance(one, TaskResult)]
     if len(found) < len(messages):
-        raise RuntimeError("a task has not told what it wrote: nothing is committed")
+        raise RuntimeError("the result of a task is missing: nothing is committed")
     return found
 
 
 def _group_by_query(messages: list[TaskResult]) -> dict[str, list[str]]:
+    """Return the staged files of the results, by the ids of their streaming queries. Results without a query are dropped."""
     found: dict[str, list[str]] = {}
     for one in messages:
         if one.query is not None:

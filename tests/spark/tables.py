@@ -19,7 +19,7 @@ from kafka_log.read.plan import Split
 from kafka_log.write.output_lock import OutputLockedError
 from pyspark_kafka_log.export import Exported, ExportError, target_of
 from pyspark_kafka_log.export.job import Target, run_export
-from pyspark_kafka_log.export.places import Location, options_of_delta
+from pyspark_kafka_log.export.locations import Location, options_of_delta
 from pyspark_kafka_log.export.writing import Job, TaskResult, write_task
 from pyspark_kafka_log.options import parse
 

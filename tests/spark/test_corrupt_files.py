@@ -201,7 +201,7 @@ def test_exports_go_on_where_the_last_one_ended() -> None:
         in_files = True
 
     options = parse({"path": "/x", "ignoreCorruptFiles": "true"})
-    with pytest.raises(ExportError, match="ignoreCorruptFiles is not taken"):
+    with pytest.raises(ExportError, match="use mode, not ignoreCorruptFiles"):
         run_export(None, options, Target(), ("topic",), parallelism=1)  # type: ignore[arg-type]
 
 

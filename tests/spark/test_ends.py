@@ -53,7 +53,7 @@ def test_ends_of_a_broker_are_where_queries_end(isolation: str) -> None:
 def test_what_has_no_ends(directory: Path) -> None:
     path = write(directory, "t", 0, 0, numbered(2, 3))
     for option in ("endingOffsets", "endingOffsetsByTimestamp"):
-        with pytest.raises(OptionError, match="leave out what says where queries end"):
+        with pytest.raises(OptionError, match="leave out the options that say where queries end"):
             ending_offsets(directory, {option: '{"t":{"0":5}}'})
     with pytest.raises(OptionError, match="no topic u"):
         ending_offsets(directory, {"subscribe": "u"})

@@ -110,7 +110,7 @@ def test_an_unknown_partition_column_is_refused(tmp_path: Path, directory: Path)
     table = Table("parquet", tmp_path)
     with pytest.raises(ExportError) as caught:
         table.export(directory, by=("topic", "offset"))
-    reason = "files cannot be parted by 'offset'; known: topic, partition, date"
+    reason = "unknown partition column 'offset'; known: topic, partition, date"
     assert (caught.value.target, caught.value.reason) == (table.place, reason)
 
 
@@ -137,7 +137,9 @@ def test_an_export_that_asks_for_something_else(table: Table, directory: Path) -
         (("topic",), {"isolationLevel": "read_committed"}, "filters and partitions"),
     ]
     for by, options, word in others:
-        with pytest.raises(ExportError, match=f"made with other {word}: choose another place"):
+        with pytest.raises(
+            ExportError, match=f"earlier exports had other {word}: choose another table"
+        ):
             table.export(directory, here, by, ignore=False, **options)
     assert table.rows() == before
 
@@ -202,7 +204,7 @@ def test_a_place_that_is_something_else(table: Table, tmp_path: Path, directory:
     else:
         (tmp_path / "table").mkdir()
         (tmp_path / "table" / "mine.txt").write_text("mine")
-    with pytest.raises(ExportError, match=r"not of an export|no Delta table"):
+    with pytest.raises(ExportError, match=r"not made by an export|no export wrote|no Delta table"):
         table.export(directory)
 
 

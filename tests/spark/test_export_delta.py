@@ -85,5 +85,5 @@ def test_a_delta_table_without_an_export_is_refused(tmp_path: Path, directory: P
     deltalake.write_deltalake(table.place, pa.table({"a": [1]}))
     with pytest.raises(ExportError) as caught:
         table.export(directory)
-    assert str(caught.value) == f"{table.place}: it is a Delta table, and not of an export"
+    assert str(caught.value) == f"{table.place}: the Delta table was not made by an export"
     assert caught.value.target == table.place

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from kafka_log.cli import main
 from kafka_log.read.plan import Split
 from pyspark_kafka_log.export import ExportError, export, target_of
-from pyspark_kafka_log.export.places import Location, options_of_delta
+from pyspark_kafka_log.export.locations import Location, options_of_delta
 from pyspark_kafka_log.export.writing import Job, TaskResult
 from tests.paths import SAMPLES
 from tests.support import s3
@@ -157,7 +157,7 @@ def test_the_command(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_where_nothing_can_be_added_as_a_whole() -> None:
-    with pytest.raises(ExportError, match="give it the format delta or iceberg"):
+    with pytest.raises(ExportError, match="use the format delta or iceberg"):
         target_of("s3://bucket/table", "parquet")
     for kind in ("parquet", "delta"):
         with pytest.raises(ExportError, match="directories and to s3://, no other store"):

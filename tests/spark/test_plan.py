@@ -303,7 +303,9 @@ def test_timestamps_in_the_place_of_offsets(broker: Path) -> None:
     (broker / "log-start-offset-checkpoint").write_text("0\n1\na 0 12\n")
     assert read(startingTimestamp=str(TIME + 1)) == list(range(13 - 1, 30))
     late = str(TIME + 6)
-    with pytest.raises(OptionError, match="partition 0 of topic a has no record that late"):
+    with pytest.raises(
+        OptionError, match="partition 0 of topic a has no record with this timestamp"
+    ):
         read(startingTimestamp=late)
     assert read(startingTimestamp=late, startingOffsetsByTimestampStrategy="latest") == []
     with pytest.raises(OptionError, match="ByTimestamp: it must have a timestamp for each"):

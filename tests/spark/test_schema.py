@@ -59,7 +59,7 @@ def test_a_schema_is_a_projection() -> None:
         ("timestamp timestamp_ntz", "column timestamp is timestamp, the schema asks for"),
         ("headers array<struct<key:string>>", "column headers is array<"),
         ("offset long not null", "column offset cannot be NOT NULL"),
-        ("offset long, offset long", "the schema has offset twice"),
+        ("offset long, offset long", "the schema names offset twice"),
     ],
 )
 def test_what_a_schema_may_not_ask_for(asked: str, message: str) -> None:
@@ -72,7 +72,7 @@ def test_an_inner_not_null_is_refused_too() -> None:
     inner = StructType(
         [StructField("key", StringType(), False), StructField("value", BinaryType())]
     )
-    with pytest.raises(SchemaError, match="all of it is nullable"):
+    with pytest.raises(SchemaError, match="all nested fields are nullable"):
         projected_columns(StructType([StructField("headers", ArrayType(inner))]))
 
 

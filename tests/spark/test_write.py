@@ -139,7 +139,7 @@ def test_what_cannot_be_written(spark: SparkSession, tmp_path: Path) -> None:
         topic="t",
     )
     fails(
-        "column timestamp: it is timestamp_ntz, which is of no time zone: CAST(timestamp AS TIMESTAMP)",
+        "column timestamp: timestamp_ntz has no time zone: CAST(timestamp AS TIMESTAMP)",
         spark.sql("select 'x' value, timestamp_ntz'2024-01-01 00:00:00' timestamp"),
         tmp_path,
         topic="t",

@@ -48,8 +48,8 @@ def test_all_options() -> None:
 @pytest.mark.parametrize(
     ("given", "option", "told"),
     [
-        ({}, "path", "it says where to write"),
-        ({"path": "s3a://b/x"}, "path", "not on a file system of this machine"),
+        ({}, "path", "a path to write to is required"),
+        ({"path": "s3a://b/x"}, "path", "rows are written to local directories only"),
         ({"path": "file:x"}, "path", "one begins with file:///"),
         ({"path": "file://x/y"}, "path", "one begins with file:///"),
         ({"path": "/d", "compresion": "lz4"}, "compresion", "did you mean compression?"),

@@ -49,7 +49,7 @@ def enable(spark: SparkSession) -> None:
 
 
 def _add_for_application(jvm: Any, path: Path) -> None:
-    """What tasks on a cluster answer is read with the application's loader, which does not know the jars that are added to sessions."""
+    """Add the jar to the application's class loader, which reads the answers of tasks on a cluster and does not see jars of sessions."""
     kind = jvm.java.lang.Class.forName(LOADER)
     loader, outermost = jvm.java.lang.Thread.currentThread().getContextClassLoader(), None
     while loader is not None:
@@ -61,7 +61,7 @@ def _add_for_application(jvm: Any, path: Path) -> None:
 
 
 def jar_path() -> str:
-    """The jar of the connector, for the conf ``spark.jars`` of applications that have it from the start."""
+    """Return the path of the connector's jar for the conf ``spark.jars``, compiled if it is not cached. Raise ConnectorError if that fails."""
     from pyspark.java_gateway import launch_gateway
 
     gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]

@@ -10,6 +10,7 @@ from pyspark_kafka_log.connector import ConnectorError, jar_path
 
 
 def main() -> int:
+    """Print the path of the jar. Return the exit code."""
     try:
         sys.stdout.write(f"{jar_path()}\n")
     except ConnectorError as error:
@@ -20,6 +21,7 @@ def main() -> int:
 
 
 def _failed(why: str) -> int:
+    """Print an error, and return exit code 1."""
     sys.stderr.write(f"{why}\n")
     return 2
 

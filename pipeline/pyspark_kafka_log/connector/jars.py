@@ -1,7 +1,7 @@
-"""The connector's Java, compiled once by the compiler that Spark itself brings, and kept under a digest.
+"""Compile the connector's Java once with the compiler that Spark brings, and cache the jar under a digest.
 
-No jar ships and no JDK is asked for: the sources lie beside this module. Janino, with which Spark compiles its queries, compiles them; where
-it cannot, the compiler of a JDK does, if there is one.
+No jar is shipped and no JDK is required: the sources lie beside this module. Janino, with which Spark compiles queries, compiles them, else the
+compiler of a JDK.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TARGET = 11
 
 
 class ConnectorError(Exception):
-    """The connector cannot be had here. ``reasons`` says what was tried."""
+    """The connector is not available. ``reasons`` lists what was tried."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
         super().__init__(tuple(reasons))
@@ -35,13 +35,13 @@ class ConnectorError(Exception):
 
     def __str__(self) -> str:
         return (
-            f"kafka-log: the columnar connector cannot be had here ({'; '.join(self.reasons)});"
+            f"kafka-log: the columnar connector is not available ({'; '.join(self.reasons)});"
             " the Python source reads the same rows without it"
         )
 
 
 def java_sources() -> dict[str, str]:
-    """The Java sources by their names."""
+    """Return the texts of the Java sources by file name."""
     folder = files(__package__) / "java"
     found = [one for one in folder.iterdir() if one.name.endswith(".java")]
     return {
@@ -50,7 +50,7 @@ def java_sources() -> dict[str, str]:
 
 
 def cache_directory() -> Path:
-    """Where jars are kept: KAFKA_CODECS_CACHE, or where programs of a user keep such things."""
+    """Return the directory of cached jars: below KAFKA_CODECS_CACHE, or in the user's cache directory."""
     given = os.environ.get("KAFKA_CODECS_CACHE")
     if given:
         return Path(given) / "spark"
@@ -64,9 +64,9 @@ def cache_directory() -> Path:
 
 
 def find_or_compile_jar(jvm: Any) -> Path:
-    """The jar of the connector for the Spark of this JVM (a ``JVMView`` of py4j), compiled if it is not there yet.
+    """Return the jar of the connector for the Spark of this JVM (a ``JVMView`` of py4j), compiled if it is not cached.
 
-    Raises :class:`ConnectorError`.
+    Raise :class:`ConnectorError` if it cannot be compiled, or no directory can be written.
     """
     texts = java_sources()
     made_of = "\n".join([pyspark.__version__, *texts, *texts.values()])
@@ -83,10 +83,11 @@ def find_or_compile_jar(jvm: Any) -> Path:
         except OSError:
             continue  # a home that cannot be written: the next
         return path
-    raise ConnectorError(["no directory can be written for its classes"])
+    raise ConnectorError(["no directory for its classes is writable"])
 
 
 def _candidate_directories() -> Iterable[Path]:
+    """Yield the directories in which the jar may lie: the cache, then a new private one, where nobody else can put classes."""
     yield cache_directory()
     # A directory of this process alone: in one whose name can be guessed others could lay classes.
     with suppress(OSError):
@@ -94,6 +95,7 @@ def _candidate_directories() -> Iterable[Path]:
 
 
 def _is_valid_jar(path: Path) -> bool:
+    """Return whether a file is a complete zip archive with valid checksums."""
     try:
         with zipfile.ZipFile(path) as found:
             return found.testzip() is None
@@ -102,7 +104,7 @@ def _is_valid_jar(path: Path) -> bool:
 
 
 def _compile(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
-    """A jar in a directory of ours."""
+    """Compile Java sources in ``scratch``, and return the jar. Raise ConnectorError if no compiler succeeds."""
     java = scratch / "java"
     java.mkdir()
     for name, text in texts.items():
@@ -122,6 +124,7 @@ def _compile(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
 
 def _janino(jvm: Any, java: Sequence[Path], classes: Path) -> None:
     # Spark's own loader: that of the thread may know an older jar of ours.
+    """Compile Java files into ``classes`` with Janino."""
     loader = jvm.java.lang.Class.forName("org.apache.spark.SparkContext").getClassLoader()
     compiler = jvm.org.codehaus.janino.Compiler()
     compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
@@ -131,9 +134,10 @@ def _janino(jvm: Any, java: Sequence[Path], classes: Path) -> None:
 
 
 def _javac(jvm: Any, java: Sequence[Path], classes: Path) -> None:
+    """Compile Java files into ``classes`` with the JDK's compiler. Raise ValueError if there is none, or it fails."""
     compiler = jvm.javax.tools.ToolProvider.getSystemJavaCompiler()
     if compiler is None:
-        raise ValueError("this Java has no compiler")
+        raise ValueError("this Java runtime has no compiler")
     arguments = ["-nowarn", "--release", str(TARGET), "-d", str(classes), "-cp"]
     arguments += [str(jvm.java.lang.System.getProperty("java.class.path")), *map(str, java)]
     told = jvm.java.io.ByteArrayOutputStream()
@@ -142,7 +146,7 @@ def _javac(jvm: Any, java: Sequence[Path], classes: Path) -> None:
 
 
 def _array(jvm: Any, kind: Any, items: Sequence[Any]) -> Any:
-    """A Java array."""
+    """Return the items as a Java array."""
     out = jvm.java.lang.reflect.Array.newInstance(kind._java_lang_class, len(items))
     for i, item in enumerate(items):
         out[i] = item
@@ -150,6 +154,7 @@ def _array(jvm: Any, kind: Any, items: Sequence[Any]) -> Any:
 
 
 def _pack(classes: Path, path: Path) -> Path:
+    """Write the classes and the service file into a jar. Return its path."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
         out.writestr(SERVICE, f"{SOURCE}\n")
         for one in sorted(classes.rglob("*.class")):
@@ -158,6 +163,7 @@ def _pack(classes: Path, path: Path) -> Path:
 
 
 def _first_line(error: Exception) -> str:
+    """Return the first line of an error's message, the name of its class if the message is empty."""
     text = str(getattr(error, "java_exception", error))
     with suppress(IndexError):
         return text.strip().splitlines()[0]

@@ -1,7 +1,7 @@
-"""The Python side of the columnar connector: answers what the JVM asks, on the socket of a worker of Spark's own pool.
+"""Answer the questions of the columnar connector's JVM, on the socket of a Python worker of Spark's pool.
 
-A question is JSON after its length, then the bytes of a task after theirs. An answer is pieces with their lengths (32 bits, big-endian), 0
-at its end, or -1 before the text of an error. Before the end of a task stands -2, and its metrics as JSON.
+A question is JSON after its length, then the bytes of a task after theirs. An answer is chunks with their lengths (32 bits, big-endian), then 0,
+or -1 and the text of an error. Before the end of a task come -2 and its metrics as JSON.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PACKAGES = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log")
 
 
 class AnswerStream:
-    """A file of one answer, and of what comes after its question."""
+    """The file of one answer, which also reads the bytes after its question."""
 
     closed = False
 
@@ -60,11 +60,11 @@ class AnswerStream:
         self.given = given
 
     def read(self, size: int) -> bytes:
-        """Bytes that come after the question."""
+        """Return up to ``size`` bytes that follow the question."""
         return self.given.read(size)
 
     def write(self, data: Any) -> int:
-        """Send bytes."""
+        """Send bytes in chunks. Return their number."""
         view = memoryview(data).cast("B")
         for at in range(0, len(view), MAX_CHUNK_BYTES):
             piece = view[at : at + MAX_CHUNK_BYTES]
@@ -72,21 +72,21 @@ class AnswerStream:
         return len(view)
 
     def send_metrics(self, losses: Losses) -> None:
-        """Send what a task has read and lost."""
+        """Warn of the losses of a task, and send its metrics."""
         losses.warn()
         text = json.dumps(losses.metrics).encode()
         _send(self.out, _INT.pack(-2) + _INT.pack(len(text)) + text)
 
     def flush(self) -> None:
-        """Send what is held."""
+        """Send buffered bytes."""
         _flush(self.out)
 
     def close(self) -> None:
-        """Nothing: the socket stays."""
+        """Do nothing: the socket stays open for the next answer."""
 
 
 def main(infile: BinaryIO, outfile: BinaryIO) -> None:
-    """Answer until the JVM hangs up. Spark's daemon would call again if this returned."""
+    """Answer questions until the JVM closes the socket, then exit. If this function returned, Spark's daemon would call it again."""
     answers: Mapping[str, Answer] = {**ANSWERS, "stream": StreamAnswers()}
     while True:
         size = infile.read(4)
@@ -107,6 +107,7 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
 
 
 def _send(out: BinaryIO, *parts: bytes | memoryview) -> None:
+    """Write parts to the JVM. End the process if it has hung up, as a query with enough rows does."""
     try:
         for part in parts:
             out.write(part)
@@ -115,6 +116,7 @@ def _send(out: BinaryIO, *parts: bytes | memoryview) -> None:
 
 
 def _flush(out: BinaryIO) -> None:
+    """Flush the output to the JVM. End the process if it has hung up."""
     try:
         out.flush()
     except OSError:
@@ -122,7 +124,7 @@ def _flush(out: BinaryIO) -> None:
 
 
 def error_text(error: Exception) -> str:
-    """An error in its words; where those are not for users, with where it came from."""
+    """Return the message of an error for users; with a traceback unless the error is of this project or names a file."""
     ours = type(error).__module__.partition(".")[0] in PACKAGES
     if ours or (isinstance(error, OSError) and error.filename is not None):
         return str(error)
@@ -130,24 +132,26 @@ def error_text(error: Exception) -> str:
 
 
 def _source(request: Mapping[str, Any]) -> DefaultSource:
+    """Return the data source with the options of a question."""
     return DefaultSource(_query_options(request))
 
 
 def _query_options(request: Mapping[str, Any]) -> dict[str, str]:
-    """The options of a query, after what the JVM's configuration opens stores with."""
+    """Return the options of a query. They override the JVM's settings of stores."""
     return {**request.get("stores", {}), **request["options"]}
 
 
 def _session(request: Mapping[str, Any]) -> Session:
-    """What the JVM's session says where options do not."""
+    """Return the settings of the JVM's session."""
     return Session.from_settings(request["session"])
 
 
 def _answer_hello(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
-    """Nothing: that there is an answer says that this Python has what it needs."""
+    """Handshake. An empty answer proves that this Python can import its dependencies."""
 
 
 def _schema(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
+    """Send the JSON of the default schema, or of the given one after checking its columns."""
     source = _source(request)
     if request["schema"] is None:
         schema = source.schema()
@@ -158,7 +162,7 @@ def _schema(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
 
 
 def _plan(request: Mapping[str, Any], found: bytes, out: AnswerStream) -> None:
-    """The tasks of a scan, after what is known then of the logs that its query reads; ``found`` is what was before."""
+    """Send the logs of the query so far, the size of the scan, and its tasks. ``found`` is what earlier scans of the query sent."""
     reader = _reader(request)
     seen = QueryLogs.from_bytes(found)
     if isinstance(reader, KafkaLogReader):
@@ -179,8 +183,10 @@ def _size(
     reader: KafkaLogReader | ReportReader,
     tasks: Sequence[tuple[Any, ...]],
 ) -> tuple[int, int]:
-    """The bytes of segments that tasks read, and how many rows come of them at most; -1 for what is not known. Rows of views are of other sizes than
-    records. Of aggregates there is a row for each split at most, or one for a task without any."""
+    """Return the bytes of segments that tasks read and the greatest number of rows, -1 for an unknown number.
+
+    Rows of views differ in size from records, so both are -1. Aggregates have at most one row for each split, one for a task without splits.
+    """
     if not isinstance(reader, KafkaLogReader) or reader.options.view is not None:
         return -1, -1
     if Aggregates.from_request(request) is not None:
@@ -189,7 +195,7 @@ def _size(
 
 
 def _aggregates(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
-    """The schema of aggregates; nothing where rows are to be read for them."""
+    """Send the schema of aggregates, nothing if the rows themselves must be read."""
     asked = Aggregates.from_request(request)
     if asked is None:
         return
@@ -199,11 +205,13 @@ def _aggregates(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None
 
 
 def _send_tasks(tasks: Iterable[tuple[Any, ...]], out: AnswerStream) -> None:
+    """Send the number of tasks, then the pickled splits of each after their length."""
     data = [pickle.dumps(splits) for splits in tasks]
     out.write(_INT.pack(len(data)) + b"".join(_INT.pack(len(one)) + one for one in data))
 
 
 def _read(request: Mapping[str, Any], task: bytes, out: AnswerStream) -> None:
+    """Send the rows of a task, or their partial aggregates, as an Arrow stream, then the metrics. Without columns only the numbers of rows are sent."""
     reader = _reader(request)
     losses = Losses()
     splits = pickle.loads(task)
@@ -241,6 +249,7 @@ def _read(request: Mapping[str, Any], task: bytes, out: AnswerStream) -> None:
 
 
 def _send_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, out: AnswerStream) -> None:
+    """Send batches as an Arrow stream."""
     with pa.ipc.new_stream(pa.PythonFile(out, "w"), schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -248,12 +257,14 @@ def _send_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, out: Answer
 
 
 def _job(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
+    """Send the JSON of a write job for the schema and options of a question."""
     schema = StructType.fromJson(json.loads(request["schema"]))
     job = make_job(request["options"], schema, request["overwrite"], request["query"])
     out.write(job.to_json().encode())
 
 
 def _write(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
+    """Write the rows that follow the question, and send the result of the task. After an error the remaining rows are read and dropped."""
     job = WriteJob.from_json(request["job"])
     rows = pa.ipc.open_stream(pa.PythonFile(out, "r"))
     try:
@@ -266,19 +277,22 @@ def _write(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
 
 
 def _commit(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
+    """Commit the results of all tasks, of a micro-batch if the question has one."""
     batch = request["batch"]
     micro = None if batch is None else Micro(request["query"], batch)
     commit_rows(WriteJob.from_json(request["job"]), request["messages"], micro)
 
 
 def _abort(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
+    """Remove what the tasks of a job have staged."""
     abort_rows(WriteJob.from_json(request["job"]), request.get("batch"))
 
 
 def _reader(request: Mapping[str, Any]) -> KafkaLogReader | ReportReader:
-    """What reads the columns that a query needs, and those that decide which rows there are: not one may come or go with the
-    columns that are selected. A record without a timestamp fails a query, or is left out; what could not be read is a row where there
-    is a column to say so."""
+    """Return a reader of the needed columns, and of those that decide which rows exist.
+
+    The selected columns must not change the rows: a record without a timestamp fails a query or is dropped, and damage adds a row only if a column describes it.
+    """
     given = _query_options(request)
     asks_rows = request.get("aggregates") is None
     session = _session(request)
@@ -301,13 +315,13 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader | ReportReader:
 
 
 class StreamAnswers:
-    """Answers for a stream, which keeps in mind what it has seen."""
+    """Answers for one stream. It keeps the :class:`LogStream` between questions."""
 
     def __init__(self) -> None:
         self._stream: LogStream | None = None
 
     def __call__(self, request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
-        """Answer with JSON, or with tasks."""
+        """Send the tasks of a micro-batch, or the JSON of the other questions."""
         if self._stream is None:
             options = parse_stream(_query_options(request), _session(request))
             self._stream = LogStream(options, request["parallelism"])
@@ -333,7 +347,7 @@ class StreamAnswers:
 
 
 def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """The first rows of batches; no more are read than these are in."""
+    """Yield the first ``limit`` rows of batches. No further batch is read."""
     for batch in batches:
         if limit <= 0:
             return
@@ -344,7 +358,7 @@ def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Rec
 
 
 def _decode_value(value: Any) -> Any:
-    """A value as the JVM writes it: times are {"us": microseconds since 1970}."""
+    """Return a filter value from the JVM's JSON. Times come as ``{"us": microseconds since 1970}``."""
     if isinstance(value, list):
         return [_decode_value(one) for one in value]
     return value["us"] if isinstance(value, dict) else value
@@ -356,21 +370,21 @@ _TIME = pa.timestamp("us", "UTC")
 
 @dataclass(frozen=True)
 class Aggregates:
-    """``functions`` are ``count`` with a column or ``*``, ``min`` and ``max`` with a column. ``groups`` are of :data:`GROUPS`."""
+    """Aggregates that a query computes of a log: ``count`` of a column or ``*``, ``min`` and ``max`` of a column, by ``groups``."""
 
     functions: tuple[tuple[str, str], ...]
     groups: tuple[str, ...] = ()
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any]) -> Aggregates | None:
-        """Those of a question of the JVM, None where it asks for rows."""
+        """Return the aggregates of a question of the JVM, None if it asks for rows."""
         if request.get("aggregates") is None:
             return None
         functions = tuple((name, column) for name, column in request["aggregates"])
         return cls(functions, tuple(request["groups"]))
 
     def can_compute(self, scan: Scan) -> bool:
-        """Whether they come out the same as from all rows."""
+        """Return whether batch totals give the same values as all rows."""
         known = all(
             column in ("*", *EXTREMES) if name == "count" else column in EXTREMES
             for name, column in self.functions
@@ -379,7 +393,7 @@ class Aggregates:
 
     @property
     def schema(self) -> pa.Schema:
-        """The groups, then the values."""
+        """The schema of the rows: the groups, then the values."""
         fields = [pa.field(name, GROUPS[name]) for name in self.groups]
         for name, column in self.functions:
             is_time = name != "count" and column == TIMESTAMP
@@ -389,7 +403,10 @@ class Aggregates:
     def compute(
         self, parts: Iterable[Split], scan: Scan, on_read: OnRead | None = None
     ) -> pa.RecordBatch:
-        """Their values over the rows of a task. ``on_read`` is called with what was read of each file. Raises CodecError for damage."""
+        """Return the values over the rows of a task, one row for each group.
+
+        ``on_read`` is called with the bytes and skipped batches of each file. Raise CodecError for damage.
+        """
         columns = {column for name, column in self.functions if name != "count"}
         by_log = totals_of(parts, scan, columns, on_read)
         found: dict[tuple[Any, ...], Totals] = {} if self.groups else {(): Totals()}
@@ -406,6 +423,7 @@ class Aggregates:
 
 
 def _aggregate(of: Totals, name: str, column: str) -> int | None:
+    """Return the value of one function from totals, None for an extreme of no rows."""
     if name == "count":
         return of.rows
     extremes = of.extremes(column)
@@ -413,6 +431,7 @@ def _aggregate(of: Totals, name: str, column: str) -> int | None:
 
 
 def _aggregate_rows(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows of Python values as a record batch."""
     arrays = []
     for i, field in enumerate(schema):
         values = [row[i] for row in rows]
@@ -437,14 +456,14 @@ _METADATA_TYPES = {
 
 
 def metadata_field(names: Sequence[str]) -> pa.Field:
-    """The column with these fields."""
+    """Return the Arrow field ``_metadata`` with the given inner fields."""
     return pa.field(METADATA, pa.struct([(name, _METADATA_TYPES[name]) for name in names]))
 
 
 def with_metadata(
     reader: KafkaLogReader, splits: Sequence[Split], losses: Losses, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a task with the column. Batches are of one split each."""
+    """Yield the rows of a task with the column ``_metadata``, as Spark's file sources have it. A batch never spans two splits."""
     column = metadata_field(names)
     for split in splits:
         values = None
@@ -459,6 +478,7 @@ def with_metadata(
 
 
 def _metadata_of(split: Split, names: Sequence[str]) -> dict[str, Any]:
+    """Return the values of ``_metadata`` for the rows of a split. The time of a missing file is None."""
     path = split.segment.path
     written: int | None = None
     if "file_modification_time" in names:
@@ -475,7 +495,7 @@ def _metadata_of(split: Split, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _uri(path: Path) -> str:
-    """As Spark's file sources write paths, and names too: bytes that are no letters of URIs stand as ``%`` and two digits."""
+    """Return a path as Spark's file sources write it: a percent-encoded URI."""
     return os.fspath(path) if is_url(path) else Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 (no links are followed)
 
 

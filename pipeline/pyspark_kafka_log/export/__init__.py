@@ -1,4 +1,4 @@
-"""Records of log directories as tables of other formats: Parquet, Delta, Iceberg. Spark's tasks read segments and write files themselves."""
+"""Export records of log directories to tables of Parquet, Delta or Iceberg. Spark's tasks read segments and write the files themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafka_log.read.parquet import Compression
 from kafka_log.segment.places import is_url, place_of
 from kafka_log.write.staged_output import refuse_inside
 from pyspark_kafka_log.export.job import Exported, Target, run_export
-from pyspark_kafka_log.export.places import table_location
+from pyspark_kafka_log.export.locations import table_location
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
 from pyspark_kafka_log.export.state import DataLossError, ExportError, TaskError
 from pyspark_kafka_log.options import Options, Paths, Session, parse_paths
@@ -48,22 +48,33 @@ def export(
     compression: Compression = "zstd",
     progress: Progress = lambda done, tasks: None,
 ) -> Exported:
-    """Add to a table what logs have gained since the last export, or all that they have.
+    """Add to a table the records that logs have gained since the last export, or all at first.
 
-    ``path`` is what ``load`` is given, ``options`` are those of ``spark.read.format("kafka-log")``: which records and columns.
-    ``to`` is a directory, or for ``iceberg`` a table, ``NAMESPACE.TABLE``, of a ``catalog``: a name in PyIceberg's configuration, or its
-    properties. A table of Delta may be a URL, ``s3://BUCKET/...``, with the ``storage_options`` of s3fs (or what its environment says); where files of
-    Iceberg lie, and with what they are written, its catalog says. Files are parted by any of ``topic``, ``partition`` and ``date`` (of the timestamp, in UTC). The table is added to as
-    a whole, or not at all: what was exported of each partition is kept with it, and the next export goes on there. It must ask for
-    the same columns, filters and partitions. It is an error when records are gone, by retention or truncation, that were not exported; without
-    ``fail_on_data_loss`` what is there comes, and ``missed`` says what is not. ``compression`` is that of the files'
-    pages: ``zstd`` is smallest, ``lz4`` fastest, ``snappy`` what Spark's writer has; it may change from one export to the next. ``progress`` is called with the tasks that are done and those there are.
+    The export is added as a whole or not at all. The table keeps the next offset of each partition, and the next export continues there. It must ask for the same
+    columns, filters and partition columns. Tasks write with pyarrow and need no Spark package for Delta or Iceberg; this process needs the package
+    deltalake or pyiceberg. All machines must see the directory, or have s3fs for a bucket.
 
-    Tasks write with pyarrow, which is faster than Spark's writer; they need no package of Spark's for Delta or Iceberg, but this process
-    the package deltalake, or pyiceberg. All machines see the directory, or have s3fs for a bucket.
+    Args:
+        spark: The session whose tasks read and write.
+        path: The path or paths of the logs, as for ``load``.
+        to: A directory; for Delta also a URL ``s3://BUCKET/...``; for Iceberg a table ``NAMESPACE.TABLE``.
+        kind: The format of the table.
+        partition_by: Any of ``topic``, ``partition`` and ``date`` (of the timestamp, in UTC).
+        options: The options of ``spark.read.format("kafka-log")``: which records and columns.
+        catalog: The Iceberg catalog: a name in PyIceberg's configuration, or its properties.
+        storage_options: The options of s3fs for a Delta table in a bucket; by default those of its environment.
+        fail_on_data_loss: Raise if records were deleted or truncated before they were exported. Otherwise the remaining records are exported, and
+            ``missed`` of the result describes the others.
+        compression: The codec of Parquet pages: ``zstd`` is smallest, ``lz4`` fastest, ``snappy`` that of Spark's writer. It may change between exports.
+        progress: Called with the numbers of finished tasks and of all tasks.
 
-    Raises :class:`ExportError`, of which :class:`DataLossError` and :class:`TaskError` are, :class:`~pyspark_kafka_log.OptionError`,
-    :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes into a directory of Parquet files, and errors of Spark.
+    Returns:
+        What was added.
+
+    Raises:
+        ExportError: If the export is not possible; DataLossError and TaskError are subclasses.
+        OptionError: For an invalid option.
+        OutputLockedError: While another process writes into a directory of Parquet files.
     """
     wanted = parse_paths(path, options, Session(Session.from_conf(spark.conf.get).time_zone))
     runner = SparkRunner(spark, progress)
@@ -81,7 +92,7 @@ def export(
 
 
 def _refuse_inside(to: str | os.PathLike[str], kind: str, wanted: Options) -> None:
-    """Refuse a place inside of what is read: a broker does not start with it. Raises :class:`~kafka_log.write.staged_output.OutError`."""
+    """Raise :class:`~kafka_log.write.staged_output.OutputError` for a directory inside of the logs that are read: a broker would not start with it."""
     if kind == "iceberg":
         return  # a table, whose catalog says where it lies
     place = table_location(os.fspath(to), to)
@@ -95,7 +106,12 @@ def target_of(
     catalog: str | Mapping[str, str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Target:
-    """Where an export goes. Raises :class:`ExportError`, ModuleNotFoundError without the package that writes it."""
+    """Return the target of an export.
+
+    Raises:
+        ExportError: For an unknown format, or a place that the format cannot be written to.
+        ModuleNotFoundError: If the package that writes the format is missing.
+    """
     if kind == "parquet":
         from pyspark_kafka_log.export.parquet import ParquetTarget
 
@@ -103,7 +119,7 @@ def target_of(
         if place.is_store:
             raise ExportError(
                 os.fspath(to),
-                "a store renames nothing, so that readers of plain Parquet files would see a part of an export: give it the format delta or iceberg",
+                "object stores cannot rename, so readers of plain Parquet files would see a part of an export: use the format delta or iceberg",
             )
         return ParquetTarget(place_of(to))
     if kind == "delta":
@@ -114,4 +130,4 @@ def target_of(
         from pyspark_kafka_log.export.iceberg import IcebergTarget
 
         return IcebergTarget(os.fspath(to), catalog)
-    raise ExportError(os.fspath(to), f"no format is called {kind!r}; known: {', '.join(FORMATS)}")
+    raise ExportError(os.fspath(to), f"unknown format {kind!r}; known: {', '.join(FORMATS)}")

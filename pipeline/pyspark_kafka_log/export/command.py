@@ -1,4 +1,4 @@
-"""``kafka-log export --spark``: the same options, Spark's tasks, and tables of other formats. ``kafka_log.cli.export`` calls it by name."""
+"""The command ``kafka-log export --spark``: Spark's tasks write tables of other formats. ``kafka_log.cli.export`` imports it by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ appender.stderr.target = SYSTEM_ERR
 def export_by_spark(
     options: argparse.Namespace, selection: Selection, found: Sequence[Partition]
 ) -> int:
-    """Run the command. Returns the exit code."""
+    """Export the partitions ``found``, and print the result. Return the exit code."""
     try:
         target = target_of(options.out, options.format, options.catalog)
         query = RowRanges(
@@ -106,6 +106,7 @@ def export_by_spark(
 
 
 def _print_result(done: Exported) -> int:
+    """Print losses and what was added. Return the exit code: PROBLEMS for losses or damage, else GOOD."""
     for line in (*done.missed, *done.lost):
         print_message(line)
     if done.lost_places:
@@ -125,6 +126,7 @@ def _print_result(done: Exported) -> int:
 
 
 def _progress_bar() -> Progress:
+    """Return a progress bar on stderr, which is hidden if stderr is no terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -137,15 +139,12 @@ def _progress_bar() -> Progress:
 
 
 def _is_not_from_py4j(record: logging.LogRecord) -> bool:
-    """Whether a line logged without a logger's name comes from elsewhere.
-
-    Py4J logs a JVM that is gone so, with its stack; the command says it in words.
-    """
+    """Return whether a log record comes from another package than Py4J, which logs the stack of a lost JVM. The command describes that in words."""
     return "py4j" not in Path(record.pathname).parts
 
 
 def _session(master: str | None, scratch: Path) -> SparkSession:
-    """Spark as its configuration says, or one of this process on all its cores, which nobody else reaches."""
+    """Return a session for ``master`` or Spark's configuration; without both a quiet local one on all cores, which listens on loopback only."""
     builder = SparkSession.builder.appName("kafka-log export")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     logging.getLogger().addFilter(_is_not_from_py4j)

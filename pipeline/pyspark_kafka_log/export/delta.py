@@ -1,4 +1,4 @@
-"""A Delta table, by delta-rs: tasks write its files, one commit adds them all, and keeps the state of the export."""
+"""Delta tables, written by delta-rs: tasks write files, one commit adds them all and keeps the state of the export."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.segment.remote_errors import as_os_error
+from pyspark_kafka_log.export.locations import Location, options_of_delta
 from pyspark_kafka_log.export.places import Location, options_of_delta
 from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job
@@ -24,7 +25,7 @@ STATE = "kafkaLog.state"
 
 
 class DeltaTarget:
-    """See :class:`~pyspark_kafka_log.export.job.Target`."""
+    """A Delta table as a :class:`~pyspark_kafka_log.export.job.Target`."""
 
     in_files = False
 
@@ -42,15 +43,15 @@ class DeltaTarget:
         return nullcontext()
 
     def state(self) -> State | None:
-        """What the newest commit of an export says."""
+        """Return the state in the newest commit of an export, None for a new table. Raise ExportError for other files or tables."""
         if not self._is_there():
             if not self._out.is_free():
-                raise ExportError(self.name, "there are files in it, and it is no Delta table")
+                raise ExportError(self.name, "the directory is not empty and no Delta table")
             return None
         self._table = self._open()
         number = self._table.transaction_version(APPLICATION)
         if number is None:
-            raise ExportError(self.name, "it is a Delta table, and not of an export")
+            raise ExportError(self.name, "the Delta table was not made by an export")
         for commit in self._table.history():
             if STATE in commit:
                 state = State.from_json(self.name, commit[STATE])
@@ -58,11 +59,11 @@ class DeltaTarget:
                     return state
         raise ExportError(
             self.name,
-            "the table's log does not go back to the last export: how far it came is not known",
+            "the table's log no longer has the commit of the last export, so its end is unknown",
         )
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
-        """The table itself: its log says which files are part of it."""
+        """Return the location of the table. The log of the table says which of its files count."""
         if not self._out.is_store:
             Path(self._out.root).mkdir(parents=True, exist_ok=True)
         return self._out
@@ -110,7 +111,7 @@ class DeltaTarget:
             raise self._export_error(error) from error
 
     def clean(self, job_id: str) -> None:
-        """Remove the files of a job, but for those that are part of the table after all: a commit may fail when it is done."""
+        """Remove the files of a job that are not part of the table. A commit that fails may still have added them."""
         kept = set()
         if self._is_there():
             kept = set(self._open().get_add_actions()["path"].to_pylist())
@@ -119,22 +120,25 @@ class DeltaTarget:
                 self._out.remove(file)
 
     def _is_there(self) -> bool:
+        """Return whether the table exists. Raise ExportError if that cannot be told."""
         try:
             return bool(self._delta.DeltaTable.is_deltatable(self._out.root, self._options))
         except Exception as error:  # delta-rs has several of its own, and those of Python
             raise self._export_error(error) from error
 
     def _open(self) -> Any:
+        """Return the table, opened."""
         return self._delta.DeltaTable(self._out.root, storage_options=self._options)
 
     def _export_error(self, error: Exception) -> ExportError:
+        """Return an ExportError with the message of an error, without secrets."""
         return ExportError(
             self.name, as_os_error(error, self.name, self._options or {}).strerror or ""
         )
 
 
 def table_schema(job: Job) -> Any:
-    """The columns of the table: those of the files, and those by which they are parted."""
+    """Return the columns of the table: those of the files, then the partition columns."""
     from deltalake import Schema
 
     fields = list(job.schema)
@@ -145,7 +149,7 @@ def table_schema(job: Job) -> Any:
 
 
 def statistics(file: File) -> str:
-    """The statistics of a file as Delta has them, so that queries pass over it. Times are cut to milliseconds, as Delta asks."""
+    """Return the statistics of a file as Delta's JSON. Times are rounded outwards to milliseconds; times after year 9999 are left out."""
     least: dict[str, Any] = dict(file.least)
     greatest: dict[str, Any] = dict(file.greatest)
     for name, values, up in (("timestamp", least, 0), ("timestamp", greatest, 999)):
@@ -159,6 +163,7 @@ def statistics(file: File) -> str:
 
 
 def _time(milliseconds: int) -> str | None:
+    """Return a time as ISO 8601 in UTC, None if Python's datetime cannot hold it."""
     from datetime import UTC, datetime, timedelta
 
     try:

@@ -1,5 +1,4 @@
-"""An Iceberg table, by PyIceberg: tasks write its files, one commit adds them all and keeps the state of the export among the table's
-properties."""
+"""Iceberg tables, written by PyIceberg: tasks write files, one commit adds them all and keeps the state of the export in a property."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyspark_kafka_log.export.places import Location, options_of_iceberg, table_location
+from pyspark_kafka_log.export.locations import Location, options_of_iceberg, table_location
 from pyspark_kafka_log.export.state import CHANGED, ExportError, State
 from pyspark_kafka_log.export.writing import File, Job
 
@@ -18,8 +17,10 @@ STATE = "kafka-log.export.state"
 
 
 class IcebergTarget:
-    """See :class:`~pyspark_kafka_log.export.job.Target`. ``catalog`` is a name in PyIceberg's configuration, the properties of a
-    catalog (its ``name`` among them), or None for the configuration's default."""
+    """An Iceberg table as a :class:`~pyspark_kafka_log.export.job.Target`.
+
+    ``catalog`` is a name in PyIceberg's configuration, the properties of a catalog (its ``name`` among them), or None for the default.
+    """
 
     in_files = True
 
@@ -33,9 +34,7 @@ class IcebergTarget:
         else:
             self._catalog = load_catalog(catalog)
         if "." not in table:
-            raise ExportError(
-                table, "a table of Iceberg has a namespace: give it as NAMESPACE.TABLE"
-            )
+            raise ExportError(table, "an Iceberg table needs a namespace: NAMESPACE.TABLE")
         self._table: Any = None
 
     def lock(self) -> AbstractContextManager[None]:
@@ -43,7 +42,7 @@ class IcebergTarget:
         return nullcontext()
 
     def state(self) -> State | None:
-        """What the table's properties say. A table without rows may be of an export that failed."""
+        """Return the state in the table's property; None if there is no table, or one without rows, as a failed export leaves it. Raise ExportError for another table."""
         if not self._catalog.table_exists(self.name):
             return None
         self._table = self._catalog.load_table(self.name)
@@ -51,11 +50,11 @@ class IcebergTarget:
         if text is not None:
             return State.from_json(self.name, text)
         if self._table.current_snapshot() is not None:
-            raise ExportError(self.name, "it is a table of Iceberg, and not of an export")
+            raise ExportError(self.name, "the Iceberg table was not made by an export")
         return None
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
-        """The place of the table's files. A table that is not there is made, without rows."""
+        """Return the location of the table's files. A missing table is created without rows."""
         from pyiceberg.transforms import DayTransform, IdentityTransform
 
         if self._table is None:
@@ -67,10 +66,10 @@ class IcebergTarget:
                         spec.add_field("timestamp", DayTransform(), "date")
                     else:
                         spec.add_field(name, IdentityTransform(), name)
-        return self._place()
+        return self._location()
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
-        """Add files by one commit, which fails when the table has changed since."""
+        """Add files by one commit. Raise ExportError if another export has changed the table since."""
         from pyiceberg.exceptions import CommitFailedException
 
         base = self._uri()
@@ -78,7 +77,7 @@ class IcebergTarget:
         refresh = self._table.refresh
 
         def refresh_unless_exported() -> Any:
-            """PyIceberg tries again when the table has changed meanwhile: not when an export has changed it."""
+            """Refresh the table before PyIceberg tries a commit again. Raise CommitFailedException if an export has changed it."""
             table = refresh()
             if table.properties.get(STATE) != known:
                 raise CommitFailedException("its state is another one")
@@ -99,21 +98,23 @@ class IcebergTarget:
             self._table.refresh = refresh
 
     def clean(self, job_id: str) -> None:
-        """Remove the files of a job, but for those that are part of the table after all: a commit may fail when it is done."""
+        """Remove the files of a job that are not part of the table. A commit that fails may still have added them."""
         if self._table is None:
             return
         self._table.refresh()
         kept = set()
         if self._table.current_snapshot() is not None:
             kept = set(self._table.inspect.files()["file_path"].to_pylist())
-        place, base = self._place(), self._uri()
+        place, base = self._location(), self._uri()
         for file in place.files_of(job_id):
             if f"{base}/{file}" not in kept:
                 place.remove(file)
 
     def _uri(self) -> str:
+        """Return the URI below which the table's files lie."""
         return f"{self._table.location().rstrip('/')}/data"
 
-    def _place(self) -> Location:
+    def _location(self) -> Location:
+        """Return the location of the table's files, with the options of its catalog."""
         properties = self._table.io.properties
         return table_location(self.name, self._uri(), options_of_iceberg(properties))

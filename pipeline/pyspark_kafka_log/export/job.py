@@ -1,4 +1,4 @@
-"""An export from planning to commit."""
+"""Run an export, from planning to commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafka_log.read.plan import Split
 from kafka_log.read.progress import Ends as LogEnds
 from kafka_log.read.progress import Position
 from kafka_log.segment.positioned_reads import UnreadableError
-from pyspark_kafka_log.export.places import Location
+from pyspark_kafka_log.export.locations import Location
 from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job, TaskResult, read_columns
 from pyspark_kafka_log.options import EARLIEST, Options, default_columns
@@ -37,8 +37,11 @@ PARTS = {"columns": "columns", "filters": "filters", "partition_by": "partitions
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export has added. ``first`` and ``ends`` are the offsets from which, and up to which, each partition was read;
-    ``missed`` says what was deleted or truncated before it was exported; ``damaged`` counts rows of damaged batches; ``lost`` names places that could not be read whole, the first few."""
+    """The result of an export.
+
+    ``first`` and ``ends`` are the offset ranges read of each partition. ``missed`` describes records that were deleted or truncated before they were
+    exported. ``damaged`` counts rows of damaged batches, ``lost`` names the first places that could not be read whole.
+    """
 
     target: str
     rows: int
@@ -58,27 +61,28 @@ Runner = Callable[[Sequence[tuple[Split, ...]], Job], Iterable[TaskResult]]
 
 
 class Target(Protocol):
-    """A table that is added to, as a whole or not at all."""
+    """A table to which exports are added, each as a whole or not at all."""
 
     name: str
     in_files: bool
     """Whether partition columns are in the files too, not only in the names of directories."""
 
     def lock(self) -> AbstractContextManager[None]:
-        """Return what keeps other processes from writing into the table, if commits alone do not. Raises
-        :class:`~kafka_log.write.output_lock.OutputLockedError` while another one does."""
+        """Return a context that keeps other processes from writing, if commits alone do not. Raises :class:`~kafka_log.write.output_lock.OutputLockedError`
+        while another one writes.
+        """
 
     def state(self) -> State | None:
-        """What is in it; None for a table that is not there. Raises :class:`ExportError` for what is no table of an export."""
+        """Return the state of the last export, None for a table that does not exist. Raise :class:`ExportError` for a table that no export has made."""
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
-        """Where the tasks of a job write files of this schema."""
+        """Return the location where tasks of a job write files of ``schema``."""
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
-        """Add files. Raises :class:`ExportError`, and adds none, when another export was faster."""
+        """Add files. Raise :class:`ExportError`, and add none, if another export was faster."""
 
     def clean(self, job_id: str) -> None:
-        """Remove what a job has written, as far as it is not part of the table."""
+        """Remove files of a job that are not part of the table."""
 
 
 def run_export(
@@ -92,7 +96,7 @@ def run_export(
     fail_on_data_loss: bool = True,
     compression: Compression = "zstd",
 ) -> Exported:
-    """Add to a target what it does not have. See :func:`pyspark_kafka_log.export.export`."""
+    """Add records to a target. See :func:`pyspark_kafka_log.export.export`."""
     columns = default_columns(options)
     _check_options(target, options, columns, partition_by)
     made = _export_definition(options, query, columns, partition_by)
@@ -102,7 +106,7 @@ def run_export(
             wrong = sorted(name for name in made if before.definition.get(name) != made[name])
             raise ExportError(
                 target.name,
-                f"it was made with other {' and '.join(PARTS[name] for name in wrong)}: choose another place, or {_advise(before.definition, wrong)}",
+                f"earlier exports had other {' and '.join(PARTS[name] for name in wrong)}: choose another table, or {_advise(before.definition, wrong)}",
             )
         seen = QueryLogs()
         logs = select_logs(seen.find(options), options)
@@ -161,7 +165,7 @@ def run_export(
 def _start_offsets(
     logs: Sequence[Log], known: Ends, options: Options
 ) -> tuple[dict[tuple[str, int], int], list[str]]:
-    """Where each partition is read from, and what is gone that was not exported yet, or is another by now."""
+    """Return the offset from which each partition is read, and messages for records that are gone or replaced."""
     starts: dict[tuple[str, int], int] = {}
     missed: list[str] = []
     of_logs, ends = LogStarts(), LogEnds(options.selection, options.engine)
@@ -184,7 +188,7 @@ def _start_offsets(
 
 
 def _log_end(ends: LogEnds, log: Log) -> Position | None:
-    """Where a log ends; None where files of it are gone since they were listed: their tasks meet it."""
+    """Return the end of a log, None if a listed file is gone: its task reports it."""
     try:
         return ends.of(log.key, log)
     except (FileNotFoundError, UnreadableError) as error:
@@ -196,39 +200,42 @@ def _log_end(ends: LogEnds, log: Log) -> Position | None:
 def _check_options(
     target: Target, options: Options, columns: Sequence[str], partition_by: Sequence[str]
 ) -> None:
+    """Raise ExportError for options that an export cannot take."""
     wrong = [name for name in partition_by if name not in PARTITION_COLUMNS]
     if wrong:
         raise ExportError(
             target.name,
-            f"files cannot be parted by {wrong[0]!r}; known: {', '.join(PARTITION_COLUMNS)}",
+            f"unknown partition column {wrong[0]!r}; known: {', '.join(PARTITION_COLUMNS)}",
         )
     if options.view is not None or options.report is not None:
         raise ExportError(
-            target.name, "records are exported: for a view, use kafka-log export without Spark"
+            target.name, "only records are exported: for a view, use kafka-log export without Spark"
         )
     if options.starting_offsets is not None:
         raise ExportError(
-            target.name, "it goes on where the last export ended: startingOffsets is not taken"
+            target.name, "an export continues where the last one ended: leave out startingOffsets"
         )
     if options.files.ignore_corrupt:
         raise ExportError(
             target.name,
-            "it goes on where the last export ended, so that there is no rest of a file to skip: ignoreCorruptFiles is not taken; mode is",
+            "an export continues where the last one ended, so it cannot skip the rest of a file: use mode, not ignoreCorruptFiles",
         )
     if target.in_files:
         absent = [n for n in partition_by if (n if n != "date" else "timestamp") not in columns]
         if absent:
             raise ExportError(
-                target.name, f"it is parted by {absent[0]}, which must be one of its columns"
+                target.name, f"the partition column needs {absent[0]} among the columns"
             )
     elif not set(columns) - set(partition_by):
-        raise ExportError(target.name, "no column is left in the files")
+        raise ExportError(
+            target.name, "all columns are partition columns: none is left for the files"
+        )
 
 
 def _export_definition(
     options: Options, query: RowRanges, columns: Sequence[str], partition_by: Sequence[str]
 ) -> dict[str, Any]:
-    """What must stay as it is from one export to the next: rows, columns, partitions. How damage is met may change."""
+    """Return what must be equal in all exports to a table: columns, filters, partition columns. The handling of damage may change."""
     rows = options.selection.plain()
     for name in ("policy", "on_damage"):
         rows.pop(name, None)
@@ -251,4 +258,5 @@ def _export_definition(
 
 
 def _advise(made: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return the advice to give the options of the earlier exports."""
     return "give " + ", ".join(f"{name} {json.dumps(made.get(name))}" for name in names)

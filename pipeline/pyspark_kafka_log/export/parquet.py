@@ -1,7 +1,7 @@
-"""A directory of Parquet files, parted as Hive has it. What an export writes lies beside until it is whole.
+"""Directories of Parquet files with Hive partitions. Files are staged until the export is complete.
 
-``_kafka_log_export`` holds ``state.json``, a directory for the export that goes on, and while files take their places ``commit.json``, which
-says which they are: an export that was ended there is finished by the next one. One process at a time writes: it holds the lock of the directory.
+``_kafka_log_export`` holds ``state.json``, a directory for the export that is running, and while files are renamed ``commit.json``, which lists
+them. The next export finishes an interrupted commit. The lock of the directory admits one process at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kafka_log.write.output_lock import OUTPUT_LOCK, locked_output
 from kafka_log.write.staged_output import open_staged_file
-from pyspark_kafka_log.export.places import Location
+from pyspark_kafka_log.export.locations import Location
 from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import File, Job
 
@@ -27,7 +27,7 @@ OWN = "_kafka_log_export"
 
 
 class ParquetTarget:
-    """See :class:`~pyspark_kafka_log.export.job.Target`."""
+    """A directory of Parquet files as a :class:`~pyspark_kafka_log.export.job.Target`."""
 
     in_files = False
 
@@ -43,11 +43,11 @@ class ParquetTarget:
         return locked_output(self._out)
 
     def state(self) -> State | None:
-        """What is in the directory, after what an earlier export left half done."""
+        """Finish an interrupted commit, remove leftovers, and return the state; None for an empty directory. Raise ExportError for other files."""
         if not self._own.is_dir():
             if any(child.name != OUTPUT_LOCK for child in self._out.iterdir()):
                 raise ExportError(
-                    self.name, "there are files in it, and not of an export: choose another place"
+                    self.name, "the directory has files that no export wrote: choose another one"
                 )
             return None
         self._finish()
@@ -55,13 +55,13 @@ class ParquetTarget:
         return self._read()
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
-        """Beside the files that are there."""
+        """Return a new staging directory."""
         root = self._own / job_id
         root.mkdir(parents=True)
         return Location(os.fspath(root))
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
-        """Rename files into their places, all of them or, if it is ended there, the rest when the next export begins."""
+        """Rename all files into their places. If that is interrupted, the next export does the rest."""
         journal = {
             "root": Path(job.place.root).name,
             "files": [file.path for file in files],
@@ -72,18 +72,19 @@ class ParquetTarget:
         self._finish()
 
     def clean(self, job_id: str) -> None:
-        """Remove what a job has written, but for what the next export finishes."""
+        """Remove the staged files of a job, unless the next export must finish its commit."""
         if not self._journal.exists():
             shutil.rmtree(self._own / job_id, ignore_errors=True)
 
     def _read(self) -> State | None:
+        """Return the state, None if there is none yet."""
         try:
             return State.from_json(self.name, self._state.read_text("utf-8"))
         except FileNotFoundError:
             return None
 
     def _finish(self) -> None:
-        """Do what the journal says, if there is one. It may have been done in part."""
+        """Complete the commit in the journal, if there is one. It may have been done in part."""
         try:
             journal: dict[str, Any] = json.loads(self._journal.read_bytes())
         except FileNotFoundError:
@@ -104,7 +105,7 @@ class ParquetTarget:
         shutil.rmtree(root, ignore_errors=True)
 
     def _sweep(self) -> None:
-        """Remove what exports left that were killed."""
+        """Remove what killed exports have left."""
         for child in self._own.iterdir():
             if child.is_dir():
                 shutil.rmtree(child, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The tasks of an export in Spark: those of an RDD, or with Spark Connect, which has none, of ``mapInArrow``, which needs pandas as it does."""
+"""Run the tasks of an export in Spark: as an RDD, or by ``mapInArrow`` with Spark Connect, which has no RDDs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATIENCE_S = 30
 
 
 class SparkRunner:
-    """Runs tasks in a session."""
+    """Runner of tasks in a Spark session."""
 
     def __init__(self, spark: SparkSession, progress: Progress) -> None:
         self._spark = spark
@@ -40,11 +40,11 @@ class SparkRunner:
 
     @property
     def parallelism(self) -> int | None:
-        """How many tasks run at once, where that is known."""
+        """The number of tasks that run at once, None with Spark Connect."""
         return None if self._context is None else int(self._context.defaultParallelism)
 
     def __call__(self, tasks: Sequence[tuple[Split, ...]], job: Job) -> Iterator[TaskResult]:
-        """What the tasks tell. Raises :class:`TaskError` with what a task says."""
+        """Yield the results of tasks. Raise :class:`TaskError` with the message of a failed one."""
         pieces = [pickle.dumps(task) for task in tasks]
 
         def write(number: int, piece: bytes) -> str:
@@ -68,7 +68,7 @@ class SparkRunner:
             yield TaskResult.from_dict(json.loads(text))
 
     def _collect_in_background(self, collect: Callable[[], list[str]], tasks: int) -> list[str]:
-        """What the tasks give; meanwhile progress is told."""
+        """Return the results of ``collect``, which runs in a thread while progress is shown. An interrupt cancels the tasks."""
         found: list[str] = []
         failed: list[BaseException] = []
 
@@ -100,6 +100,7 @@ class SparkRunner:
         return found
 
     def _show_progress(self, tasks: int) -> None:
+        """Call the progress function with the number of finished tasks."""
         if self._context is None:
             return
         tracker = self._context.statusTracker()
@@ -113,7 +114,7 @@ class SparkRunner:
 
 
 def _translate_error(error: BaseException) -> BaseException:
-    """What an error of Spark's is, in words for users; itself where it is another."""
+    """Return an error of the export for an error of Spark or Py4J, ``error`` itself if it is another."""
     if isinstance(error, ConnectionError) or type(error).__name__ in _OF_NO_JVM:
         return ExportError("Spark", JVM_GONE)
     said = _last_python_error(str(error))
@@ -129,7 +130,7 @@ _CRASHED = "Python worker exited unexpectedly"
 
 
 def _last_python_error(text: str) -> str | None:
-    """What a Python task said last, without the name of its class; None where none has failed."""
+    """Return the last message of a Python task in an error of Spark, without the name of its class; None if there is none."""
     _, mark, trace = text.rpartition("Traceback (most recent call last):\n")
     if not mark:
         return None

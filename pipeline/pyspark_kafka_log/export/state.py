@@ -1,4 +1,4 @@
-"""What an export has behind it: the next offset of each partition, and how it is made. Every target keeps one."""
+"""The state of an export: the next offset of each partition, and the definition of the table. Every target keeps one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ VERSION = 1
 NAMED = 10
 """Losses that a message names; the others are counted."""
 
-CHANGED = "another export has added to it meanwhile: give the command again"
+CHANGED = "another export has added to it meanwhile: run the command again"
 
 Ends = Mapping[tuple[str, int], int]
 """The next offset of each topic and partition."""
 
 
 class ExportError(Exception):
-    """Something stands in the way of an export. ``target`` is where it was to go."""
+    """An export is not possible. ``target`` is the table."""
 
     def __init__(self, target: str, reason: str) -> None:
         super().__init__(target, reason)
@@ -31,7 +31,7 @@ class ExportError(Exception):
 
 
 class DataLossError(ExportError):
-    """Records are gone that were not exported yet, or others stand in their place. ``losses`` says which."""
+    """Records were deleted or replaced before they were exported. ``losses`` describes them."""
 
     def __init__(self, target: str, losses: Sequence[str]) -> None:
         more = len(losses) - NAMED
@@ -41,7 +41,7 @@ class DataLossError(ExportError):
 
 
 class TaskError(ExportError):
-    """A task has failed, most often at damage. ``reason`` is what it says; nothing was added."""
+    """A task has failed, most often at damage. ``reason`` is its message; nothing was added."""
 
     def __str__(self) -> str:
         return self.reason
@@ -49,18 +49,18 @@ class TaskError(ExportError):
 
 @dataclass(frozen=True)
 class State:
-    """What is in a target. ``number`` counts the exports that gave it rows; ``made`` says with which columns, filters and partitions."""
+    """The state of a table. ``number`` counts the exports that added rows; ``definition`` has their columns, filters and partition columns."""
 
     number: int
     ends: Ends
     definition: Mapping[str, Any]
 
     def advance(self, ends: Ends) -> State:
-        """The state when rows up to these ends have been added."""
+        """Return the state after an export up to ``ends``. Other partitions keep their ends."""
         return State(self.number + 1, {**self.ends, **ends}, self.definition)
 
     def to_json(self) -> str:
-        """The state as text."""
+        """Return the state as JSON."""
         offsets: dict[str, dict[str, int]] = {}
         for (topic, partition), end in sorted(self.ends.items()):
             offsets.setdefault(topic, {})[str(partition)] = end
@@ -74,11 +74,11 @@ class State:
 
     @classmethod
     def from_json(cls, target: str, text: str) -> State:
-        """The state of a text. Raises :class:`ExportError` for one that is none."""
+        """Return the state of JSON. Raise :class:`ExportError` if it is invalid or of another version."""
         try:
             whole = json.loads(text)
             if whole["version"] != VERSION:
-                raise ExportError(target, f"it was made by another version: {whole['version']!r}")
+                raise ExportError(target, f"the state is of another version: {whole['version']!r}")
             ends = {
                 (topic, int(partition)): int(end)
                 for topic, partitions in whole["offsets"].items()
@@ -87,5 +87,5 @@ class State:
             return cls(int(whole["number"]), ends, dict(whole["made"]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ExportError(
-                target, f"what is kept of earlier exports cannot be read: {error}"
+                target, f"the state of earlier exports cannot be read: {error}"
             ) from None

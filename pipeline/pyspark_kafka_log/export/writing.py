@@ -1,4 +1,4 @@
-"""What a task does: it reads its splits and writes Parquet files of its own, one for each value of the partition columns."""
+"""Write the files of one task: its rows as Parquet, a file for each combination of partition values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafka_log.read.plan import Split
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.model import OnDamage
-from pyspark_kafka_log.export.places import Location
+from pyspark_kafka_log.export.locations import Location
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.moved_files import make_locator
 from pyspark_kafka_log.options import Options
@@ -48,15 +48,14 @@ Values = tuple[str | None, ...]
 
 
 def read_columns(columns: Sequence[str], on_damage: OnDamage) -> tuple[str, ...]:
-    """The columns that tasks read to write these."""
+    """Return the columns to read for an export of ``columns``."""
     told = ("problem",) if on_damage == "keep" else ()
     return tuple(dict.fromkeys([*columns, *REQUIRED_COLUMNS, *told]))
 
 
 @dataclass(frozen=True)
 class Job:
-    """How files are written: to a ``place``, with these ``columns``, parted by ``partition_by``. ``in_files``: partition columns are in
-    the files too, not only in the names of directories."""
+    """How the tasks of an export read and write. With ``in_files`` the files contain partition columns, not only the names of directories."""
 
     id: str
     place: Location
@@ -69,7 +68,7 @@ class Job:
 
     @property
     def schema(self) -> pa.Schema:
-        """What the files have."""
+        """The Arrow schema of the files."""
         return pa.schema([self.scan.schema.field(name) for name in self.file_columns])
 
     @property
@@ -80,8 +79,7 @@ class Job:
 
 @dataclass(frozen=True)
 class File:
-    """A file that is whole. ``path`` is below the place of the job; ``least`` and ``greatest`` are of :data:`STATISTICS`,
-    times in microseconds since 1970."""
+    """A complete file. ``path`` is relative to the location of the job; ``least`` and ``greatest`` are of :data:`STATISTICS`, times in microseconds."""
 
     path: str
     rows: int
@@ -93,7 +91,7 @@ class File:
 
 @dataclass
 class TaskResult:
-    """What tasks tell when they are done. ``ends`` are [topic, partition, next offset]."""
+    """The files and counters of one or more tasks. ``ends`` holds topic, partition and next offset."""
 
     files: list[File] = field(default_factory=list)
     ends: list[tuple[str, int, int]] = field(default_factory=list)
@@ -103,7 +101,7 @@ class TaskResult:
     lost: list[str] = field(default_factory=list)
 
     def add(self, other: TaskResult) -> None:
-        """Take in what another task tells."""
+        """Add the result of another task."""
         for name in ("files", "ends", "damaged", "lost_bytes", "lost_places", "lost"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -116,19 +114,19 @@ class TaskResult:
         return out
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the result as a dict for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> TaskResult:
-        """What :meth:`plain` gave."""
+        """Return the result of :meth:`to_dict` after JSON."""
         files = [File(**one | {"values": tuple(one["values"])}) for one in plain["files"]]
         ends = [(topic, partition, end) for topic, partition, end in plain["ends"]]
         return cls(**dict(plain) | {"files": files, "ends": ends})
 
 
 def write_task(number: int, splits: tuple[Split, ...], job: Job) -> TaskResult:
-    """Write the rows of splits. Files of a task that fails are gone; those of one that is killed have names that begin with the job's."""
+    """Write the rows of splits, and return the files. If the task fails, it removes its files; those of a killed task have the job's id in their names."""
     losses = Losses()
     # The same task may run twice at once, or again after it was lost.
     files = TaskFiles(job, f"{number:05}-{uuid.uuid4().hex[:8]}")
@@ -170,11 +168,12 @@ def write_task(number: int, splits: tuple[Split, ...], job: Job) -> TaskResult:
 
 
 def _log_key(split: Split) -> tuple[str, int]:
+    """Return the topic and partition of a split."""
     return utf8(split.segment.topic), split.segment.partition
 
 
 def split_by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
-    """The rows of each day in UTC of their timestamps, in their order; None: no timestamp, or a year that calendars do not have."""
+    """Yield the rows of each day in UTC, days ascending, with its ISO date; None for null timestamps and years that Python's date does not have."""
     if not batch.num_rows:
         return
     times = batch.column("timestamp")
@@ -196,13 +195,14 @@ _NO_DAY = date.max.toordinal() - _DAY_0 + 1
 
 
 def _iso_date(number: int) -> str | None:
+    """Return the ISO date of a number of days since 1970, None for years that Python's date does not have."""
     ordinal = number + _DAY_0
     within = date.min.toordinal() <= ordinal <= date.max.toordinal()
     return date.fromordinal(ordinal).isoformat() if within else None
 
 
 class TaskFiles:
-    """The files of one task. Rows are held until there are enough for a row group."""
+    """The files of one task. Rows are buffered until there are enough for a row group."""
 
     def __init__(self, job: Job, name: str) -> None:
         self.job = job
@@ -213,7 +213,7 @@ class TaskFiles:
         self._held = 0
 
     def write(self, values: Values, rows: pa.RecordBatch) -> None:
-        """Add rows to the file of these values."""
+        """Add rows to the file of these partition values. The file that was written to longest ago is closed if too many are open."""
         file = self._open.pop(values, None)
         if file is None:
             if len(self._open) >= MAX_OPEN_FILES:
@@ -230,18 +230,19 @@ class TaskFiles:
             ).flush()
 
     def close(self) -> None:
-        """Finish all files."""
+        """Complete all files."""
         for values in list(self._open):
             self._close(values)
 
     def _close(self, values: Values) -> None:
+        """Complete the file of these partition values."""
         file = self._open[values]
         self._held -= file.rows.bytes_held
         self.whole.append(file.close())
         del self._open[values]
 
     def remove(self) -> None:
-        """Remove all files."""
+        """Remove all files, complete or not."""
         for file in self._open.values():
             file.discard()
         for whole in self.whole:
@@ -249,7 +250,7 @@ class TaskFiles:
 
 
 class _File:
-    """One Parquet file."""
+    """An unfinished Parquet file."""
 
     def __init__(self, job: Job, values: Values, name: str) -> None:
         self.job = job
@@ -259,18 +260,20 @@ class _File:
         self.rows = GroupedWriter(self._file, job.schema, job.compression)
 
     def close(self) -> File:
+        """Complete the file. Return its path, size and statistics."""
         found = self.rows.close()
         size = self.job.place.finish(self._file)
         least, greatest = _statistics(found)
         return File(self.path, found.num_rows, size, self.values, least, greatest)
 
     def discard(self) -> None:
+        """Remove the file."""
         self.rows.abandon()
         self.job.place.discard(self._file, self.path)
 
 
 def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:
-    """The least and greatest values of columns, where all row groups have them."""
+    """Return the least and greatest values of columns for which every row group has them."""
     numbers = {found.schema.column(i).path: i for i in range(found.num_columns)}
     least: dict[str, int] = {}
     greatest: dict[str, int] = {}
@@ -288,7 +291,7 @@ def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def hive_directories(partition_by: tuple[str, ...], values: Values) -> list[str]:
-    """The directories of a file, as Hive names them."""
+    """Return the directories of a file, ``name=value`` for each partition column, as Hive names them."""
     return [
         f"{name}={NO_VALUE if value is None else quote(value, safe='-_.')}"
         for name, value in zip(partition_by, values, strict=True)

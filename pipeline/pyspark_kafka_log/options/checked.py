@@ -1,4 +1,4 @@
-"""All options together, checked against each other."""
+"""Parse all options of a read, and check them against each other."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "t
 
 @dataclass(frozen=True)
 class Files:
-    """Which segment files are read, as Spark's file sources have it: by a pattern of their names, and by when they were written (nanoseconds since
-    1970, neither is in). ``recursive``: below all directories. ``ignore_missing``: those that are gone when a task reads them are left out."""
+    """Selection of segment files, as in Spark's file sources.
+
+    ``pattern`` matches names, ``after`` and ``before`` are exclusive modification times in nanoseconds since 1970. ``recursive`` looks in all
+    directories below the paths. ``ignore_missing`` drops files that are gone when a task reads them.
+    """
 
     pattern: str | None = None
     after: int | None = None
@@ -39,7 +42,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Options:
-    """All options, checked. Without topics all are read."""
+    """The options of a read, checked. Without a selection all topics are read."""
 
     paths: tuple[str, ...] = ()
     files: Files = field(default_factory=Files)
@@ -83,13 +86,12 @@ class Options:
 
     @property
     def ends_corrupt_files(self) -> bool:
-        """Whether what is damage ends the file that it is in."""
+        """Whether damage ends the file that it is in, and not the query."""
         return self.files.ignore_corrupt and self.selection.raises
 
     @property
     def planning(self) -> Selection:
-        """What is wanted, for whoever looks ahead: damage that ends a file when it is read is passed over, and what a damaged batch says
-        is not believed."""
+        """The selection for planning: damage that ends a file when it is read is skipped, and a damaged batch's header is not used."""
         if not self.ends_corrupt_files:
             return self.selection
         return self.selection.but(policy=Policy.SALVAGE, on_damage="drop")
@@ -104,7 +106,7 @@ def parse_paths(
     given: Mapping[str, str] | None = None,
     session: Session = Session(),  # noqa: B008
 ) -> Options:
-    """The options of a query, and what its ``load`` is given. Raises as :func:`parse`."""
+    """Return the options of a query with the paths of its ``load``. Raise as :func:`parse`."""
     several = [path] if isinstance(path, (str, os.PathLike)) else path
     paths = [os.fspath(one) for one in several]
     said = {"path": paths[0]} if len(paths) == 1 else {"paths": json.dumps(paths)}
@@ -112,9 +114,12 @@ def parse_paths(
 
 
 def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Session()) -> Options:  # noqa: B008
-    """The options, checked. Raises :class:`OptionError` for the first that cannot be taken, also for unknown ones.
+    """Return the options, checked. Raise :class:`OptionError` for the first invalid or unknown one.
 
-    ``batch``: as a batch query has them, which has offsets to begin and to end with. ``session`` is what holds where they say nothing.
+    Args:
+        given: The options by name, in any case.
+        batch: Check the starting and ending offsets as those of a batch query.
+        session: Settings of the session, for what the options do not say.
     """
     of = Given(given)
     view = of[table.VIEW]
@@ -181,7 +186,9 @@ def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Se
 
 
 def parse_limits(of: Given) -> tuple[int | None, int | None, int]:
-    """The most and the least offsets of a micro-batch, and the milliseconds after which less than the least will do. Raises :class:`OptionError`."""
+    """Return the greatest and least number of offsets of a micro-batch, and the greatest delay in milliseconds. Raise :class:`OptionError` if the least is more
+    than the greatest.
+    """
     most, least = of[table.MAX_OFFSETS], of[table.MIN_OFFSETS]
     if most is not None and least is not None and least > most:
         raise OptionError(table.MIN_OFFSETS.name, f"it is more than {table.MAX_OFFSETS.name}")
@@ -189,6 +196,7 @@ def parse_limits(of: Given) -> tuple[int | None, int | None, int]:
 
 
 def _files(of: Given, session: Session) -> Files:
+    """Return the selection of files. The session decides where an option is not given."""
     missing, corrupt = of[table.IGNORE_MISSING_FILES], of[table.IGNORE_CORRUPT_FILES]
     return Files(
         of[table.PATH_GLOB_FILTER],
@@ -201,7 +209,7 @@ def _files(of: Given, session: Session) -> Files:
 
 
 def _parse_time(of: Given, option: Option[Moment | None], session: Session) -> int | None:
-    """Nanoseconds since 1970."""
+    """Return a time in nanoseconds since 1970, None if the option is not given."""
     given = of[option]
     if given is None:
         return None
@@ -214,6 +222,7 @@ def _parse_time(of: Given, option: Option[Moment | None], session: Session) -> i
 
 
 def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
+    """Return the time options that have no time zone, if neither the option ``timeZone`` nor the session has one."""
     if session.time_zone is not None or of[table.TIME_ZONE] is not None:
         return ()
     times = {option.name: of[option] for option in (table.MODIFIED_AFTER, table.MODIFIED_BEFORE)}
@@ -225,6 +234,7 @@ def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
 
 
 def _record_damage(of: Given) -> tuple[OnDamage, Policy]:
+    """Return how damage is handled and the policy. Raise OptionError if mode and policy contradict each other."""
     on_damage, by_mode = of[table.MODE]
     policy: Policy = of[table.POLICY] or by_mode
     if policy is Policy.STRICT and on_damage != "raise":
@@ -237,19 +247,20 @@ def _record_damage(of: Given) -> tuple[OnDamage, Policy]:
 
 
 def _report_damage(of: Given) -> tuple[OnDamage, Policy]:
-    """For rows that say themselves what is damaged."""
+    """Return how damage is handled and the policy, for reports whose rows describe damage themselves."""
     return "drop", of[table.POLICY] or Policy.KAFKA
 
 
 def _times(
     of: Given, one: table.Option[int | None], each: table.Option[Offsets | None]
 ) -> Offsets | int | None:
-    """As in Spark's Kafka source, the time for all partitions comes before those for each."""
+    """Return the time for all partitions, else the times for each, as Spark's Kafka source does."""
     time, times = of[one], of[each]
     return times if time is None else time
 
 
 def _isolation(of: Given) -> Isolation | None:
+    """Return the isolation level, None if it is not given. Raise OptionError if its two options differ."""
     one, other = of[table.ISOLATION], of[table.KAFKA_ISOLATION]
     if one is not None and other is not None and one != other:
         raise OptionError("isolationLevel", "kafka.isolation.level says something else")
@@ -259,6 +270,7 @@ def _isolation(of: Given) -> Isolation | None:
 def _topics(
     of: Given, view: str | None
 ) -> tuple[tuple[str, ...] | None, str | None, frozenset[tuple[str, int]] | None]:
+    """Return topics, pattern and partitions, at most one of them not None. Raise OptionError if several are given. A view selects its own topic."""
     subscribe, pattern, assign = of[table.SUBSCRIBE], of[table.SUBSCRIBE_PATTERN], of[table.ASSIGN]
     chosen = {"subscribe": subscribe, "subscribePattern": pattern, "assign": assign}
     given = [name for name, value in chosen.items() if value is not None]
@@ -270,6 +282,7 @@ def _topics(
 
 
 def _columns(of: Given, view: str | None) -> tuple[tuple[str, ...] | None, bool, bool]:
+    """Return columns, headers and metadata options. Raise OptionError if they contradict each other."""
     columns = of[table.COLUMNS]
     headers, metadata = of[table.INCLUDE_HEADERS], of[table.INCLUDE_METADATA]
     if columns is not None and (headers or metadata):
@@ -282,7 +295,7 @@ def _columns(of: Given, view: str | None) -> tuple[tuple[str, ...] | None, bool,
 
 
 def _check_bound(name: str, verb: str, given: Bound | None, never: int) -> None:
-    """A batch query neither starts at the end nor ends at the start."""
+    """Raise OptionError if a batch query would start at the end, or end at the start."""
     word = {EARLIEST: "earliest", LATEST: "latest"}[never]
     if given == never:
         raise OptionError(name, f"a batch query cannot {verb} at {word}: nothing would be read")
@@ -296,7 +309,7 @@ def _check_bound(name: str, verb: str, given: Bound | None, never: int) -> None:
 
 
 def default_columns(options: Options) -> tuple[str, ...]:
-    """The columns when the reader asks for no schema of its own."""
+    """Return the columns if the query gives no schema."""
     if options.columns is not None:
         return options.columns
     if options.report is not None:

@@ -49,7 +49,7 @@ RAISING = ("batches", "log_transactions", "producers")
 
 
 def check(report: str, given: Collection[str]) -> None:
-    """Raises :class:`OptionError` for an option that would mean nothing: what is asked for is not to be passed over."""
+    """Raise :class:`OptionError` for an option that has no effect on a report."""
     taken = (*_EVERY, *REPORTS[report])
     for name in given:
         if name not in taken:

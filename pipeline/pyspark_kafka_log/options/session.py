@@ -1,4 +1,4 @@
-"""What the configuration of a session says where options do not, and the time zone of times that are written without one."""
+"""Settings of a Spark session that apply where options are not given, and time zones."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ CONFS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Session:
-    """Settings of a session, as of Spark's file sources. ``time_zone`` is None where nobody says it: the Python source is not told of
-    configurations."""
+    """Settings of a session, as for Spark's file sources. ``time_zone`` is None if unknown: the Python source does not get the configuration."""
 
     time_zone: str | None = None
     ignore_corrupt: bool = False
@@ -36,19 +35,19 @@ class Session:
 
     @classmethod
     def from_settings(cls, told: Mapping[str, Any]) -> Session:
-        """The settings by the names of :data:`CONFS`; those that are not told are what they are without a configuration."""
+        """Return the settings from values under the names of :data:`CONFS`. Missing ones have their defaults."""
         ignored = (str(told.get(name, "false")).lower() == "true" for name in [*CONFS][1:])
         return cls(told.get("timeZone"), *ignored)
 
     @classmethod
     def from_conf(cls, setting: Callable[[str, None], str | None]) -> Session:
-        """The settings by a function that gives what a configuration has under a name, such as ``spark.conf.get``."""
+        """Return the settings from a function that returns a configuration value by name, such as ``spark.conf.get``."""
         found = {name: setting(conf, None) for name, conf in CONFS.items()}
         return cls.from_settings({name: text for name, text in found.items() if text is not None})
 
 
 def parse_time_zone(name: str, value: str) -> tzinfo:
-    """A time zone as Spark has them: ``Europe/Paris``, ``UTC``, ``+01:00``, ``GMT+1``."""
+    """Return a time zone in one of Spark's forms: ``Europe/Paris``, ``UTC``, ``+01:00``, ``GMT+1``. Raise OptionError for another value."""
     if value in ("Z", "UTC", "GMT", "UT"):
         return UTC
     found = _OFFSET.fullmatch(value)
@@ -68,7 +67,9 @@ def parse_time_zone(name: str, value: str) -> tzinfo:
 
 
 def to_nanoseconds(name: str, when: datetime, zone: tzinfo | None) -> int:
-    """A time as nanoseconds since 1970: in a zone, or (None) that of this machine, where it has none of its own."""
+    """Return a time as nanoseconds since 1970. A time without a zone is in ``zone``, or in this machine's if that is None. Raise OptionError if it is too far
+    away.
+    """
     try:
         if when.tzinfo is None:
             when = when.astimezone() if zone is None else when.replace(tzinfo=zone)

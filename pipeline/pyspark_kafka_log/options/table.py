@@ -1,4 +1,4 @@
-"""Which options there are: their names, how they are read, and what they are when they are not given."""
+"""List all options: names, value parsers and defaults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Moment = tuple[datetime, str | None]
 
 @dataclass(frozen=True)
 class Option(Generic[T]):
-    """An option: ``read`` makes of its name and a text what it stands for."""
+    """An option: ``read`` returns its value from its name and text, and raises OptionError for an invalid text."""
 
     name: str
     read: Callable[[str, str], T]

@@ -1,4 +1,4 @@
-"""How the values of options are written, and read. Each reader takes the name of an option and what was given for it."""
+"""Parse the values of options. Each parser takes the name of an option and its text, and raises OptionError for an invalid one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d":
 
 
 class OptionError(ValueError):
-    """An option that cannot be taken as it is. ``option`` is its name."""
+    """An option is unknown or its value is invalid. ``option`` is its name."""
 
     def __init__(self, option: str, reason: str) -> None:
         super().__init__(option, reason)
@@ -49,14 +49,14 @@ class OptionError(ValueError):
 
 
 def boolean(name: str, value: str) -> bool:
-    """true or false."""
+    """Return a bool from ``true`` or ``false``, in any case."""
     if value.lower() not in ("true", "false"):
         raise OptionError(name, f"true or false is expected, not {value!r}")
     return value.lower() == "true"
 
 
 def number(name: str, value: str) -> int:
-    """A number from 1 on."""
+    """Return a positive integer."""
     if not re.fullmatch(r"[0-9]{1,18}", value, re.ASCII) or int(value) < 1:
         raise OptionError(name, f"a number from 1 on is expected, not {value!r}")
     return int(value)
@@ -88,7 +88,7 @@ def one_of(*allowed: S) -> Callable[[str, str], S]:
 
 
 def name_pattern(name: str, value: str) -> str:
-    """A pattern of names of files."""
+    """Return a pattern of file names."""
     if not value:
         raise OptionError(name, "it is empty")
     try:
@@ -99,7 +99,7 @@ def name_pattern(name: str, value: str) -> str:
 
 
 def states(name: str, value: str) -> tuple[State, ...]:
-    """States of segments, with commas between, or all of them."""
+    """Return states of segments from a comma-separated list."""
     try:
         return parse_include(value)
     except ValueError as error:
@@ -107,19 +107,19 @@ def states(name: str, value: str) -> tuple[State, ...]:
 
 
 def mode(name: str, value: str) -> tuple[OnDamage, Policy]:
-    """One of Spark's modes."""
+    """Return the handling of damage and the policy of one of Spark's modes."""
     if value.upper() not in MODES:
         raise OptionError(name, f"one of {', '.join(MODES)} is expected, not {value!r}")
     return MODES[value.upper()]
 
 
 def policy(name: str, value: str) -> Policy:
-    """One of the policies."""
+    """Return one of the policies."""
     return Policy(one_of(*Policy)(name, value))
 
 
 def names(name: str, value: str) -> tuple[str, ...]:
-    """Names with commas between."""
+    """Return distinct names from a comma-separated list."""
     found = tuple(part.strip() for part in value.split(","))
     if not all(found):
         raise OptionError(name, f"names with commas between are expected, not {value!r}")
@@ -130,7 +130,7 @@ def names(name: str, value: str) -> tuple[str, ...]:
 
 
 def topics(name: str, value: str) -> tuple[str, ...]:
-    """Names of topics with commas between, as Spark's Kafka source takes them: what is empty, or comes again, says nothing."""
+    """Return topics from a comma-separated list. Empty and repeated names are dropped, as in Spark's Kafka source."""
     found = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
     if not found:
         raise OptionError(name, f"names with commas between are expected, not {value!r}")
@@ -138,7 +138,7 @@ def topics(name: str, value: str) -> tuple[str, ...]:
 
 
 def pattern(name: str, value: str) -> str:
-    """A regular expression."""
+    """Return a regular expression without surrounding spaces."""
     if not value.strip():
         raise OptionError(name, "it is empty")
     value = value.strip()
@@ -150,14 +150,14 @@ def pattern(name: str, value: str) -> str:
 
 
 def column(name: str, value: str) -> str:
-    """The name of a column that there is not yet."""
+    """Return a column name that no other column has."""
     if not value.strip() or value.lower() in {known.lower() for known in COLUMNS}:
         raise OptionError(name, f"a name that no other column has is expected, not {value!r}")
     return value
 
 
 def path(name: str, value: str) -> tuple[str, ...]:
-    """One path."""
+    """Return one path. A URL with a password is invalid."""
     if not value:
         raise OptionError(
             name,
@@ -169,7 +169,7 @@ def path(name: str, value: str) -> tuple[str, ...]:
 
 
 def paths(name: str, value: str) -> tuple[str, ...]:
-    """A JSON list of paths."""
+    """Return paths from a JSON list."""
     found = read_json(name, value, '["/data/kafka-1", "/data/kafka-2"]')
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
         raise OptionError(name, f"a JSON list of paths is expected, not {value!r}")
@@ -177,15 +177,15 @@ def paths(name: str, value: str) -> tuple[str, ...]:
 
 
 def read_json(name: str, value: str, example: str) -> object:
-    """JSON in which no key stands twice."""
+    """Return the value of JSON without duplicate keys."""
 
-    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    def reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(dict(pairs)) < len(pairs):
             raise OptionError(name, f"a key stands there twice in {value!r}")
         return dict(pairs)
 
     try:
-        return json.loads(value, object_pairs_hook=once)
+        return json.loads(value, object_pairs_hook=reject_duplicates)
     except (ValueError, RecursionError) as error:
         if isinstance(error, OptionError):
             raise
@@ -193,7 +193,7 @@ def read_json(name: str, value: str, example: str) -> object:
 
 
 def assign(name: str, value: str) -> frozenset[tuple[str, int]]:
-    """Topics with lists of their partitions."""
+    """Return topics and partitions from JSON such as ``{"topicA":[0,1]}``."""
     example = '{"topicA":[0,1],"topicB":[0,1]}'
     wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
     found = read_json(name, value, example)
@@ -211,21 +211,21 @@ def assign(name: str, value: str) -> frozenset[tuple[str, int]]:
 
 
 def bound(name: str, value: str) -> Bound:
-    """``earliest``, ``latest``, or offsets."""
+    """Return EARLIEST, LATEST, or an offset for each partition."""
     ends = {"earliest": EARLIEST, "latest": LATEST}
     end = ends.get(value.strip().lower())
     return by_partition(name, value, EARLIEST, "-1") if end is None else end
 
 
 def milliseconds(name: str, value: str) -> int:
-    """A time in milliseconds since 1970."""
+    """Return a time in milliseconds since 1970."""
     if not re.fullmatch(r"[0-9]{1,18}", value, re.ASCII):
         raise OptionError(name, f"milliseconds since 1970 are expected, not {value!r}")
     return int(value)
 
 
 def duration(name: str, value: str) -> int:
-    """Milliseconds of ``15m`` and the like."""
+    """Return the milliseconds of a duration such as ``15m``."""
     found = re.fullmatch(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", value.lower(), re.ASCII)
     unit = None if found is None else UNITS_MS.get(found[2] or "ms")
     if found is None or unit is None:
@@ -234,7 +234,7 @@ def duration(name: str, value: str) -> int:
 
 
 def moment(name: str, value: str) -> tuple[datetime, str | None]:
-    """A time in ISO 8601, perhaps with an offset, and the name of a zone that follows it."""
+    """Return a time in ISO 8601, and the name of a zone after it or None."""
     named = re.fullmatch(r"(.*?[0-9])\s*([A-Za-z]{2}.*)", value.strip(), re.ASCII)
     text, zone = named.groups() if named is not None else (value.strip(), None)
     try:
@@ -247,12 +247,12 @@ def moment(name: str, value: str) -> tuple[datetime, str | None]:
 
 
 def times(name: str, value: str) -> Offsets:
-    """Times in milliseconds since 1970 for partitions."""
+    """Return a time in milliseconds since 1970 for each partition."""
     return by_partition(name, value, 0, "1700000000000")
 
 
 def by_partition(name: str, value: str, least: int, shown: str) -> Offsets:
-    """Topics with a number from ``least`` on for each of their partitions. ``shown`` is one of an example."""
+    """Return a number, at least ``least``, for each topic and partition. ``shown`` is an example for messages."""
     example = f'{{"topicA":{{"0":23,"1":{shown}}},"topicB":{{"0":-2}}}}'
     wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
     found = read_json(name, value, example)

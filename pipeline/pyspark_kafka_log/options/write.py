@@ -58,7 +58,7 @@ def parse_write(given: Mapping[str, str]) -> WriteOptions:
     )
     path = options[WRITE_PATH]
     if not path:
-        raise OptionError("path", "it says where to write: save(path), start(path)")
+        raise OptionError("path", "a path to write to is required: save(path), start(path)")
     fields = {
         field: options[option] for field, option in FORMAT.items() if option.name in options.names
     }
@@ -72,7 +72,7 @@ def parse_write(given: Mapping[str, str]) -> WriteOptions:
 def _local(path: str) -> str:
     """Return the local path of a path or ``file:`` URL. Raise OptionError for another URL."""
     if is_url(path):
-        raise OptionError("path", f"{path!r} is not on a file system of this machine")
+        raise OptionError("path", f"{path!r} is a URL: rows are written to local directories only")
     try:
         return path_of_file_url(path) or path
     except FileUrlError as error:

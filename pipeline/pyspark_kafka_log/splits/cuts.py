@@ -1,4 +1,4 @@
-"""Where segments are cut: splits that tasks read."""
+"""Cut segments into splits where batches begin."""
 
 from __future__ import annotations
 
@@ -25,10 +25,17 @@ def split_segment(
     by_index: bool = False,
     records: int | None = None,
 ) -> list[Split]:
-    """Cut a segment where batches begin into splits of about ``split_bytes`` bytes each at most, and about as many each.
+    """Cut a segment where batches begin, into splits of about equal size with at most about ``split_bytes`` bytes each.
 
-    With ``records`` each has about as many offsets at most: then all headers are read. Splits that lie outside of ``offsets`` as a whole
-    are left out, by the headers in the places of the cuts and as if offsets rose.
+    Args:
+        segment: The segment.
+        split_bytes: The size of a split in bytes. A single batch may be larger.
+        offsets: The wanted offset range. Splits whose first and following headers lie outside are dropped, assuming that offsets rise.
+        by_index: Find the cuts by the index file of the segment, as far as it reaches.
+        records: The number of offsets of a split, about, at most. All headers of the segment are read then.
+
+    Returns:
+        The splits in file order.
     """
     cuts = [Cut(0, None)]
     if records is not None:
@@ -113,7 +120,7 @@ def intersect_runs(part: Split, runs: Iterable[tuple[int, int]]) -> Iterator[Spl
 
 
 def _cut_by_records(segment: Segment, split_bytes: int, records: int) -> list[Cut]:
-    """Places between which there are ``records`` offsets at most, and about ``split_bytes`` bytes, as far as a batch has no more."""
+    """Return cuts between which at most ``records`` offsets and about ``split_bytes`` bytes lie, unless a single batch has more."""
     begin = Cut(0, segment.base_offset if segment.has_canonical_name else 0)
     last = begin
     found: list[Cut] = []
@@ -129,9 +136,9 @@ def _cut_by_records(segment: Segment, split_bytes: int, records: int) -> list[Cu
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A place where a batch begins, and the offset that stands there.
+    """The position at which a batch begins, and the offset in its header.
 
-    For a wrapper of the older formats that is its last offset, not the first.
+    For a wrapper of the legacy message formats it is the last offset, not the first.
     """
 
     position: int
@@ -140,10 +147,14 @@ class Cut:
 
 
 def find_boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) -> list[Cut]:
-    """Places where batches begin, at least ``split_bytes`` bytes from each other.
+    """Return the positions of batches that are at least ``split_bytes`` bytes apart, in file order, without the start of the file.
 
-    Only lengths are read, and the headers in these places. What lies after the first one that cannot be is left to whoever reads the last
-    split. ``by_index``: where the segment's index file leads from place to place, what lies between is not looked at.
+    Only lengths are read, and the headers at these positions. The search stops at the first invalid header; the reader of the last split reports it.
+
+    Args:
+        segment: The segment.
+        split_bytes: The least distance between two positions in bytes.
+        by_index: Jump from position to position by the index file, as far as it reaches.
     """
     cuts: list[Cut] = []
     offsets = HeaderColumns(("base_offset", "last_offset"), os.fspath(segment.path))

@@ -1,6 +1,6 @@
-"""Filters of queries on topic, partition, offset and timestamp, as what need not be read.
+"""Turn the filters of a query on topic, partition, offset and timestamp into ranges to read.
 
-Spark looks at each row again, so what is left out here is only what no row of the query can come from.
+Spark checks each row again, so a range may only exclude rows that no filter accepts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MILLISECOND_US = 1000
 
 @dataclass(frozen=True)
 class RowRanges:
-    """What the filters of a query leave. ``timestamps`` are in milliseconds. None stands for all topics, partitions, or offsets."""
+    """The rows that filters leave: half-open ranges and sets, None for no restriction. ``timestamps`` are in milliseconds."""
 
     offsets: Range = EVERYTHING
     timestamps: Range = EVERYTHING
@@ -30,7 +30,7 @@ class RowRanges:
     """The offsets of the range ``offsets`` that are wanted."""
 
     def may_contain(self, topic: str, partition: int) -> bool:
-        """Whether rows of a partition may be wanted."""
+        """Return whether a partition may contain rows of the query."""
         low, high = self.partitions
         return (
             (self.topics is None or topic in self.topics)
@@ -44,7 +44,7 @@ EVERY_ROW = RowRanges()
 
 
 def parse_filters(filters: Iterable[Filter]) -> RowRanges:
-    """What filters leave, all of which hold. Those that say nothing of places and times are passed over."""
+    """Return the ranges that remain if all filters hold. Filters on other columns or with other operators are ignored."""
     out = RowRanges()
     for column, operator, value in filters:
         values = list(value) if operator == "in" else [value]
@@ -75,10 +75,12 @@ def parse_filters(filters: Iterable[Filter]) -> RowRanges:
 
 
 def _are_all(kind: type, values: Iterable[Any]) -> bool:
+    """Return whether all values are of a type. A bool does not count as an int."""
     return all(isinstance(value, kind) and not isinstance(value, bool) for value in values)
 
 
 def _intersect_values(before: frozenset[Any] | None, values: Iterable[Any]) -> frozenset[Any]:
+    """Return ``values`` that are in ``before``, all of them if ``before`` is None."""
     return frozenset(values) if before is None else before & frozenset(values)
 
 
@@ -98,18 +100,18 @@ def _operator_range(operator: str, values: list[int]) -> Range:
 
 
 def _drop_negative_bounds(offsets: Range) -> Range:
-    """Widen an offset range to bounds from 0 on: negative ones would count from the end of a log."""
+    """Return an offset range without negative bounds, which would count from the end of a log."""
     low, high = offsets
     return None if low is None or low < 0 else low, None if high is None else max(high, 0)
 
 
 def _round_up_to_ms(microseconds: int | None) -> int | None:
-    """The first millisecond that is not before a time."""
+    """Return the first millisecond that is not before a time in microseconds, None for None."""
     return None if microseconds is None else -(-microseconds // MILLISECOND_US)
 
 
 def intersect_ranges(a: Range, b: Range) -> Range:
-    """What two ranges have in common; an empty range where that is nothing."""
+    """Return the intersection of two half-open ranges, an empty range if they have nothing in common."""
     lows = [low for low in (a[0], b[0]) if low is not None]
     highs = [high for high in (a[1], b[1]) if high is not None]
     low, high = max(lows, default=None), min(highs, default=None)

@@ -1,4 +1,4 @@
-"""From paths and topics to logs: which partitions there are, and which of them are read."""
+"""Find partitions and their segments below the paths of a query, and select those that its options name."""
 
 from __future__ import annotations
 
@@ -33,9 +33,11 @@ Log = Partition
 
 
 def find_logs(options: Options) -> list[Log]:
-    """The logs below the paths, those too that are not chosen.
+    """Return all logs below the paths, selected or not.
 
-    Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
+    Raises:
+        OptionError: For an invalid path, or one that matches nothing.
+        DirectoryError: For a path without logs.
     """
     return [
         log
@@ -45,10 +47,10 @@ def find_logs(options: Options) -> list[Log]:
 
 
 def find_survey(options: Options) -> Survey:
-    """What lies below the paths, also partitions without segments. Where damage is no error, those that cannot be read say so. Warns of
-    what has the name of a segment and is no file, and of segments that lie in no partition.
+    """Return all partitions and log directories below the paths, also partitions without segments.
 
-    Raises as :func:`find_logs`.
+    Warns of files that are named like segments but are none, and of segments outside of partitions. If damage does not fail the query, partitions that
+    cannot be read have an ``error``. Raises as :func:`find_logs`.
     """
     selection = options.selection
     places = find_paths(options)
@@ -65,7 +67,9 @@ def find_survey(options: Options) -> Survey:
 
 
 def find_paths(options: Options) -> list[Path]:
-    """What the paths stand for. Raises :class:`OptionError`."""
+    """Return the paths that the path options expand to, with ``recursiveFileLookup`` the directories with segments below. Raise :class:`OptionError` if no
+    path is given or one matches nothing.
+    """
     if not options.paths:
         raise OptionError(
             "path",
@@ -78,8 +82,9 @@ def find_paths(options: Options) -> list[Path]:
 
 
 def _find_segment_directories(place: Path) -> list[Path]:
-    """A place, or the directories below it that have segments. Links are not followed, and names that begin with a dot are passed over:
-    what is being written lies in such directories."""
+    """Return the directories below ``place`` that contain segments, sorted; ``[place]`` if there are none. Symbolic links and hidden directories, where
+    unfinished output lies, are skipped.
+    """
     if not place.is_dir():
         return [place]
     found: list[Path] = []
@@ -95,7 +100,7 @@ def _find_segment_directories(place: Path) -> list[Path]:
 
 
 def expand_path(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
-    """The paths that a path, URL or pattern stands for, absolute. What is there by that name is no pattern."""
+    """Return the absolute paths that a path, URL or pattern matches. An existing path is never taken as a pattern. Raise OptionError if nothing matches."""
     try:
         found = _match_paths(path, storage or {})
     except (PatternError, FileUrlError) as error:
@@ -106,6 +111,7 @@ def expand_path(path: str, storage: Mapping[str, str] | None = None) -> list[Pat
 
 
 def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
+    """Return the paths that a path, URL or pattern matches, none for a pattern without matches. Raise OptionError for a URL without ``//``."""
     if is_url(path):
         return place_of(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined,no-any-return]
     of_url = path_of_file_url(path)
@@ -123,7 +129,7 @@ def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
 
 
 def _is_empty_log_directory(path: Path) -> bool:
-    """Whether it is a directory without any logs yet: empty, or a broker's that has no topics."""
+    """Return whether a path is a log directory without logs: an empty directory, or one with a broker's metadata and no topics."""
     if not path.is_dir():
         return False
     inside = list(path.iterdir())
@@ -133,7 +139,7 @@ def _is_empty_log_directory(path: Path) -> bool:
 
 
 def _split_by_partition(partition: Partition) -> Iterator[Log]:
-    """A partition directory is one log; files that lie together without being one are a log each."""
+    """Yield one log for each topic and partition among the segments: one for a partition directory, several for files that lie together elsewhere."""
     by_topic: dict[tuple[str, int], list[Segment]] = {}
     for segment in partition.segments:
         by_topic.setdefault((segment.topic, segment.partition), []).append(segment)
@@ -145,7 +151,12 @@ def _split_by_partition(partition: Partition) -> Iterator[Log]:
 
 
 def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
-    """The logs that the options name. Raises :class:`OptionError` for names that are not there, and for those that are there twice."""
+    """Return the logs that the options select.
+
+    Raises:
+        OptionError: If a named topic or partition is missing, two directories hold the same partition, or an option of offsets
+            does not name exactly the selected partitions.
+    """
     topics = sorted({log.topic for log in logs})
     if options.subscribe is not None:
         missing = sorted(set(options.subscribe) - set(topics))
@@ -174,7 +185,7 @@ def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
 
 
 def is_selected(options: Options, key: tuple[str, int]) -> bool:
-    """Whether options name a partition, whether or not it is there."""
+    """Return whether the options select a partition, present or not."""
     topic, _ = key
     if options.subscribe is not None:
         return topic in options.subscribe
@@ -185,8 +196,10 @@ def is_selected(options: Options, key: tuple[str, int]) -> bool:
 
 
 def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
-    """Those of the logs that the options name, which need not all be there. ``ends`` of remote segments are known from earlier.
-    Raises :class:`OptionError` for one that is there twice."""
+    """Return those of ``logs`` that the options select, merged with remote segments. Named partitions may be missing.
+
+    ``ends`` caches the ends of remote segments. Raise :class:`OptionError` if two directories hold the same partition and ``replicas`` is ``error``.
+    """
     found = [log for log in logs if is_selected(options, log.key)]
     replicas = options.selection.replicas
     if replicas == "error":
@@ -198,7 +211,7 @@ def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None)
 
 
 def _filter_segments(log: Log, files: Files) -> Log | None:
-    """A log with those of its segments that are wanted by their names and times, None where none of them is."""
+    """Return a log with the segments that the name pattern and times select, None if there are none."""
     if files.pattern is None and files.after is None and files.before is None:
         return log
     kept = tuple(segment for segment in log.segments if _is_selected_file(segment, files))
@@ -206,6 +219,7 @@ def _filter_segments(log: Log, files: Files) -> Log | None:
 
 
 def _is_selected_file(segment: Segment, files: Files) -> bool:
+    """Return whether the name and modification time of a segment file are selected. A missing file is: its reader reports it."""
     if files.pattern is not None and not matches(segment.path.name, files.pattern):
         return False
     if files.after is None and files.before is None:
@@ -219,11 +233,13 @@ def _is_selected_file(segment: Segment, files: Files) -> bool:
 
 
 def _describe_missing(what: str, missing: Sequence[str], known: Sequence[str]) -> str:
+    """Return a message that names the missing topics or partitions, and up to 20 known ones."""
     there = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
     return f"no {what} {', '.join(missing)} in the path; there are: {there or 'none'}"
 
 
 def _check_replicas(logs: Sequence[Log]) -> None:
+    """Raise OptionError if two logs hold the same partition in the same state."""
     seen: dict[tuple[str, int, State], Log] = {}
     for log in logs:
         other = seen.setdefault((*log.key, log.state), log)
@@ -238,7 +254,7 @@ def _check_replicas(logs: Sequence[Log]) -> None:
 def _check_offsets(
     name: str, offsets: Bound | None, logs: Sequence[Log], what: str = "an offset"
 ) -> None:
-    """As Spark's Kafka source has it: all partitions that are read, and no others, have an offset."""
+    """Raise OptionError unless ``offsets`` has a number for each of ``logs`` and no other partition, as Spark's Kafka source requires."""
     if offsets is None or isinstance(offsets, int):
         return
     there = {log.key for log in logs}

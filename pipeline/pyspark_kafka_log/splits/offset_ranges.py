@@ -1,4 +1,4 @@
-"""Which offsets of a partition the options choose, and whether all of these are there."""
+"""Resolve the offset options of a query for each partition, and check that the log still has these offsets."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ from pyspark_kafka_log.splits.logs import Log, find_logs, select_logs
 
 
 def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
-    """The offsets that the options choose. Raises :class:`OptionError` where no record is as late as the first is to be, and with
-    ``failOnDataLoss`` where offsets that are named are not there, or the first comes after the last."""
+    """Return the half-open offset range that the options select in a log; None at either end for its start or end.
+
+    Raises:
+        OptionError: If no record has the starting timestamp or a later one and the strategy is ``error``; with ``failOnDataLoss``
+            also if the log does not have a named offset, or the first offset comes after the end.
+    """
     first = _given_offset(options.starting_offsets, log, EARLIEST)
     end = _given_offset(options.ending_offsets, log, LATEST)
     if options.starting_times is not None:
@@ -31,8 +35,8 @@ def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
         if first is None and not options.latest_if_none:
             raise OptionError(
                 "startingTimestamp",
-                f"{_describe_partition(log)} has no record that late; with"
-                " startingOffsetsByTimestampStrategy set to latest such partitions are read from their end on",
+                f"{_describe_partition(log)} has no record with this timestamp or a later one; with"
+                " startingOffsetsByTimestampStrategy set to latest the query reads nothing of such partitions",
             )
         first = MAX_OFFSET if first is None else first
     elif first is not None and options.fail_on_data_loss:
@@ -50,12 +54,13 @@ def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
 
 
 def _given_offset(offsets: Bound | None, log: Log, none: int) -> int | None:
+    """Return the offset that an option gives for a log, None if it is ``none`` (earliest or latest)."""
     offset = offsets[log.key] if isinstance(offsets, Mapping) else offsets
     return None if offset == none else offset
 
 
 def _offset_at_time(times: Bound, log: Log, options: Options, starts: LogStarts) -> int | None:
-    """The first offset that is as late as the options say."""
+    """Return the first offset with a timestamp not before the given time of a log, None if there is none."""
     from kafka_log.read.offsets_by_time import offset_at
 
     begin = None if options.selection.deleted_records else starts.get(log)
@@ -66,7 +71,7 @@ def _offset_at_time(times: Bound, log: Log, options: Options, starts: LogStarts)
 def _check_available(
     option: str, offset: int, log: Log, options: Options, starts: LogStarts
 ) -> None:
-    """Raises :class:`OptionError` for an offset before the first one that is there, or after the end."""
+    """Raise :class:`OptionError` for an offset before the first available one, or after the end."""
     lowest, files = log.segments[0], options.files
     if not lowest.has_canonical_name or (files.pattern, files.after, files.before) != (
         None,
@@ -90,11 +95,11 @@ def _check_available(
         )
 
 
-_HINT = "with failOnDataLoss set to false what is there is read"
+_HINT = "set failOnDataLoss to false to read what is there"
 
 
 def _readable_end(log: Log, options: Options) -> int | None:
-    """The offset after the last one that can be read; None where damage hides it, which whoever reads there meets."""
+    """Return the offset after the last readable record, None if damage hides it. The task that reads there reports the damage."""
     ends = Ends(options.selection, options.engine)
     try:
         end = ends.of(log.key, log)
@@ -104,22 +109,30 @@ def _readable_end(log: Log, options: Options) -> int | None:
 
 
 def _describe_partition(log: Log) -> str:
+    """Return the partition and topic of a log for messages."""
     return f"partition {log.partition} of topic {log.topic}"
 
 
 def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str:
-    """What the option ``endingOffsets`` is for queries that read what is there now, and not what comes later:
-    ``{"orders":{"0":950}}``, as JSON.
+    """Return the present ends of logs as JSON for the option ``endingOffsets``: ``{"orders":{"0":950}}``.
 
-    ``path`` and ``options`` are those of the queries. A partition ends after its last whole batch; with ``isolationLevel`` ``read_committed`` where
-    its oldest open transaction begins. Files are looked at by this process. A query with these offsets fails when a partition is new since.
+    Queries with this option read what is there now, and no later records. A partition ends after its last complete batch; with ``isolationLevel``
+    ``read_committed`` at its oldest open transaction. This process reads the files. A query with these offsets fails if a partition is new since.
 
-    Raises :class:`OptionError`, also for options that say where queries end; DirectoryError for a path without logs, and CodecError for damage.
+    Args:
+        path: The path or paths of the queries.
+        options: The options of the queries.
+
+    Raises:
+        OptionError: For invalid options, and for options that already say where queries end.
+        DirectoryError: For a path without logs.
+        CodecError: For damage.
     """
     wanted = parse_paths(path, options)
     if wanted.ending_offsets not in (None, LATEST) or wanted.ending_times is not None:
         raise OptionError(
-            "endingOffsets", "it is asked for, so leave out what says where queries end"
+            "endingOffsets",
+            "ending_offsets computes it: leave out the options that say where queries end",
         )
     ends = Ends(wanted.selection, wanted.engine)
     found: dict[str, dict[str, int]] = {}

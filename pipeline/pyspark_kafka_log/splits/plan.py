@@ -1,4 +1,4 @@
-"""From options to tasks: which segments, which bytes of them, which offsets."""
+"""Plan a query: choose segments, cut them, and pack splits into tasks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Tasks = list[tuple[Split, ...]]
 
 
 class Plan(NamedTuple):
-    """A plan: its tasks, and the transactions by which they were made."""
+    """The tasks of a query, and the transactions that planning has found."""
 
     tasks: Tasks
     transactions: Known
@@ -50,8 +50,10 @@ MAX_CACHED_SPLITS = 200_000
 
 
 def plan_key(logs: Sequence[Log], asked: object) -> str:
-    """What a plan is made of: files with their sizes and times, and all that is asked. Transactions come also of files beside these; when
-    one of them is written anew, so is its directory."""
+    """Return a digest of the files (paths, sizes, times) and the question that a plan depends on.
+
+    Transactions may also come from files beside these. Writing such a file changes the time of the directory, which is part of the digest.
+    """
     files = [
         (
             str(log.directory),
@@ -64,6 +66,7 @@ def plan_key(logs: Sequence[Log], asked: object) -> str:
 
 
 def _modified_ns(path: Path) -> int:
+    """Return the modification time of a path in nanoseconds since 1970, -1 if it cannot be read."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -71,7 +74,7 @@ def _modified_ns(path: Path) -> int:
 
 
 class PlanCache:
-    """The last plans, some of them. Any thread may ask."""
+    """A thread-safe cache of the most recent plans."""
 
     def __init__(self, kept: int = MAX_PLANS, splits: int = MAX_CACHED_SPLITS) -> None:
         self._kept = kept
@@ -108,7 +111,7 @@ PLAN_CACHE = PlanCache()
 
 
 class Sized(Protocol):
-    """A part of what is read. ``size`` is in bytes."""
+    """Something to read, with a size in bytes."""
 
     @property
     def size(self) -> int: ...
@@ -123,14 +126,17 @@ def plan(
     parallelism: int | None = None,
     seen: QueryLogs | None = None,
 ) -> Tasks:
-    """The splits of each task, in the order of topics, partitions and offsets.
+    """Return the splits of each task, in the order of topics, partitions and offsets.
 
-    ``query`` says which rows are wanted of those that the options choose. There are about ``parallelism`` tasks or more (by default one for each
-    processor), as long as none is too small, and none has more than ``splitBytes`` unless a single batch has.
+    A file is read up to its present size, so that a task that runs again reads the same rows. Plans are cached as long as sizes and times
+    of the files stay the same.
 
-    All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same. ``seen`` is what
-    other scans of the same query have found, which is read in this one too; what this one finds is added.
-    A plan is kept, and given again as long as the files have the same sizes and times.
+    Args:
+        options: The options of the query.
+        query: The offsets, timestamps, topics and partitions that its filters leave.
+        parallelism: About how many tasks to make, if none becomes too small; by default one for each processor. No task has more than
+            ``splitBytes`` unless a single batch has.
+        seen: What other scans of the same query have found. This scan reads the same logs, and adds what it finds.
     """
     seen = seen or QueryLogs()
     logs = select_logs(seen.find(options), options)
@@ -151,6 +157,7 @@ def _make_plan(
     parallelism: int | None,
     seen: QueryLogs,
 ) -> Plan:
+    """Cut the segments of logs into splits, and pack them into tasks."""
     total = sum(segment.size for log in logs for segment in log.segments)
     enough = target_task_bytes(total, options, parallelism)
 
@@ -169,7 +176,7 @@ def _make_plan(
 
 
 def target_task_bytes(total: int, options: Options, parallelism: int | None) -> int:
-    """How many bytes a task reads, about, of so many."""
+    """Return how many bytes a task should read at most, if all tasks read ``total`` bytes."""
     enough = min(
         options.split_bytes,
         max(MIN_TASK_BYTES, total // (parallelism or os.cpu_count() or 1)),
@@ -180,7 +187,7 @@ def target_task_bytes(total: int, options: Options, parallelism: int | None) -> 
 
 
 def pack(splits: Iterable[S], enough: int) -> Iterator[tuple[S, ...]]:
-    """Splits put together, as long as a task has no more than enough."""
+    """Yield groups of consecutive splits. A group has about ``enough`` bytes at most, unless a single split has more."""
     held: list[S] = []
     size = 0
     for part in splits:
@@ -197,6 +204,7 @@ def pack(splits: Iterable[S], enough: int) -> Iterator[tuple[S, ...]]:
 def _log_splits(
     log: Log, options: Options, query: RowRanges, split_bytes: int, starts: LogStarts, known: Known
 ) -> Iterator[Split]:
+    """Yield the splits of one log that may contain selected rows, with the row selection of each."""
     first, end = resolve_offsets(log, options, starts)
     of_options = intersect_ranges((first, end), EVERYTHING)
     wanted = options.planning
@@ -253,7 +261,7 @@ def _is_within(segment: Segment, next_offset: int | None, offsets: Range) -> boo
 
 
 def next_base_offset(segment: Segment, following: Mapping[Segment, Segment]) -> int | None:
-    """The first offset of the segment that follows one, where its name says it."""
+    """Return the base offset of the segment after ``segment``; None if there is none, or its name does not give an offset."""
     after = following.get(segment)
     return after.base_offset if after is not None and after.has_canonical_name else None
 
@@ -271,17 +279,17 @@ Clock = Callable[[], tuple[float, float]]
 
 
 def read_clock() -> tuple[float, float]:
-    """The clock of the system."""
+    """Return wall-clock seconds, and CPU seconds of this thread."""
     return time.perf_counter(), time.thread_time()
 
 
 def map_concurrently(
     work: Callable[[A], B], items: Sequence[A], *, waits: bool = False, clock: Clock = read_clock
 ) -> list[B]:
-    """What comes of each item, in their order. ``waits`` says that the work is known to wait.
+    """Apply ``work`` to each item, in threads once it turns out to wait for disks or networks. Return the results in the order of ``items``.
 
-    Python works in one thread at a time. Where files lie in memory, eight threads take twice the time of one, as they wait for one another
-    after each call of the system. So the others begin when one has waited for longer than it has worked.
+    Python runs one thread at a time, and on cached files eight threads take twice the time of one. So threads start only when a call has waited longer
+    than it has computed, or from the first item with ``waits``.
     """
     done: list[B] = []
     begun, busy = clock()

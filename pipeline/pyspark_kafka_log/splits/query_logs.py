@@ -1,4 +1,4 @@
-"""The logs as the first scan of a query finds them. The others of that query read the same, however logs grow, roll and are deleted from meanwhile."""
+"""Keep the logs that the first scan of a query finds. Its other scans read the same rows while logs grow, roll and are deleted."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ZERO_TAIL_BYTES = 24
 
 @dataclass
 class QueryLogs:
-    """What scans of one query have found. It goes from each to the next as bytes.
+    """The logs that scans of one query have found. Each scan passes it to the next one as bytes.
 
-    Scans of the same paths have the same partitions and segments. With other paths a file that was found before ends where it did, and in a
-    directory that was found as a whole no segment is newer.
+    Scans of the same paths get the same partitions and segments. With other paths, a file that was found before keeps its end, and no segment is added
+    to a directory that was listed as a whole.
     """
 
     starts: LogStarts = field(default_factory=LogStarts)
@@ -37,7 +37,7 @@ class QueryLogs:
     """Base offsets of the last segments, by directories that were found as a whole."""
 
     def find(self, options: Options) -> list[Log]:
-        """The logs below the paths. Raises as :func:`~pyspark_kafka_log.splits.logs.find_logs`."""
+        """Return the logs below the paths of ``options``, as the first scan found them. Raise as :func:`~pyspark_kafka_log.splits.logs.find_logs`."""
         selection = options.selection
         asked = (
             options.paths,
@@ -54,6 +54,7 @@ class QueryLogs:
         return self.found[asked]
 
     def _restrict_to_known(self, log: Log) -> Log:
+        """Return a log with the known version of each segment, without live segments that are newer than the first listing of its directory."""
         newest = self.newest.get(log.directory)
         kept = [
             self.segments.get(one.path, one)
@@ -66,6 +67,7 @@ class QueryLogs:
         return replace(log, segments=tuple(kept))
 
     def _remember(self, log: Log, options: Options) -> None:
+        """Record the segments of a log, and the newest live one if the paths list its whole directory."""
         for segment in log.segments:
             self.segments.setdefault(segment.path, segment)
         live = [segment for segment in log.segments if segment.state == "live"]
@@ -73,18 +75,19 @@ class QueryLogs:
             self.newest.setdefault(log.directory, live[-1].base_offset)
 
     def to_bytes(self) -> bytes:
+        """Return this object, pickled."""
         return pickle.dumps(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> QueryLogs:
-        """What earlier scans have found; nothing of no bytes."""
+        """Return the object that :meth:`to_bytes` pickled, an empty one for no bytes."""
         found = pickle.loads(data) if data else cls()
         assert isinstance(found, cls)
         return found
 
 
 def _fix_end(log: Log, options: Options) -> Log:
-    """A log, with its end where a broker has made the last file longer in advance: what is written there later lies within the file's size."""
+    """Return a log whose last segment ends at its present end offset, if the broker has preallocated the file. Later records lie within its present size."""
     wanted = options.selection
     if not log.segments or not wanted.raises or wanted.policy is not Policy.KAFKA:
         return log  # the zeros are damage, or what is torn before them is read
@@ -104,6 +107,7 @@ def _fix_end(log: Log, options: Options) -> Log:
 
 
 def _ends_in_zeros(segment: Segment) -> bool:
+    """Return whether the last bytes of a segment, too few for a batch, are all zero; False if they cannot be read."""
     try:
         with segment.path.open("rb", buffering=0) as file:
             file.seek(max(0, segment.size - ZERO_TAIL_BYTES))
@@ -114,6 +118,6 @@ def _ends_in_zeros(segment: Segment) -> bool:
 
 
 def _may_name_file(path: str, segments: list[Segment]) -> bool:
-    """Whether a path may be of files, not of directories."""
+    """Return whether the last name of a path matches one of the segment files, so that the path may select files and not their directory."""
     last = path.rpartition("/")[2]
     return any(fnmatchcase(segment.path.name, last) for segment in segments)

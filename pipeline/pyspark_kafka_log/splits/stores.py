@@ -1,4 +1,4 @@
-"""What Hadoop's configuration opens stores with, as fsspec's classes for them take it: S3, Azure, Google."""
+"""Translate Spark's options into those of fsspec: ``storage.key``, and Hadoop's ``fs.s3a.access.key`` for S3, Azure and Google."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ _OWN = "storage."
 
 
 def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """The options of fsspec's class for a URL, by those of Spark; ``storage.`` goes before Hadoop's. Names are in small letters, as
-    all options of stores are. Raises :class:`OptionError`, which shows no value."""
+    """Return the options of fsspec's class for a URL. ``storage.`` options override Hadoop's; names are in lower case.
+
+    Raise :class:`OptionError` for an invalid value. The message shows no secret.
+    """
     found = hadoop_options(
         url, {name: text for name, text in given.items() if not name.startswith(_OWN)}
     )
@@ -38,7 +40,7 @@ def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _parse_value(name: str, text: str) -> Any:
-    """A text, true or false, or a JSON object or list."""
+    """Return a bool for ``true`` or ``false``, the value of JSON objects and lists, else the text itself. Raise OptionError for invalid JSON."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if not text.lstrip().startswith(("{", "[")):
@@ -50,8 +52,10 @@ def _parse_value(name: str, text: str) -> Any:
 
 
 def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """The options of fsspec's class for a URL, by those of Hadoop's connector for it, whose names are in small letters. Raises
-    :class:`OptionError`, which shows no secret."""
+    """Return fsspec's options for a URL from those of Hadoop's connector, whose names are in lower case; none for an unknown scheme.
+
+    Raise :class:`OptionError` for a key file that cannot be read. The message shows no secret.
+    """
     parts = urlsplit(url)
     scheme, authority = parts.scheme.lower(), parts.netloc.lower()
     if scheme in ("s3", "s3a"):
@@ -64,19 +68,22 @@ def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
-    said = _setting_reader(given, lambda name: (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}"))
-    found: dict[str, Any] = _read_settings(
-        said, key="access.key", secret="secret.key", token="session.token"
+    """Return s3fs's options for a bucket. Settings of the bucket override the general ones."""
+    setting = _setting_reader(
+        given, lambda name: (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}")
     )
-    endpoint = said("endpoint")
+    found: dict[str, Any] = _read_settings(
+        setting, key="access.key", secret="secret.key", token="session.token"
+    )
+    endpoint = setting("endpoint")
     if endpoint and endpoint != _DEFAULT_ENDPOINT:
-        scheme = "http" if said("connection.ssl.enabled").lower() == "false" else "https"
+        scheme = "http" if setting("connection.ssl.enabled").lower() == "false" else "https"
         found["endpoint_url"] = endpoint if "://" in endpoint else f"{scheme}://{endpoint}"
-    if region := said("endpoint.region"):
+    if region := setting("endpoint.region"):
         found["client_kwargs"] = {"region_name": region}
-    if said("path.style.access").lower() == "true":
+    if setting("path.style.access").lower() == "true":
         found["config_kwargs"] = {"s3": {"addressing_style": "path"}}
-    if "anonymousawscredentialsprovider" in said("aws.credentials.provider").lower():
+    if "anonymousawscredentialsprovider" in setting("aws.credentials.provider").lower():
         found["anon"] = True
     return found
 
@@ -84,31 +91,33 @@ def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
 def _azure_options(
     given: Mapping[str, str], scheme: str, container: str, host: str
 ) -> dict[str, Any]:
+    """Return adlfs's options for a container of a storage account, by the authentication type that is set."""
     blobs = host.replace(".dfs.", ".blob.", 1)
     ends = [f".{container}.{host}", f".{host}", f".{container}.{blobs}", f".{blobs}", ""]
-    said = _setting_reader(given, lambda name: [f"fs.azure.{name}{end}" for end in ends])
+    setting = _setting_reader(given, lambda name: [f"fs.azure.{name}{end}" for end in ends])
     account = host.partition(".")[0]
     found: dict[str, Any] = {}
     if not host.endswith(_AZURE):
         found |= {"account_name": account, "account_host": blobs}
-    kind = said("account.auth.type").lower()
+    kind = setting("account.auth.type").lower()
     if kind in ("", "sharedkey"):
-        found |= _read_settings(said, account_key="account.key")
-    if kind in ("", "sas") and (sas := said("sas.fixed.token") or said("sas")):
+        found |= _read_settings(setting, account_key="account.key")
+    if kind in ("", "sas") and (sas := setting("sas.fixed.token") or setting("sas")):
         found["sas_token"] = sas.removeprefix("?")
-    if kind in ("", "oauth") and (client := said("account.oauth2.client.id")):
+    if kind in ("", "oauth") and (client := setting("account.oauth2.client.id")):
         found |= {"client_id": client}
-        found |= _read_settings(said, client_secret="account.oauth2.client.secret")
-        if endpoint := said("account.oauth2.client.endpoint"):
+        found |= _read_settings(setting, client_secret="account.oauth2.client.secret")
+        if endpoint := setting("account.oauth2.client.endpoint"):
             found["tenant_id"] = urlsplit(endpoint).path.strip("/").partition("/")[0]
-    endpoint = said("abfs.endpoint")
+    endpoint = setting("abfs.endpoint")
     if ":" in endpoint:  # that of an emulator, as Hadoop has it: an address with a port
-        tls = scheme == "abfss" or said("always.use.https").lower() != "false"
+        tls = scheme == "abfss" or setting("always.use.https").lower() != "false"
         return _azure_emulator_options(f"http{'s' * tls}://{endpoint}/{account}", account, found)
     return found
 
 
 def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return adlfs's connection string for an emulator at ``url``, with the key or signature in ``found``."""
     parts = [f"AccountName={account}", f"BlobEndpoint={url}"]
     if key := found.get("account_key"):
         parts.append(f"AccountKey={key}")
@@ -118,24 +127,27 @@ def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) ->
 
 
 def _google_options(given: Mapping[str, str]) -> dict[str, Any]:
-    said = _setting_reader(given, lambda name: (name,))
-    found = _read_settings(said, project="fs.gs.project.id")
-    if root := said("fs.gs.storage.root.url").rstrip("/"):
+    """Return gcsfs's options, by the authentication type that is set."""
+    setting = _setting_reader(given, lambda name: (name,))
+    found = _read_settings(setting, project="fs.gs.project.id")
+    if root := setting("fs.gs.storage.root.url").rstrip("/"):
         found["endpoint_url"] = root
-    kind = said("fs.gs.auth.type").lower()
-    if kind == "unauthenticated" or any(said(name).lower() == "true" for name in _NO_CREDENTIALS):
+    kind = setting("fs.gs.auth.type").lower()
+    if kind == "unauthenticated" or any(
+        setting(name).lower() == "true" for name in _NO_CREDENTIALS
+    ):
         found["token"] = "anon"
     elif kind in ("application_default", "compute_engine"):
         found["token"] = "google_default" if kind == "application_default" else "cloud"
     elif kind in ("", "service_account_json_keyfile"):
-        name = next((name for name in _KEY_FILES if said(name)), None)
+        name = next((name for name in _KEY_FILES if setting(name)), None)
         if name is not None:
-            found["token"] = _read_key_file(name, said(name))
+            found["token"] = _read_key_file(name, setting(name))
     return found
 
 
 def _read_key_file(name: str, path: str) -> Any:
-    """What is in it: tasks are given that, and need no file."""
+    """Return the JSON of a service account's key file, so that tasks need no file. Raise OptionError if it cannot be read or is not JSON."""
     try:
         file = Path(path_of_file_url(path) or path)
     except FileUrlError as error:
@@ -149,12 +161,14 @@ def _read_key_file(name: str, path: str) -> Any:
 
 
 def _setting_reader(given: Mapping[str, str], names: Any) -> Callable[[str], str]:
-    def said(name: str) -> str:
+    """Return a function that returns the first non-empty setting among ``names(name)``, ``""`` if there is none."""
+
+    def setting(name: str) -> str:
         return next((given[one].strip() for one in names(name) if given.get(one)), "")
 
-    return said
+    return setting
 
 
-def _read_settings(said: Callable[[str], str], **names: str) -> dict[str, Any]:
-    """What is said of some names, by those that fsspec has for them."""
-    return {ours: text for ours, name in names.items() if (text := said(name))}
+def _read_settings(setting: Callable[[str], str], **names: str) -> dict[str, Any]:
+    """Return the non-empty settings among ``names``, under fsspec's names."""
+    return {ours: text for ours, name in names.items() if (text := setting(name))}

@@ -1,5 +1,5 @@
 """Streams over log directories that brokers write to: ``spark.readStream.format("kafka-log").load(path)``.
 
-``offsets`` is what a checkpoint keeps, ``admission`` how much a micro-batch takes, ``polling`` what is there and what is gone, ``planning``
-the tasks of a micro-batch, ``reader`` the Python source. The columnar connector asks the same through its workers.
+``offsets`` is the form in checkpoints, ``admission`` limits a micro-batch, ``polling`` finds new and lost records and plans the tasks, ``reader`` is
+the Python source. The columnar connector uses the same through its workers.
 """

@@ -1,4 +1,4 @@
-"""How much of what is there a micro-batch takes: as Spark's Kafka source has it."""
+"""Limit the size of micro-batches as Spark's Kafka source does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark_kafka_log.options.table import MAX_DELAY
 
 @dataclass(frozen=True)
 class Limits:
-    """``most`` and ``least`` offsets of a micro-batch, None: any. After ``delay_ms`` milliseconds less than the least will do."""
+    """The greatest and least number of offsets of a micro-batch, None for no limit. After ``delay_ms`` milliseconds fewer than ``least`` are enough."""
 
     most: int | None = None
     least: int | None = None
@@ -20,7 +20,7 @@ class Limits:
 
 
 def share_offsets(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> dict[Key, int]:
-    """The end of a micro-batch of about ``most`` offsets: each partition has its share by what is left in it, and none of them starves.
+    """Return the end of a micro-batch of about ``most`` offsets. Each partition has a share in proportion to its remaining offsets, at least one.
 
     ``start`` has all partitions of ``end``.
     """
@@ -36,14 +36,14 @@ def share_offsets(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -
 
 
 class Pace:
-    """When a micro-batch is due that waits for a least number of offsets. ``now`` are milliseconds of a clock that does not go back."""
+    """A clock that decides when a micro-batch with a least number of offsets is due."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._last: int | None = None
 
     def should_wait(self, now: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> bool:
-        """Whether there is too little yet. The first micro-batch never waits."""
+        """Return whether there are too few offsets at the monotonic time ``now`` (milliseconds). The first micro-batch never waits."""
         least = self._limits.least
         if least is None:
             return False
@@ -56,7 +56,7 @@ class Pace:
 
 
 def lag_metrics(consumed: Mapping[Key, int], latest: Mapping[Key, int]) -> dict[str, str]:
-    """How far a stream is behind, by the names of Spark's Kafka source. Nothing without partitions."""
+    """Return how far a stream is behind, under the names of Spark's Kafka source; nothing without partitions."""
     lags = [max(0, offset - consumed[key]) for key, offset in latest.items() if key in consumed]
     if not lags:
         return {}

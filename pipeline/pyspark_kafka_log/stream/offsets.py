@@ -1,4 +1,4 @@
-"""Offsets of streams as checkpoints keep them: the JSON of Spark's Kafka source, and the leader epochs beside it."""
+"""Read and write offsets of streams as checkpoints keep them: the JSON of Spark's Kafka source, with leader epochs beside the offsets."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Positions = Mapping[Key, Position]
 
 
 def to_json(positions: Positions) -> dict[str, Any]:
-    """``{"topic": {"0": 23}, "@leaderEpochs topic 0:4": {}}``, sorted. Epochs that are not known are left out.
+    """Return ``{"topic": {"0": 23}, "@leaderEpochs topic 0:4": {}}``, sorted. Unknown epochs are left out.
 
-    A topic without partitions says nothing to Spark's Kafka source, so that it takes these offsets too.
+    Spark's Kafka source ignores a topic without partitions, so it accepts these offsets too.
     """
     out: dict[str, Any] = {}
     epochs: dict[str, list[str]] = {}
@@ -32,7 +32,7 @@ def to_json(positions: Positions) -> dict[str, Any]:
 
 
 def from_json(found: Any) -> dict[Key, Position]:
-    """What :func:`to_json` made, or Spark's Kafka source. Raises ValueError for what is no offsets."""
+    """Return the positions in the JSON of :func:`to_json` or of Spark's Kafka source. Raise ValueError for anything else."""
     epochs: dict[Key, int] = {}
     offsets: dict[Key, int] = {}
     try:
@@ -86,5 +86,5 @@ def _parse_numbers(what: str, name: str, *, digits: int) -> dict[Key, int]:
 
 
 def partition_name(key: Key) -> str:
-    """A partition as its directory is called."""
+    """Return the name of a partition as its directory has it: ``orders-0``."""
     return f"{key[0]}-{key[1]}"

@@ -1,4 +1,4 @@
-"""The options of streams, checked: those of Spark's Kafka source that batch queries have not, or have with another meaning."""
+"""Parse the options of streams: those of Spark's Kafka source that batch queries do not have, or have with another meaning."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ ENDS = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """All options of a stream, checked. ``starting`` is where a query without a checkpoint begins; ``starting_times`` (milliseconds, by
-    partition, or for all) take its place. ``latest_if_none``: where nothing is as late, at the end."""
+    """The options of a stream, checked.
+
+    ``starting`` is where a query without a checkpoint begins. ``starting_times`` (milliseconds, by partition or for all) replace it;
+    ``latest_if_none`` begins at the end of partitions without so late a record.
+    """
 
     reading: Options
     limits: Limits
@@ -46,14 +49,16 @@ class StreamOptions:
 
 
 def drop_options(given: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """Options without some, whose names are taken in any case."""
+    """Return options without ``names``, in any case."""
     alone = {name.lower() for name in names}
     return {name: value for name, value in given.items() if name.lower() not in alone}
 
 
 def parse_stream(given: Mapping[str, str], session: Session = Session()) -> StreamOptions:  # noqa: B008
-    """The options, checked. Raises :class:`OptionError`. Of a ``session`` only the time zone is taken: ``failOnDataLoss`` says what becomes of
-    files that are gone."""
+    """Return the options of a stream. Raise :class:`OptionError` for the first invalid one.
+
+    Only the time zone of ``session`` is used: ``failOnDataLoss`` decides about missing files.
+    """
     texts = {name.lower(): str(value) for name, value in given.items()}
     for name in ENDS:
         if name.lower() in texts:
@@ -92,7 +97,7 @@ def parse_stream(given: Mapping[str, str], session: Session = Session()) -> Stre
 
 
 def _drop_added_names(text: str) -> str:
-    """Offsets as the progress of a stream shows them are those to begin with."""
+    """Return offsets without the leader epochs and initial offsets that the progress of a stream shows beside them."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -105,6 +110,7 @@ def _drop_added_names(text: str) -> str:
 
 
 def _starting_times(texts: Mapping[str, str]) -> Offsets | int | None:
+    """Return the starting time for all partitions, else the times for each, else None."""
     one, several = texts.get(_TIMES[0].lower()), texts.get(_TIMES[1].lower())
     if one is not None:
         if not re.fullmatch(r"[0-9]{1,18}", one, re.ASCII):
@@ -114,5 +120,6 @@ def _starting_times(texts: Mapping[str, str]) -> Offsets | int | None:
 
 
 def _starting_strategy(texts: Mapping[str, str]) -> str:
+    """Return ``error`` or ``latest``, for partitions without so late a record."""
     text = texts.get(_TIMES[2].lower(), "error")
     return values.one_of("error", "latest")(_TIMES[2], text)

@@ -1,4 +1,4 @@
-"""A stream over logs: what there is now, what a micro-batch takes of it, and what is gone."""
+"""Find what a stream can read and what it has lost, and plan the tasks of its micro-batches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NAMED = 10
 
 
 class DataLossError(Exception):
-    """Records that a stream has not read are gone, or those that it has read are others by now."""
+    """Records are gone, or were replaced by others, that a stream has not read or has read."""
 
     def __init__(self, losses: Iterable[str]) -> None:
         self.losses = tuple(losses)
@@ -61,7 +61,7 @@ class DataLossError(Exception):
 
 
 class LogStream:
-    """One query's view of its logs. Offsets come and go as their JSON has them; a checkpoint of them is all that a restart needs."""
+    """The logs of one streaming query. Offsets are JSON; a restart needs nothing but those in its checkpoint."""
 
     def __init__(self, options: StreamOptions, parallelism: int | None = None) -> None:
         self._options = options
@@ -78,7 +78,7 @@ class LogStream:
         self._passed = PassedSegments()
 
     def initial(self) -> dict[str, Any]:
-        """Where a query without a checkpoint begins. Raises :class:`OptionError`."""
+        """Return the offsets at which a query without a checkpoint begins. Raise :class:`OptionError` if options do not fit the partitions."""
         return self._retry_listing(self._initial)
 
     def _initial(self) -> dict[str, Any]:
@@ -109,14 +109,17 @@ class LogStream:
 
     @property
     def limits(self) -> Limits:
-        """What the options say of the size of micro-batches."""
+        """The size limits of micro-batches."""
         return self._options.limits
 
     def latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
-        """Where the next micro-batch ends that begins at ``start``: at the end of all that there is, or as ``limited`` by the options.
-        It is ``start`` itself where there is nothing to read yet. Where ``start`` is None nobody knows it: then it is the end of all.
+        """Return the end of the micro-batch that begins at ``start``: the end of the logs, or less if ``limited`` by the options.
 
-        Raises :class:`DataLossError`, and CodecError for damage that is met.
+        The end is ``start`` itself if there is nothing to read yet. Without ``start`` it is the end of the logs.
+
+        Raises:
+            DataLossError: If records after ``start`` are gone and ``failOnDataLoss`` is set.
+            CodecError: For damage.
         """
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
@@ -159,11 +162,11 @@ class LogStream:
         self._target = from_json(target)
 
     def report(self) -> dict[str, Any] | None:
-        """Where the logs ended when they were looked at last."""
+        """Return the ends of the logs at the last poll, None before the first."""
         return to_json(self._last) if self._last else None
 
     def lag_metrics(self, consumed: Any) -> dict[str, str]:
-        """How far the stream is behind what was seen last. ``consumed`` is None before the first micro-batch."""
+        """Return how far ``consumed`` is behind the last poll; nothing if it is None, as before the first micro-batch."""
         if consumed is None or not self._last:
             return {}
         there = {key: position.offset for key, position in from_json(consumed).items()}
@@ -214,8 +217,10 @@ class LogStream:
     # ------------------------------------------------------------ what there is
 
     def _retry_listing(self, asked: Callable[[], T]) -> T:
-        """An answer about the files that there are. Some that were listed may be gone when they are read, into a tier or for ever: what is
-        there then is listed again, and of what is in two places that is read which stays."""
+        """Return the answer of ``asked``, which is called again with a new listing if a listed file is gone.
+
+        If a segment is in two places after that, only the copy that stays is read.
+        """
         self._copies_first = False
         for _ in range(TRIES - 1):
             try:
@@ -227,12 +232,15 @@ class LogStream:
         return asked()
 
     def _find_logs(self) -> list[Log]:
+        """Return all logs below the paths."""
         found = find_logs(self._reading)
         return drop_tiered_segments(found) if self._copies_first else found
 
     def _matching_logs(self, known: Positions) -> dict[Key, Log]:
-        """What there is by now of the topics that are read. Raises :class:`OptionError` and DirectoryError for paths that are not there,
-        unless partitions are ``known`` there: these are gone then."""
+        """Return the selected logs by partition.
+
+        Raise :class:`OptionError` and DirectoryError for missing paths, unless partitions are ``known`` there: then these are gone.
+        """
         self._starts = LogStarts()
         for _ in range(TRIES):
             try:
@@ -249,8 +257,9 @@ class LogStream:
     def _find_ends(
         self, logs: Mapping[Key, Log], start: Positions
     ) -> tuple[dict[Key, Position], list[str]]:
-        """Where logs can be read to now, and what is lost of them since ``start``. A partition that is gone stays where it was: it may come
-        again."""
+        """Return the positions up to which logs can be read, and descriptions of losses since ``start``. A missing partition stays at its position: it may come
+        back.
+        """
         now: dict[Key, Position] = {}
         losses: list[str] = []
         for key in sorted(start.keys() | logs.keys()):
@@ -283,30 +292,34 @@ class LogStream:
         return now, losses
 
     def _start_position(self, logs: Mapping[Key, Log], key: Key) -> Position:
+        """Return the position at the log start of a partition."""
         return Position(self._log_start(logs[key]))
 
     def _limit_positions(
         self, ends: Mapping[Key, int], now: Positions, logs: Mapping[Key, Log]
     ) -> dict[Key, Position]:
+        """Return the positions at the offsets ``ends``, those of ``now`` where the offset is the same."""
         return {
             key: now[key] if offset == now[key].offset else self._ends.at(key, logs[key], offset)
             for key, offset in ends.items()
         }
 
     def _log_start(self, log: Log) -> int:
-        """The first offset that is there: that of the first file, or later, where records were deleted."""
+        """Return the first available offset of a log: that of its first file, or later if records were deleted."""
         lowest = log.segments[0]
         first = lowest.base_offset if lowest.has_canonical_name or lowest.state == "remote" else 0
         deleted = not self._reading.selection.deleted_records
         return max(first, (self._starts.get(log) or 0) if deleted else 0)
 
     def _position(self, log: Log, offset: int) -> Position:
+        """Return the position of an offset in a log, which may be EARLIEST or LATEST."""
         end = self._ends.of(log.key, log)
         if offset == LATEST:
             return Position(0) if end is None else self._ends.readable(log.key, log, end)
         return self._ends.at(log.key, log, self._log_start(log) if offset == EARLIEST else offset)
 
     def _offset_at_time(self, log: Log, timestamp: int) -> int:
+        """Return the first offset not before a timestamp; LATEST if there is none and the strategy allows it, else raise OptionError."""
         first = self._log_start(log)
         reading = self._reading
         found = read_steadily(
@@ -322,12 +335,14 @@ class LogStream:
         return LATEST if found is None else found
 
     def _describe_gone(self, key: Key, read: Position) -> str:
+        """Return a message for a partition that is missing, or no longer selected."""
         what = f"partition {partition_name(key)}, which was read up to offset {read.offset},"
         if is_selected(self._reading, key):
             return f"{what} is in no path any more"
         return f"{what} is named by no option any more: begin with the options of before, or with a new checkpoint"
 
     def _report_losses(self, losses: list[str]) -> None:
+        """Raise DataLossError for losses with ``failOnDataLoss``, else warn of each once."""
         if losses and self._options.fails:
             raise DataLossError(losses)
         for loss in losses:
@@ -337,10 +352,12 @@ class LogStream:
 
 
 def _describe_deleted(key: Key, read: Position, first: int) -> str:
+    """Return a message for a log that begins after the offset that was read last."""
     return f"partition {partition_name(key)}: the log begins at offset {first}, offsets {read.offset} to {first - 1} are gone"
 
 
 def _describe_late(key: Key, what: str) -> str:
+    """Return a message for a segment that came or grew after the stream had passed it."""
     return (
         f"partition {partition_name(key)} was read beyond the segment, and after that {what}: what is new there"
         " was not read by this stream, and a batch query reads it"
@@ -348,6 +365,7 @@ def _describe_late(key: Key, what: str) -> str:
 
 
 def _describe_truncated(key: Key, read: Position, parted: int | None, end: Position | None) -> str:
+    """Return a message for a log that is gone, or was truncated at ``parted``."""
     if end is None or parted is None:
         return f"partition {partition_name(key)} is gone: it was read up to offset {read.offset}"
     return (
@@ -363,7 +381,7 @@ Ranges = Mapping[Key, tuple[int, int]]
 def plan_micro_batch(
     logs: Mapping[Key, Log], ranges: Ranges, options: Options, parallelism: int | None = None
 ) -> list[tuple[Split, ...]]:
-    """The splits of each task, in the order of topics, partitions and offsets."""
+    """Return the splits of each task, in the order of topics, partitions and offsets. Equal offsets give equal rows, however late."""
     parts = [
         part
         for key, (start, end) in sorted(ranges.items())
@@ -375,7 +393,7 @@ def plan_micro_batch(
 
 
 def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
-    """What is read of each segment: from where the first offset lies to where the last batch before the end does."""
+    """Yield what to read of each segment for the offsets ``start`` to ``end``: from the batch with the first to the last batch before the end."""
     # Where the log starts, the range says.
     wanted = options.selection.but(offsets=(start, end), deleted_records=True)
     near = replace(
@@ -400,6 +418,7 @@ def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Sp
 
 
 def _cut_split(part: Split, enough: int, options: Options) -> Iterator[Split]:
+    """Yield a split cut into parts of at most about ``enough`` bytes."""
     if part.size <= enough:
         yield part
         return
@@ -412,13 +431,16 @@ def _cut_split(part: Split, enough: int, options: Options) -> Iterator[Split]:
 
 
 class PassedSegments:
-    """What was read of segments that have another one after them: of how many bytes, by their base offsets and those of the next ones."""
+    """Sizes of the closed segments that a stream has read, by their base offsets and those of the next ones.
+
+    Brokers do not change these. A copy of a log, say into a store, may deliver them late.
+    """
 
     def __init__(self) -> None:
         self._read: dict[Key, dict[tuple[int, int], int]] = {}
 
     def record(self, key: Key, log: Log, first: int) -> None:
-        """Keep in mind what is there of a log that is read from an offset on."""
+        """Record the closed segments of a log that is read from the offset ``first``."""
         known = self._read.get(key, {})
         self._read[key] = {
             (base, following): segment.size
@@ -428,7 +450,7 @@ class PassedSegments:
         }
 
     def find_late(self, key: Key, log: Log, offset: int) -> list[str]:
-        """What has come of a log that was read up to an offset, to places that lie before it."""
+        """Return descriptions of segments before ``offset`` that came or grew after the log was read up to there."""
         known = self._read.get(key)
         if not known:
             return []
@@ -446,5 +468,6 @@ class PassedSegments:
 
 
 def _closed_segments(log: Log) -> list[tuple[Segment, int, int]]:
+    """Return the live segments that another one follows, each with its base offset and that of the next."""
     live = [one for one in log.segments if one.state == "live" and one.has_canonical_name]
     return [(one, one.base_offset, following.base_offset) for one, following in pairwise(live)]

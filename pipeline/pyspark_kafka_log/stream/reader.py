@@ -1,4 +1,4 @@
-"""The Python source as a stream."""
+"""Micro-batches of the Python source."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ except ImportError:  # pragma: no cover (Spark 4.1)
 
 
 class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
-    """Micro-batches of logs. It is sent to every task, so it keeps what it has seen in a part that is made where offsets are asked for."""
+    """Reader of micro-batches. Spark sends it to every task, so :class:`LogStream` is made only where offsets are asked for."""
 
     def __init__(self, options: Mapping[str, str], columns: tuple[str, ...]) -> None:
         self._options = parse_stream(options)
@@ -44,7 +44,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
 
     @property
     def reading(self) -> Options:
-        """The options that say which rows there are."""
+        """The options that decide which rows exist."""
         return self._options.reading
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka_log.export import ExportError
-from pyspark_kafka_log.export.places import (
+from pyspark_kafka_log.export.locations import (
     Location,
     options_of_delta,
     options_of_iceberg,

@@ -1,4 +1,4 @@
-"""Where the files of an export lie: in a directory that all machines see, or in a bucket of S3. Nothing is seen of a file before it is whole."""
+"""Locations of exported files: a directory that all machines see, or a bucket of S3. A file is invisible until it is complete."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _OF_EXPORT = re.compile(r"part-[0-9a-f]{12}-[0-9]{5,}-[0-9a-f]{8}-[0-9]+\.parque
 
 @dataclass(frozen=True)
 class Location:
-    """A directory, or the URL of one in a bucket, with the options of fsspec's class for it, which are shown nowhere."""
+    """A directory, or the URL of one in a bucket with fsspec's options, which are never shown."""
 
     root: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def is_store(self) -> bool:
-        """Whether it is in a bucket."""
+        """Whether the location is in a bucket."""
         return is_url(self.root)
 
     def create(self, path: str) -> BinaryIO:
-        """A new file below it, open. It is to be finished or discarded."""
+        """Open a new file for writing. The caller must finish or discard it."""
         if self.is_store:
             store, top = self._store()
             # Without the commit nothing of it is left there but parts that stores remove by themselves.
@@ -44,7 +44,7 @@ class Location:
         return place.open("xb")
 
     def finish(self, file: BinaryIO) -> int:
-        """Make a file be there. Returns its size in bytes."""
+        """Complete a file and make it visible. Return its size in bytes."""
         size = file.tell()
         if self.is_store:
             file.close()
@@ -56,7 +56,7 @@ class Location:
         return size
 
     def discard(self, file: BinaryIO, path: str) -> None:
-        """Leave nothing of a file that is not finished."""
+        """Remove an unfinished file."""
         if self.is_store:
             cast(Any, file).closed = True  # closing it would send what is held
             cast(Any, file).discard()
@@ -66,7 +66,7 @@ class Location:
         self.remove(path)
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
         if not self.is_store:
             (Path(self.root) / path).unlink(missing_ok=True)
             return
@@ -79,7 +79,7 @@ class Location:
             raise as_os_error(error, f"{self.root}/{path}", self.options) from error
 
     def is_free(self) -> bool:
-        """Whether nothing lies there, or it is not there; files of exports do not count, which were stopped or are going on."""
+        """Return whether the location is missing or holds nothing but files that exports have written, interrupted or still running ones."""
         if self.is_store:
             names = iter(self._names())
         else:
@@ -88,7 +88,7 @@ class Location:
         return all(_OF_EXPORT.fullmatch(name.rpartition("/")[2]) for name in names)
 
     def files_of(self, job_id: str) -> Iterator[str]:
-        """The files of a job, by their paths below it."""
+        """Yield the files of a job, as paths below the location."""
         start = f"part-{job_id}-"
         if not self.is_store:
             for file in Path(self.root).glob(f"**/{start}*.parquet"):
@@ -97,6 +97,7 @@ class Location:
         yield from [name for name in self._names() if name.rpartition("/")[2].startswith(start)]
 
     def _names(self) -> Iterable[str]:
+        """Return the paths of all files in the bucket below the location."""
         store, top = self._store()
         try:
             store.invalidate_cache()
@@ -107,6 +108,7 @@ class Location:
             raise as_os_error(error, self.root, self.options) from error
 
     def _store(self) -> tuple[Any, str]:
+        """Return fsspec's file system, and the path of the location in it."""
         store, top = cast(Any, place_of(self.root, self.options)).store()
         return store, top.rstrip("/")
 
@@ -114,7 +116,7 @@ class Location:
 def table_location(
     table: str, root: str | os.PathLike[str], options: Mapping[str, Any] | None = None
 ) -> Location:
-    """The place of a table, by its path or URI. Raises :class:`ExportError` for one where nothing is written."""
+    """Return the location of a table by its path or URI. Raise :class:`ExportError` for a store that tables are not written to."""
     text = os.fspath(root)
     if is_url(text):
         if urllib.parse.urlsplit(text).scheme.lower() not in SCHEMES:
@@ -139,8 +141,10 @@ _OF_FSSPEC = {
 
 
 def options_of_delta(table: str, place: Location) -> dict[str, str] | None:
-    """The options with which delta-rs opens what fsspec opens with those of a place. What they do not say both take from the environment
-    (``AWS_ACCESS_KEY_ID`` and so on). Raises :class:`ExportError`, which shows no value."""
+    """Return delta-rs's options for the fsspec options of a location, None for a directory. Both take missing ones from the environment.
+
+    Raise :class:`ExportError` for an option that delta-rs does not have. The message shows no value.
+    """
     if not place.is_store:
         return None
     out: dict[str, str] = {}
@@ -172,7 +176,7 @@ _OF_ICEBERG = {
 
 
 def options_of_iceberg(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with which fsspec opens what PyIceberg opens with the properties of a table: those of its catalog, and what that gives out."""
+    """Return fsspec's options for the properties with which PyIceberg opens a table."""
     out: dict[str, Any] = {
         ours: str(properties[name]) for name, ours in _OF_ICEBERG.items() if properties.get(name)
     }
