@@ -828,9 +828,9 @@ class LogDirectory:
         """
         from kafka_log.segment.ranges import checked_plain_offsets, checked_range
         from kafka_log.write.rewrite import commands as jobs
-        from kafka_log.write.rewrite.selection import Wanted
+        from kafka_log.write.rewrite.selection import RewriteSelection
 
-        wanted = Wanted(
+        wanted = RewriteSelection(
             checked_plain_offsets("offsets", offsets), checked_range("timestamps", timestamps)
         )
         partitions = self.refuse_duplicates(self.all_partitions)

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, TimestampNTZType
 
-from kafka_log.write.sink.commit import Micro, abort, commit, new_job, of_batch
+from kafka_log.write.sink.commit import Micro, abort, commit, make_batch_job, new_job
 from kafka_log.write.sink.log_format import WriteJob, now_ms
 from kafka_log.write.sink.rows import SinkError, check_columns
 from kafka_log.write.sink.staging import Staged, to_json, write_task
@@ -58,7 +58,7 @@ def make_job(
 def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.RecordBatch]) -> str:
     """Write the rows of a task, of one micro-batch if there are such. What is to be told to the driver."""
     if batch is not None:
-        job = replace(of_batch(job, batch), created_ms=now_ms())
+        job = replace(make_batch_job(job, batch), created_ms=now_ms())
     with explain_memory_errors(), freeze_loaded_objects():
         return to_json(write_task(job, task, rows))
 
@@ -66,13 +66,13 @@ def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.Re
 def commit_rows(job: WriteJob, told: Sequence[str], micro: Micro | None = None) -> None:
     """Commit what tasks told."""
     if micro is not None:
-        job = of_batch(job, micro.batch)
+        job = make_batch_job(job, micro.batch)
     commit(job, [Staged.many_from_json(one) for one in told], micro)
 
 
 def abort_rows(job: WriteJob, batch: int | None = None) -> None:
     """Remove what tasks wrote."""
-    abort(job if batch is None else of_batch(job, batch))
+    abort(job if batch is None else make_batch_job(job, batch))
 
 
 class TaskResult(WriterCommitMessage):

@@ -15,7 +15,7 @@ from kafka_log.cli import parser
 from kafka_log.read.parquet import Compression
 from kafka_log.read.selection import Selection
 from kafka_log.write.output_lock import staged_path
-from kafka_log.write.staged_output import OutError
+from kafka_log.write.staged_output import OutputError
 from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export, target_of
 from pyspark_kafka_log.export.command import export_by_spark
 from pyspark_kafka_log.export.state import State
@@ -149,7 +149,7 @@ def test_inside_of_what_is_read(session: SparkSession, directory: Path, tmp_path
     before = sorted(directory.rglob("*"))
     for kind in ("parquet", "delta"):
         for place in (directory, directory / "out", directory / "t-0", f"file:{directory}/out"):
-            with pytest.raises(OutError, match=r"is inside of .*, which is read"):
+            with pytest.raises(OutputError, match=r"is inside of .*, which is read"):
                 export(session, directory, place, kind)
     assert sorted(directory.rglob("*")) == before
     assert export(session, directory, tmp_path / "beside").rows == 10

@@ -39,9 +39,9 @@ def add_writing_arguments(
 
 
 def _said(table: pa.Table, width: int | None) -> str:
-    from kafka_log.write.rewrite.report_text import said_text
+    from kafka_log.write.rewrite.report_text import format_report
 
-    return said_text(table, width)
+    return format_report(table, width)
 
 
 def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | None = _said) -> int:

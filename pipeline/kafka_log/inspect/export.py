@@ -24,12 +24,12 @@ from kafka_log.text.lines import encode_csv_header, encode_csv_lines, encode_jso
 from kafka_log.write.manifest import Manifest
 from kafka_log.write.output_lock import MAX_NAME, locked_output
 from kafka_log.write.staged_output import (
-    difference,
-    is_same,
-    made_of,
+    describe_difference,
+    describe_source,
+    is_same_source,
     manifest_name,
+    open_staged_file,
     refuse_inside,
-    whole_file,
 )
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
@@ -100,16 +100,18 @@ def export(
             if partition.error is not None and selection.policy is not Policy.SALVAGE:
                 raise partition.error
             start = None if selection.deleted_records else starts.get(partition)
-            now = made_of(partition, asked, start)
+            now = describe_source(partition, asked, start)
             before, is_there = manifest.get(path.name), path.exists()
-            if is_there and before is not None and is_same(before["made_of"], now):
+            if is_there and before is not None and is_same_source(before["made_of"], now):
                 yield Exported(
                     path, partition, before["rows"], False, tuple(before["lost"]), before["damaged"]
                 )
                 continue
             if is_there and not overwrite:
                 why = (
-                    "nobody knows of what" if before is None else difference(before["made_of"], now)
+                    "nobody knows of what"
+                    if before is None
+                    else describe_difference(before["made_of"], now)
                 )
                 reason = f"is there, made of something else ({why}): choose another directory, or --overwrite"
                 raise ExportError(path, reason)
@@ -119,7 +121,7 @@ def export(
                 # If the process dies before the new line, the file is of unknown origin, never taken for the old one.
                 manifest.add(path.name, {"rows": 0, "lost": [], "damaged": 0, "made_of": None})
             with (
-                whole_file(path) as file,
+                open_staged_file(path) as file,
                 closing(
                     _written(partition, file, kind, columns, view, show_secrets, selection, lost)
                 ) as written,
@@ -303,7 +305,7 @@ def _write(out: Path, notes: list[_Note]) -> None:
     if not notes:
         path.unlink(missing_ok=True)
         return
-    with whole_file(path) as file:
+    with open_staged_file(path) as file:
         text = json.dumps([{"asked": asked, "begun": time} for asked, time in notes], indent=1)
         file.write(text.encode("ascii"))
 

@@ -1,4 +1,4 @@
-"""The small files of a partition that a broker wants beside its segments."""
+"""Small files of a partition directory: leader epoch checkpoint, partition.metadata and metadata snapshots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafka_log.logs.broker_files import read_small_file, read_topic_id
 from kafka_log.logs.metadata_snapshots import find_snapshot_damage, list_snapshots
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.write.output_files import write_file
-from kafka_log.write.rewrite.report import Said
+from kafka_log.write.rewrite.report import ReportRow
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
@@ -24,7 +24,7 @@ Epochs = Sequence[tuple[int, int]]
 
 
 def copy_partition_metadata(source: Path, out: Path) -> None:
-    """Copy the file that says which topic a partition belongs to, if it is there and can be read. Raises OSError."""
+    """Copy the file with the topic id of a partition, if it is there and can be read. Raises OSError."""
     if read_topic_id(source) is not None:
         data = (source / PARTITION_METADATA).read_bytes()
         write_file(out / PARTITION_METADATA, data)
@@ -33,34 +33,45 @@ def copy_partition_metadata(source: Path, out: Path) -> None:
 QUORUM_STATE = "quorum-state"
 
 
-def copy_snapshots(source: Path, out: Path) -> list[Said]:
-    """Copy the snapshots of the metadata log, older ones too: what its records before its first segment add up to stands there only.
-    What the node had voted is left out. Raises OSError."""
+def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
+    """Copy the snapshots of a metadata log, and return a report row for each snapshot.
+
+    Older snapshots are copied too: records before the first segment are in no other file. The quorum state of the node, which holds its
+    vote, is not copied; a row says so. Raises OSError.
+    """
     said = []
     for snapshot in list_snapshots(source):
         name, size = utf8(snapshot.path.name), snapshot.path.stat().st_size
         why = find_snapshot_damage(snapshot)
         if why is None:
             shutil.copyfile(snapshot.path, out / snapshot.path.name)
-            said.append(Said(name, "copied", bytes=size, last_offset=snapshot.end_offset - 1))
+            said.append(ReportRow(name, "copied", bytes=size, last_offset=snapshot.end_offset - 1))
         else:
             reason = f"this snapshot of the metadata is not whole: {why}"
-            said.append(Said(name, "lost", bytes=size, reason=utf8(reason)))
+            said.append(ReportRow(name, "lost", bytes=size, reason=utf8(reason)))
     votes = source / QUORUM_STATE
     if votes.is_file():
         reason = "a vote of the node, no part of its log: copy it where the same node goes on with this log"
-        said.append(Said(QUORUM_STATE, "left out", bytes=votes.stat().st_size, reason=reason))
+        said.append(ReportRow(QUORUM_STATE, "left out", bytes=votes.stat().st_size, reason=reason))
     return said
 
 
 def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, end: int) -> None:
-    """Write the leader epochs of a log that begins at the offset ``first`` and ends before ``end``, from what the broker wrote. Where
-    that is missing, does not agree with the ``batches``, or begins after them, it is made from these: an epoch and the first offset of
-    its first batch.
+    """Write the leader epoch checkpoint of a log with the offsets from `first` to `end` (excluded).
 
-    Raises OSError.
+    The checkpoint of the broker in `source` is used, unless it is missing, contradicts the batches or begins after them.
+
+    Args:
+        source: The partition directory that was read.
+        out: The partition directory to write to.
+        batches: The leader epochs of the batches, each with its first offset.
+        first: The first offset of the log.
+        end: The offset after the last one.
+
+    Raises:
+        OSError: if the file cannot be written.
     """
-    said = leader_epochs(source / LEADER_EPOCHS)
+    said = read_leader_epochs(source / LEADER_EPOCHS)
     if said is None and not batches:
         return
     epochs = list(said or batches)
@@ -74,19 +85,23 @@ def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, en
 
 
 def _cut(epochs: Epochs, first: int, end: int) -> list[tuple[int, int]]:
-    """As a broker cuts them: the epoch of the first offset begins there; one may begin where the log ends."""
+    """Return the leader epochs of the offsets from `first` to `end`, as a broker truncates its checkpoint.
+
+    The epoch of `first` starts there. An epoch may start at `end`.
+    """
     after = [(epoch, start) for epoch, start in epochs if first < start <= end]
     before = [epoch for epoch, start in epochs if start <= first]
     return [(before[-1], first), *after] if before else after
 
 
 def _epoch_at(epochs: Epochs, offset: int) -> int | None:
+    """Return the leader epoch of an offset, or None if it lies before the first epoch."""
     found = [epoch for epoch, start in epochs if start <= offset]
     return found[-1] if found else None
 
 
-def leader_epochs(path: Path) -> list[tuple[int, int]] | None:
-    """What such a file says; None when it is missing, or is not what it should be."""
+def read_leader_epochs(path: Path) -> list[tuple[int, int]] | None:
+    """Return the leader epochs of a checkpoint file with their start offsets, or None if the file is missing, damaged or not ascending."""
     try:
         parsed = LEADER_EPOCH_CHECKPOINT.parse(
             read_small_file(path), file=os.fspath(path), strict=False

@@ -75,6 +75,7 @@ def _encode(
     batch_bytes: int,
     constants: dict[str, object],
 ) -> Iterator[memoryview]:
+    """Check the arguments of :func:`encode` and return its result. Raise ValueError for an unknown codec or version."""
     given = dict(constants)
     for name in ("magic", "codec", "position"):
         if name in given:
@@ -97,6 +98,7 @@ def _encode_versions(
     level: int | None,
     batch_bytes: int,
 ) -> Iterator[memoryview]:
+    """Yield the bytes of the rows, with an encoder for each run of rows of one version."""
     from codecgen.runtime.arrow.encoder import Encoder
 
     writer = load_writer("records")
@@ -115,7 +117,7 @@ def _encode_versions(
 def _by_magic(
     batches: Iterable[pa.RecordBatch], magic: int | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Rows of one version at a time, without the column that says which."""
+    """Yield the rows in runs of one version, each with its version and without the column ``magic``. Raise RowRefused for an unknown version."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -144,6 +146,7 @@ def _by_magic(
 
 
 def _batches(data: Any) -> Iterator[pa.RecordBatch]:
+    """Return the record batches of `data`, divided by :func:`split_batch`. Raise TypeError if `data` is not an Arrow table or stream."""
     import pyarrow as pa
 
     if isinstance(data, pa.RecordBatch):
@@ -156,7 +159,7 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
         found = pa.RecordBatchReader.from_stream(data)
     else:
         raise TypeError(f"a table or a stream of Arrow is needed, not {type(data).__name__}")
-    return (part for batch in found for part in parts(batch))
+    return (part for batch in found for part in split_batch(batch))
 
 
 def _check_offsets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -224,15 +227,15 @@ def _check_control_records(
         yield batch
 
 
-def parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch of Arrow in parts whose bytes 32-bit offsets can count."""
+def split_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a record batch in parts of at most 1 GiB, or of one row."""
     # the bytes of the rows alone take a look at offsets, which may be broken
     if batch.num_rows <= 1 or batch.get_total_buffer_size() <= _SPLIT or batch.nbytes <= _SPLIT:
         yield batch
         return
     half = batch.num_rows // 2
-    yield from parts(batch.slice(0, half))
-    yield from parts(batch.slice(half))
+    yield from split_batch(batch.slice(0, half))
+    yield from split_batch(batch.slice(half))
 
 
 def write_segment(
@@ -275,5 +278,6 @@ def write_segment(
 
 
 def _refuse_existing(target: Path, overwrite: bool) -> None:
+    """Raise FileExistsError if `target` exists, unless `overwrite`."""
     if not overwrite and target.exists():
         raise FileExistsError(f"{target} is there already; overwrite=True takes its place")

@@ -30,7 +30,7 @@ from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import absent, columns_from, field_of, version_of
 from kafka_log.write.encoding import encode
 from kafka_log.write.output_files import OutputFile, open_output
-from kafka_log.write.rewrite.segment_contents import Contents
+from kafka_log.write.rewrite.segment_contents import SegmentContents
 from kafka_log.write.verification import (
     Written,
     WrittenError,
@@ -43,7 +43,7 @@ BOUNDS = ("base_offset", "last_offset")
 """What is asked of each batch."""
 
 
-class Out:
+class SegmentRoller:
     """Where batches go: into the segment that was begun, or into another one where it would become too large."""
 
     def __init__(self, log: LogWriter, most: int) -> None:
@@ -213,7 +213,7 @@ class LogWriter:
             file.sync()
 
 
-class Rows:
+class BatchRecords:
     """The records of a segment as rows, for batches that are written anew; these are asked for in the order of the file."""
 
     def __init__(self, segment: Segment) -> None:
@@ -238,7 +238,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
+class RewrittenBatch:
     """A batch that was not good, written anew: how many of its records are written, and how many that can be read are not; ``error``
     says why where it is not for their checksums."""
 
@@ -248,7 +248,7 @@ class Anew:
     error: str | None = None
 
 
-def without_records(version: int, first: int, last: int, leader_epoch: int) -> bytes:
+def build_empty_batch(version: int, first: int, last: int, leader_epoch: int) -> bytes:
     """Return a batch of a version with some offsets and no records. Raises CodecError if its header does not say them."""
     batch = {
         "base_offset": first,
@@ -267,7 +267,7 @@ def without_records(version: int, first: int, last: int, leader_epoch: int) -> b
 
 def write_batches(
     log: LogWriter,
-    found: Contents,
+    found: SegmentContents,
     taken: Any,
     rewritten: Any,
     emptied: Any,
@@ -275,7 +275,7 @@ def write_batches(
     *,
     keep_damaged: bool,
     constants: dict[str, Any],
-) -> list[Anew]:
+) -> list[RewrittenBatch]:
     """Write the batches of a segment that are ``taken``. Those that are good are copied, but for those that are to be ``rewritten`` with
     ``constants`` in their header, and those that are to be ``emptied``: batches without records have their offsets. Of those that are not good the records are written without those whose checksum is wrong,
     unless ``keep_damaged``, with ``constants`` in the place of columns.
@@ -283,7 +283,7 @@ def write_batches(
     The segment is called ``name``, or after the first offset that is written in it where that is None. What was written is read again.
     Raises OSError; CodecError where it does not say the same.
     """
-    anew: list[Anew] = []
+    anew: list[RewrittenBatch] = []
     copied: list[tuple[_Run, Written]] = []
     encoded: list[tuple[_Run, Written]] = []
     headers = found.headers
@@ -291,7 +291,7 @@ def write_batches(
         magic: _HeaderChanges(version_of(magic), constants, str(found.segment.path))
         for magic in np.unique(headers.magic[rewritten]).tolist()
     }
-    rows = Rows(found.segment) if found.troubles else None
+    rows = BatchRecords(found.segment) if found.troubles else None
     with open_segment(found.segment.path) as file:
         for run in _runs(found, taken, rewritten, emptied, name):
             if run.base is not None:
@@ -328,7 +328,7 @@ def write_batches(
 
 
 def _compare_encoded(
-    found: Contents,
+    found: SegmentContents,
     encoded: Sequence[tuple[_Run, Written]],
     *,
     keep_damaged: bool,
@@ -339,7 +339,7 @@ def _compare_encoded(
     rows = [i for run, _ in encoded for i in run.batches]
 
     def expected() -> Iterator[pa.RecordBatch]:
-        for given in Rows(found.segment).of(found.headers.position[rows]):
+        for given in BatchRecords(found.segment).of(found.headers.position[rows]):
             kept = given if keep_damaged else given.filter(_not_false(given.column("crc_ok")))
             for name, value in constants.items():
                 at = kept.schema.get_field_index(name)
@@ -358,7 +358,7 @@ def _write_anew(
     given: list[pa.RecordBatch],
     keep_damaged: bool,
     constants: dict[str, Any],
-) -> Anew:
+) -> RewrittenBatch:
     there = sum(rows.num_rows for rows in given)
     if not keep_damaged:
         given = [rows.filter(_not_false(rows.column("crc_ok"))) for rows in given]
@@ -366,10 +366,10 @@ def _write_anew(
     try:
         pieces = list(_encoded(iter(given), constants))
     except CodecError as error:  # damage has made values that no batch can hold
-        return Anew(index, 0, there, str(error))
+        return RewrittenBatch(index, 0, there, str(error))
     for piece in pieces:
         log.write(piece)
-    return Anew(index, written, there - written)
+    return RewrittenBatch(index, written, there - written)
 
 
 def _not_false(column: pa.Array) -> pa.Array:
@@ -416,7 +416,7 @@ class _HeaderChanges:
 def _emptied(headers: Headers, batches: range | list[int]) -> bytes:
     """Return a batch without records that has the offsets of batches."""
     first, last = batches[0], batches[-1]
-    return without_records(
+    return build_empty_batch(
         version_of(int(headers.magic[last])),
         int(headers.first[first]),
         int(headers.last[last]),
@@ -448,7 +448,7 @@ class _Run:
 
 
 def _runs(
-    found: Contents, taken: Any, rewritten: Any, emptied: Any, name: int | None
+    found: SegmentContents, taken: Any, rewritten: Any, emptied: Any, name: int | None
 ) -> Iterator[_Run]:
     """Yield the taken batches of a segment in runs that are written in one way, in the order of the file.
 

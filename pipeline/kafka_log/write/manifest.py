@@ -1,4 +1,4 @@
-"""What a job has made, in a file beside it: a line of JSON for each thing, added when that is whole, so that thousands cost no more each than a few."""
+"""The list of what a job has written: a file of JSON lines that only grows, with a line for each finished item."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ _NAME = "name"
 
 
 class Manifest:
-    """The things in a file, by their names; those without one of the ``fields`` are unknown. Of several lines of one name the last counts. A
-    line that was cut off, as where a disk is full, counts for nothing, nor does what no job has written. Raises OSError."""
+    """The items in a manifest file, by name.
+
+    Of several lines with one name the last counts. Lines that are incomplete, or lack one of the `fields`, are ignored. Raises OSError.
+    """
 
     def __init__(self, path: Path, fields: Collection[str]) -> None:
         self.path = path
@@ -28,12 +30,12 @@ class Manifest:
         return iter(self._things)
 
     def get(self, name: str) -> dict[str, Any] | None:
-        """What is said of a thing, also by another process that has written meanwhile; None: nothing."""
+        """Return the fields of an item, also if another process added it since, or None if the item is not there."""
         self._update()
         return self._things.get(name)
 
     def add(self, name: str, said: Mapping[str, Any]) -> None:
-        """Say something of a thing. It is on the disk then. Raises OSError."""
+        """Append the fields of an item, and write them to the disk. Raises OSError."""
         line = json.dumps({_NAME: name, **said}, sort_keys=True).encode("ascii")
         is_cut_off = self._is_cut_off()
         with open_output(self.path, "a") as file:

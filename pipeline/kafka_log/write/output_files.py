@@ -1,4 +1,4 @@
-"""Files that are written. Each error names its file, and the first error is the one that is raised."""
+"""Files open for writing. Each OSError names its file, and the first error is the one that is raised."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ Mode = Literal["w", "x", "a"]
 
 
 class _NamedFile(io.FileIO):
-    """A file whose errors have its name."""
+    """A raw file whose OSErrors have its name."""
 
     def write(self, data: Any) -> int:
-        with named_errors(self.name):
+        """Write bytes and return how many were written. Raises OSError with the name of the file."""
+        with name_errors(self.name):
             return super().write(data)
 
     def close(self) -> None:
-        with named_errors(self.name):
+        """Close the file. Raises OSError with the name of the file."""
+        with name_errors(self.name):
             super().close()
 
 
 class OutputFile(io.BufferedWriter):
-    """A buffered file that is written. When its ``with`` block ends by an error, an error of closing it is ignored."""
+    """A buffered file open for writing. If its ``with`` block raises, errors of closing the file are ignored."""
 
     def sync(self) -> None:
-        """Put the bytes that were written onto the disk. Raises OSError."""
+        """Write all bytes to the disk (fsync). Raises OSError."""
         self.flush()
-        with named_errors(self.name):
+        with name_errors(self.name):
             os.fsync(self.fileno())
 
     def abandon(self) -> None:
@@ -63,18 +65,18 @@ def write_file(path: Path, data: bytes | memoryview) -> None:
 
 
 def sync(path: Path) -> None:
-    """Put a file, or the names in a directory, onto the disk. Raises OSError."""
+    """Write a file, or the entries of a directory, to the disk (fsync). Raises OSError."""
     number = os.open(path, os.O_RDONLY)
     try:
-        with named_errors(path):
+        with name_errors(path):
             os.fsync(number)
     finally:
         os.close(number)
 
 
 @contextmanager
-def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Give each OSError that has no file name the name of ``path``."""
+def name_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Add the name of `path` to each OSError in the ``with`` block that has no file name."""
     try:
         yield
     except OSError as error:

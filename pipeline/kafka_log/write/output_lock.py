@@ -1,4 +1,4 @@
-"""The lock of an output directory: one process at a time writes into it."""
+"""The lock of an output directory: only one process at a time writes to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kafka_log.logs.partitions import DirectoryError
-from kafka_log.write.output_files import named_errors
+from kafka_log.write.output_files import name_errors
 
 if sys.platform == "win32":
     import msvcrt
@@ -38,7 +38,7 @@ _WINDOWS_LOCKED_BYTE = 1 << 30
 
 
 class OutputLockedError(DirectoryError):
-    """Another process writes into the output directory, or its file system has no locks. ``path`` is the directory."""
+    """Raised if another process writes to the output directory, or if its file system has no locks. ``path`` is the directory."""
 
 
 @contextmanager
@@ -104,7 +104,7 @@ _ADVICE = "wait until it is done, or choose another directory"
 
 
 def _try_lock(file: BinaryIO) -> bool:
-    """Lock an open file. Return False if another open file has the lock. Raises OSError."""
+    """Lock an open file and return True. Return False if another open file has the lock. Raises OSError."""
     try:
         if sys.platform == "win32":
             file.seek(_WINDOWS_LOCKED_BYTE)
@@ -126,7 +126,7 @@ def _write_holder(file: BinaryIO) -> None:
         "command": shlex.join(sys.orig_argv),
         "since": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
     }
-    with named_errors(file.name):
+    with name_errors(file.name):
         file.truncate(0)
         file.write(json.dumps(holder).encode("ascii")[:_MAX_HOLDER_BYTES])
 

@@ -21,7 +21,7 @@ from kafka_log.logs.transactions import Marker
 
 
 class ProducerBatch(NamedTuple):
-    """What counts of a batch with a producer id: columns of the view batches, timestamps in milliseconds."""
+    """Columns of the view ``batches`` that producer state depends on. Timestamps are in milliseconds."""
 
     base_offset: int
     last_offset: int
@@ -46,7 +46,7 @@ def _newest(choice: Choice) -> Layout:
 
 @dataclass(slots=True)
 class _Producer:
-    """An entry of a producer snapshot."""
+    """The state of one producer: an entry of a producer snapshot."""
 
     producer_epoch: int
     last_sequence: int = _absent("last_sequence")
@@ -57,7 +57,7 @@ class _Producer:
     current_txn_first_offset: int = _absent("current_txn_first_offset")
 
     def move_to(self, epoch: int) -> None:
-        """A new epoch forgets the batches of the one before."""
+        """Begin a producer epoch. If it differs from the epoch before, the batches of that epoch are forgotten."""
         if epoch != self.producer_epoch:
             self.producer_epoch = epoch
             self.last_sequence = _absent("last_sequence")
@@ -69,7 +69,7 @@ _NAMES = tuple(_Producer.__slots__)
 
 
 class ProducerStates:
-    """The producers of one partition. ``before`` are the entries of the producer snapshot where its log begins."""
+    """The states of the producers of one partition. ``before`` are the entries of the producer snapshot where the log begins."""
 
     def __init__(self, before: Iterable[ProducerSnapshotEntry] = ()) -> None:
         self._producers = {
@@ -83,7 +83,7 @@ class ProducerStates:
         }
 
     def add(self, batch: ProducerBatch) -> None:
-        """A batch of data that has a producer id."""
+        """Add a data batch that has a producer id."""
         one = self._producers.get(batch.producer_id)
         if one is None:
             one = self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
@@ -97,7 +97,7 @@ class ProducerStates:
             self._open[batch.producer_id] = batch.base_offset
 
     def end(self, batch: ProducerBatch, marker: Marker) -> bytes:
-        """A marker. What it adds to the transaction index: nothing, unless it aborts a transaction that has records."""
+        """Add a transaction marker. Return its entry of the transaction index, or ``b""`` unless it aborts a transaction with records."""
         one = self._producers.get(batch.producer_id)
         if one is None:
             one = self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
@@ -118,7 +118,7 @@ class ProducerStates:
         )
 
     def snapshot(self) -> bytes:
-        """The producer snapshot at this place."""
+        """Return the bytes of the producer snapshot at this position of the log."""
         entries: list[Any] = [
             {"producer_id": producer} | {name: getattr(one, name) for name in _NAMES}
             for producer, one in self._producers.items()

@@ -1,4 +1,4 @@
-"""Directories of partitions that are written beside what they are made of, and take their names when they are whole."""
+"""Output files and partition directories that are written under temporary names and renamed when they are complete."""
 
 from __future__ import annotations
 
@@ -22,17 +22,22 @@ from kafka_log.write.output_files import OutputFile, open_output, sync
 from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged, staged_path
 
 
-def log_start(starts: LogStarts, partition: Partition) -> int | None:
-    """The log start offset of a partition, None where nothing says it. Segments that are not live lie before it on purpose: with them
-    it does not count."""
+def find_log_start(starts: LogStarts, partition: Partition) -> int | None:
+    """Return the log start offset of a partition, or None if nothing states it or if some of its segments are not live.
+
+    Segments that are not live may lie before the log start offset.
+    """
     if any(segment.state != "live" for segment in partition.segments):
         return None
     return starts.get(partition)
 
 
-def kept(start: int | None, directory: Path) -> int | None:
-    """The log start offset of a partition that is written, if it lies inside of its log: a broker takes the first offset of the first
-    segment without being told, and throws a log away that ends before. Raises OSError."""
+def clip_log_start(start: int | None, directory: Path) -> int | None:
+    """Return `start` if it lies inside of the log that was written to `directory`, else None.
+
+    A broker starts a log at the first offset of its first segment without a checkpoint, and deletes a log that ends before its
+    log start offset. Raises OSError.
+    """
     found = discover(directory) if start is not None and any(directory.glob("*.log")) else []
     segments = [segment for partition in found for segment in partition.segments]
     end = read_log_end(segments)
@@ -41,8 +46,8 @@ def kept(start: int | None, directory: Path) -> int | None:
     return start
 
 
-def checkpoint(starts: Mapping[tuple[str, int], int]) -> bytes:
-    """The bytes of the file with these log start offsets, by topic and partition."""
+def build_log_start_checkpoint(starts: Mapping[tuple[str, int], int]) -> bytes:
+    """Return the bytes of a log start offset checkpoint, from offsets by topic and partition."""
     entries = [
         {"topic": topic, "partition": partition, "offset": offset}
         for (topic, partition), offset in sorted(starts.items())
@@ -50,13 +55,16 @@ def checkpoint(starts: Mapping[tuple[str, int], int]) -> bytes:
     return bytes(OFFSET_CHECKPOINT.build({"entries": entries}))
 
 
-class OutError(DirectoryError):
-    """A directory in which nothing may be written. ``path`` is where."""
+class OutputError(DirectoryError):
+    """A directory that must not be written to, or that other jobs have written to. ``path`` is the directory."""
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[OutputFile]:
-    """Open a file that takes its name once it is whole, and is removed if it does not become so."""
+def open_staged_file(path: Path) -> Iterator[OutputFile]:
+    """Open a file under a temporary name for a ``with`` block, and rename it to `path` at the end.
+
+    If the block raises, the file is removed. An OSError then names `path`. Raises OSError.
+    """
     partial = staged_path(path)
     try:
         with open_output(partial) as file:
@@ -79,11 +87,15 @@ def _name_target(error: BaseException, staged: Path, target: Path) -> None:
             del error.filename2  # None would be shown
 
 
-class OutDirectory:
-    """Where a job writes a directory for each partition, while it holds the lock of the whole (:func:`~kafka_log.write.output_lock.locked_output`).
-    A file beside them says what each was made of, so that the same job goes on where it ended, and no other one writes there.
+class OutputDirectory:
+    """The output directory of a job, with one directory for each partition.
 
-    Raises :class:`OutError` for a place that holds anything else; OSError.
+    The caller holds its lock (:func:`~kafka_log.write.output_lock.locked_output`). A manifest says what each partition was made of, so that the
+    same job continues where it stopped.
+
+    Raises:
+        OutputError: if the directory holds anything that this job did not write.
+        OSError: if it cannot be read.
     """
 
     def __init__(self, out: Path, job: str) -> None:
@@ -96,7 +108,7 @@ class OutDirectory:
         for child in sorted(out.iterdir()):
             if child.name in known or is_staged(child.name):
                 continue
-            raise OutError(
+            raise OutputError(
                 out,
                 f"{child.name!r} is in it, and not of this job: choose a directory that is empty",
             )
@@ -104,15 +116,22 @@ class OutDirectory:
     def finished(
         self, name: str, source: Callable[[], Mapping[str, Any]]
     ) -> list[dict[str, Any]] | None:
-        """What was said of a partition that is there, made of the same in the same way, which ``source`` tells; None when it is not there,
-        and nobody looks at its source. Raises OutError when it is there, and made of something else."""
+        """Return the report rows of a partition that an earlier run wrote from the same source, or None if it is not there.
+
+        Args:
+            name: The name of the partition directory.
+            source: Describes the source (:func:`describe_source`). Called only if the partition is there.
+
+        Raises:
+            OutputError: if the partition is there but was made of another source or with other options.
+        """
         before = self._manifest.get(name)
         if before is None or not (self.path / name).exists():
             return None
         now = source()
-        if not is_same(before["made_of"], now):
-            why = difference(before["made_of"], now)
-            raise OutError(
+        if not is_same_source(before["made_of"], now):
+            why = describe_difference(before["made_of"], now)
+            raise OutputError(
                 self.path / name,
                 f"it is there, made of something else ({why}): choose another directory",
             )
@@ -127,8 +146,19 @@ class OutDirectory:
         rows: list[dict[str, Any]],
         log_start: int | None = None,
     ) -> Iterator[Path]:
-        """An empty directory for a partition, which takes its name in the end. ``rows`` are what is said of it then, ``log_start`` is
-        the log start offset that it had; what of it a broker has to be told goes into a file beside the partitions."""
+        """Yield an empty temporary directory for a partition, and rename it to `name` at the end of the ``with`` block.
+
+        The block may add to `rows`. If it raises, the directory is removed.
+
+        Args:
+            name: The name of the partition directory.
+            made_of: The description of its source (:func:`describe_source`).
+            rows: The report rows of the partition, for the manifest.
+            log_start: The log start offset of the source. It is written to a checkpoint in the output directory if a broker needs it.
+
+        Raises:
+            OSError: if the directory cannot be written.
+        """
         partial = staged_path(self.path / name)
         try:
             partial.mkdir()
@@ -138,13 +168,13 @@ class OutDirectory:
             sync(partial)
             # Said before it is there: what is there is always known.
             said: dict[str, Any] = {"made_of": dict(made_of), "rows": rows}
-            start = kept(log_start, partial)
+            start = clip_log_start(log_start, partial)
             if start is not None:
                 said["log_start"] = start
             self._manifest.add(name, said)
             if start is not None or (self.path / LOG_START).exists():
-                with whole_file(self.path / LOG_START) as file:
-                    file.write(checkpoint(self._log_starts()))
+                with open_staged_file(self.path / LOG_START) as file:
+                    file.write(build_log_start_checkpoint(self._log_starts()))
             partial.rename(self.path / name)
             sync(self.path)
         except BaseException as error:
@@ -153,6 +183,7 @@ class OutDirectory:
             raise
 
     def _log_starts(self) -> dict[tuple[str, int], int]:
+        """Return the log start offsets in the manifest, by topic and partition."""
         starts: dict[tuple[str, int], int] = {}
         for name in self._manifest:
             start = (self._manifest.get(name) or {}).get("log_start")
@@ -163,17 +194,17 @@ class OutDirectory:
 
 
 def manifest_name(job: str) -> str:
-    """The file in which a job says what it has made."""
+    """Return the name of the file in which a job lists what it has written."""
     return f"kafka-log-{job}.jsonl"
 
 
-def names_of(partitions: Sequence[Partition]) -> list[str]:
-    """The directories that partitions are written to: as brokers call them. Raises OutError where two are the same."""
+def name_directories(partitions: Sequence[Partition]) -> list[str]:
+    """Return the directory names of partitions, as brokers call them. Raise OutputError if two partitions have the same name."""
     seen: dict[str, Partition] = {}
     for partition in partitions:
         name = f"{partition.topic}-{partition.partition}"
         if name in seen:
-            raise OutError(
+            raise OutputError(
                 partition.directory,
                 f"this and {seen[name].directory} are the same partition: read one of them at a time",
             )
@@ -181,14 +212,16 @@ def names_of(partitions: Sequence[Partition]) -> list[str]:
     return list(seen)
 
 
-def made_of(
+def describe_source(
     partition: Partition,
     options: Mapping[str, Any],
     log_start: int | None,
     snapshots: Sequence[Segment] = (),
 ) -> dict[str, Any]:
-    """What a partition is made of: which log it is, its segments, where its log starts if that is known, the ``snapshots`` that are
-    copied beside it, and how. As values of JSON."""
+    """Return what the output for a partition depends on, as JSON values.
+
+    That is the log and its segments, the options, the log start offset unless it is None, and the metadata `snapshots` that are copied.
+    """
     said: dict[str, Any] = {
         "directory": resolve_directory(partition.directory),
         "log": identify_log(partition),
@@ -203,15 +236,15 @@ def made_of(
     return found
 
 
-def is_same(before: Any, now: Mapping[str, Any]) -> bool:
-    """Whether two things are made of the same, wherever it lies."""
+def is_same_source(before: Any, now: Mapping[str, Any]) -> bool:
+    """Return whether two descriptions of sources are equal, apart from the directory of the source."""
     if not isinstance(before, dict):
         return False
     return before | {"directory": None} == {**now, "directory": None}
 
 
-def difference(before: Any, now: Mapping[str, Any]) -> str:
-    """What is not the same, for people."""
+def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
+    """Return in words how the source of a written partition differs from the source that is given now."""
     if not (isinstance(before, dict) and before.keys() >= {"directory", "log", "segments"}):
         return "nobody knows of what"
     if before["log"] != now["log"]:
@@ -231,6 +264,7 @@ def difference(before: Any, now: Mapping[str, Any]) -> str:
 
 
 def _unlike(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return in words how one log differs from another one by its identity."""
     names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if "path" in names and "topic_id" not in names:
         return "is another log, or the same one in another place without the meta.properties beside it that would say so"
@@ -238,12 +272,13 @@ def _unlike(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _segments(found: Any) -> str:
+    """Return the number of segments and their bytes in words."""
     sizes = [one[1] for one in found]
     return f"{len(sizes)} with {sum(sizes)} bytes"
 
 
 def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
-    """Raises :class:`OutError` for a place that is inside of what is read."""
+    """Raise OutputError if `out` is one of the `inputs` or lies inside of one. A file in no partition directory is not checked."""
     place = out.resolve()
     for given in inputs:
         path = given.resolve()
@@ -252,4 +287,6 @@ def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
             if parse_live_partition_name(path) is None:
                 continue  # a file by itself: it may lie anywhere
         if place == path or path in place.parents:
-            raise OutError(out, f"it is inside of {given}, which is read: choose another directory")
+            raise OutputError(
+                out, f"it is inside of {given}, which is read: choose another directory"
+            )

@@ -1,4 +1,4 @@
-"""What was written of a log, read again and compared with what it was made of. Reading shares no code with writing."""
+"""Verification of written logs: they are read again and compared with their source. Reading shares no code with writing."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _MAY_CHANGE = {
 
 
 class WrittenError(ParseError):
-    """What was written does not say what it was made of. ``where`` is the place in what was read."""
+    """Raised if written data differ from their source. ``where`` is the position in the file that was read."""
 
 
 class Written(NamedTuple):
-    """Bytes of a segment that were written."""
+    """A range of bytes of a segment that was written."""
 
     path: Path
     start: int
@@ -81,6 +81,7 @@ def read_headers(
 
 
 def _engine(path: Path, start: int, stop: int | None) -> Engine:
+    """Return the engine to read a range of bytes with, by its size."""
     size = (path.stat().st_size if stop is None else stop) - start
     return "arrow" if use_kernels(size) else "construct"
 
@@ -133,7 +134,7 @@ def _as_read(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 class _Rows:
-    """Rows with their files, in pieces of any size."""
+    """Rows of several files in sequence, in slices of any size."""
 
     def __init__(self, rows: Iterable[tuple[Path | None, pa.RecordBatch]]) -> None:
         self._rows = iter(rows)
@@ -171,6 +172,7 @@ def _difference(
     written: Path | None,
     what: str,
 ) -> WrittenError:
+    """Return the error for a column in which a row that was written differs from its source."""
     i = next(i for i in range(one.num_rows) if one.column(name)[i] != other.column(name)[i])
     row, made = one.slice(i, 1), other.slice(i, 1)
     values = [_plain(rows.column(name)) for rows in (row, made)]
@@ -179,6 +181,7 @@ def _difference(
 
 
 def _plain(column: pa.Array) -> str:
+    """Return the name of a column as the error names it."""
     if pa.types.is_timestamp(column.type):
         column = column.view(pa.int64())
     text = repr(column[0].as_py())
@@ -186,6 +189,7 @@ def _plain(column: pa.Array) -> str:
 
 
 def _offset(row: pa.RecordBatch) -> int | None:
+    """Return the offset of a row, or None if the row has none."""
     names = row.schema.names
     return next(
         (_number(row, n) for n in ("offset", "base_offset", "last_offset") if n in names), None
@@ -193,6 +197,7 @@ def _offset(row: pa.RecordBatch) -> int | None:
 
 
 def _number(row: pa.RecordBatch, name: str) -> int | None:
+    """Return a number of a row by the name of its column, or None if the row has none."""
     if name not in row.schema.names:
         return None
     found: int | None = row.column(name)[0].as_py()
@@ -200,6 +205,7 @@ def _number(row: pa.RecordBatch, name: str) -> int | None:
 
 
 def _name(path: Path | None) -> str | None:
+    """Return the name of a file, or None if there is no file."""
     return None if path is None else os.fspath(path)
 
 
@@ -234,6 +240,7 @@ def _other_bytes(
     written: Path | None,
     at: int,
 ) -> WrittenError:
+    """Return the error for bytes that differ from those that were copied."""
     same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))  # fmt: skip
     row = int(np.searchsorted(headers.position, position + same, side="right")) - 1
     reason = (

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.write.output_lock import OUTPUT_LOCK, locked_output
-from kafka_log.write.staged_output import whole_file
+from kafka_log.write.staged_output import open_staged_file
 from pyspark_kafka_log.export.places import Location
 from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import File, Job
@@ -67,7 +67,7 @@ class ParquetTarget:
             "files": [file.path for file in files],
             "state": after.to_json(),
         }
-        with whole_file(self._journal) as file:
+        with open_staged_file(self._journal) as file:
             file.write(json.dumps(journal).encode("utf-8"))
         self._finish()
 
@@ -98,7 +98,7 @@ class ParquetTarget:
                     place = self._out / path
                     place.parent.mkdir(parents=True, exist_ok=True)
                     there.replace(place)
-            with whole_file(self._state) as file:
+            with open_staged_file(self._state) as file:
                 file.write(state.to_json().encode("utf-8"))
         self._journal.unlink(missing_ok=True)
         shutil.rmtree(root, ignore_errors=True)

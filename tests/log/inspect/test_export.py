@@ -18,7 +18,7 @@ from kafka_log.cli import main
 from kafka_log.inspect.export import FORMATS, MANIFEST, ExportError, export
 from kafka_log.text.columns import format_rows_as_json
 from kafka_log.write.manifest import Manifest
-from kafka_log.write.staged_output import OutError
+from kafka_log.write.staged_output import OutputError
 from tests.paths import SAMPLES
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -266,10 +266,10 @@ def test_nothing_is_written_inside_of_what_is_read(
     before = sorted(tmp_path.rglob("*"))
     assert main(["export", str(tmp_path), "--out", str(tmp_path / inner)]) == 2
     assert "inside of" in capsys.readouterr().err
-    with pytest.raises(OutError, match="inside of"):
+    with pytest.raises(OutputError, match="inside of"):
         LogDirectory(tmp_path).export(tmp_path / inner)
     if inner.startswith("codecs-1"):
-        with pytest.raises(OutError, match="inside of"):
+        with pytest.raises(OutputError, match="inside of"):
             next(export(discover(tmp_path), tmp_path / inner))
     assert sorted(tmp_path.rglob("*")) == before
 

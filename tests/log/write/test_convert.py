@@ -20,7 +20,7 @@ from kafka_log import LogDirectory, SegmentReader, discover, scan
 from kafka_log.cli import main
 from kafka_log.segment.scanner import header_scanner
 from kafka_log.write.rewrite import conversion
-from kafka_log.write.staged_output import OutError
+from kafka_log.write.staged_output import OutputError
 from tests.arrow.logs import write_log
 from tests.paths import SAMPLES
 from tests.shares import examples
@@ -267,9 +267,9 @@ def test_the_same_job_goes_on_and_another_does_not(
     second = capsys.readouterr().out
     assert second.startswith(first) and len(json.loads(second.splitlines()[-1])) == 11
     assert {p: p.stat().st_mtime_ns for p in stamps} == stamps
-    with pytest.raises(OutError):
+    with pytest.raises(OutputError):
         LogDirectory(SAMPLES / "kafka-2.8", topics="v0").convert(out, codec="lz4")
-    with pytest.raises(OutError):
+    with pytest.raises(OutputError):
         LogDirectory(SAMPLES / "kafka-2.8").convert(SAMPLES / "kafka-2.8" / "v0-0" / "x")
 
 

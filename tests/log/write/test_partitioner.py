@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log.write.sink.partitioner import Sticky, by_key, murmur2
+from kafka_log.write.sink.partitioner import StickyPartitioner, murmur2, partition_by_key
 from tests.support.murmur2 import plain
 
 KAFKAS = {  # org.apache.kafka.common.utils.UtilsTest
@@ -34,7 +34,7 @@ def test_hashes_are_those_of_the_plain_computation(
     array = pa.array(keys, pa.binary()).slice(skipped)
     kept = keys[skipped:]
     assert murmur2(array).tolist() == [0 if key is None else plain(key) for key in kept]
-    found = by_key(array, partitions).tolist()
+    found = partition_by_key(array, partitions).tolist()
     for key, partition in zip(kept, found, strict=True):
         if key is not None:
             assert partition == (plain(key) & 0x7FFFFFFF) % partitions
@@ -42,9 +42,9 @@ def test_hashes_are_those_of_the_plain_computation(
 
 def test_records_without_a_key_take_turns_by_bytes() -> None:
     sizes = np.full(100, 30)
-    whole = Sticky(3, 300).of(sizes, 4)
+    whole = StickyPartitioner(3, 300).of(sizes, 4)
     assert whole.tolist() == [(3 + i // 10) % 4 for i in range(100)]
-    parts = Sticky(3, 300)
+    parts = StickyPartitioner(3, 300)
     assert (
         np.concatenate([parts.of(sizes[:7], 4), parts.of(sizes[7:], 4)]).tolist() == whole.tolist()
     )

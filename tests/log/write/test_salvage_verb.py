@@ -16,7 +16,7 @@ from kafka_codecs import PRODUCER_SNAPSHOT, RECORD_BATCH
 from kafka_log import LogDirectory, SegmentReader, discover
 from kafka_log.cli import main
 from kafka_log.logs.partitions import DirectoryError
-from kafka_log.write.staged_output import OutError
+from kafka_log.write.staged_output import OutputError
 from tests.paths import SAMPLES, VECTORS
 from tests.shares import examples
 from tests.support.batches import batch, message
@@ -375,11 +375,11 @@ def test_salvage_knows_the_snapshots_that_it_has_copied(tmp_path: Path) -> None:
     assert "lost" in first.column("what").to_pylist()
     assert LogDirectory(source).salvage(tmp_path / "out") == first
     newest.write_bytes(data)
-    with pytest.raises(OutError, match="its snapshots of the metadata were others"):
+    with pytest.raises(OutputError, match="its snapshots of the metadata were others"):
         LogDirectory(source).salvage(tmp_path / "out")
     LogDirectory(source).salvage(tmp_path / "new")
     newest.unlink()
-    with pytest.raises(OutError, match="its snapshots of the metadata were others"):
+    with pytest.raises(OutputError, match="its snapshots of the metadata were others"):
         LogDirectory(source).salvage(tmp_path / "new")
 
 

@@ -21,7 +21,7 @@ import kafka_log
 from kafka_log import DirectoryError, LogDirectory, SinkError
 from kafka_log.write.sink import commit_journal as moves
 from kafka_log.write.sink import staging
-from kafka_log.write.sink.commit import Micro, abort, commit, new_job, of_batch
+from kafka_log.write.sink.commit import Micro, abort, commit, make_batch_job, new_job
 from kafka_log.write.sink.log_format import LogFormat, WriteJob
 from kafka_log.write.sink.staging import Staged, to_json, write_task
 from tests.support.written import CODECS, files, records, rows
@@ -109,7 +109,7 @@ def test_a_job_that_is_killed_anywhere(
             assert (rows(target) if is_there else []) == before
         outcomes.add((killed, decided))
         if decided and cut % 2:
-            with moves.locked(target):
+            with moves.lock_target(target):
                 moves.recover(target)
         else:
             abort(job)  # what Spark does, where it still can
@@ -271,7 +271,7 @@ def test_micro_batches_come_once(tmp_path: Path) -> None:
     whole = new_job(tmp_path, LogFormat("t", 2))
     for query, batch, added in (("a", 0, 60), ("a", 1, 60), ("a", 1, 0), ("b", 0, 60), ("a", 0, 0)):
         before = len(rows(tmp_path)) if any(tmp_path.glob("t-*")) else 0
-        job = of_batch(replace(whole, id=f"{query}{batch}"), batch)
+        job = make_batch_job(replace(whole, id=f"{query}{batch}"), batch)
         commit(job, staged_of(job, 1), Micro(query, batch))
         assert len(rows(tmp_path)) == before + added
         assert list(tmp_path.glob(".kafka-log-*.writing")) == []
@@ -346,7 +346,7 @@ def test_nobody_has_the_lock_twice(tmp_path: Path) -> None:
     inside = []
 
     def work(i: int) -> None:
-        with moves.locked(tmp_path):
+        with moves.lock_target(tmp_path):
             inside.append(i)
             time.sleep(0.005)
             assert inside.pop() == i and not inside
@@ -360,7 +360,7 @@ def test_the_wait_ends(tmp_path: Path) -> None:
     over = threading.Event()
 
     def hold() -> None:
-        with moves.locked(tmp_path):
+        with moves.lock_target(tmp_path):
             held.set()
             over.wait(60)
 
@@ -368,11 +368,11 @@ def test_the_wait_ends(tmp_path: Path) -> None:
         job = threads.submit(hold)
         assert held.wait(60)
         too_long = pytest.raises(DirectoryError, match=r"for 0\.2 s another job .* a broker runs")
-        with too_long, moves.locked(tmp_path, 0.2):
+        with too_long, moves.lock_target(tmp_path, 0.2):
             pass
         over.set()
         job.result()
-    with moves.locked(tmp_path, 0):
+    with moves.lock_target(tmp_path, 0):
         pass
 
 

@@ -52,7 +52,7 @@ def failing_close(nth: int) -> Iterator[Failing]:
             was_open = not self.closed
             super().close()
             if was_open:
-                with output_files.named_errors(self.name):
+                with output_files.name_errors(self.name):
                     failing()
 
     with pytest.MonkeyPatch.context() as patch:

@@ -12,7 +12,7 @@ import pytest
 import kafka_log
 from kafka_log import FormatError, LogDirectory, SinkError
 from kafka_log.logs.broker_files import read_topic_id
-from kafka_log.write.checkpoints import LEADER_EPOCHS, leader_epochs
+from kafka_log.write.checkpoints import LEADER_EPOCHS, read_leader_epochs
 from tests.paths import SAMPLES
 from tests.support.murmur2 import plain
 from tests.support.written import CODECS, HEADERS, TIME, files, in_order, records, rows
@@ -102,7 +102,7 @@ def test_files_are_as_a_broker_has_them(tmp_path: Path) -> None:
         for name in segments:
             assert f"{name}.index" in found
             assert f"{name}.timeindex" in found
-        assert leader_epochs(tmp_path / f"t-{i}" / LEADER_EPOCHS) == [(0, 0)]
+        assert read_leader_epochs(tmp_path / f"t-{i}" / LEADER_EPOCHS) == [(0, 0)]
     before = files(tmp_path)
     indexes = LogDirectory(tmp_path)
     indexes.reindex(tmp_path.parent / "again")
@@ -139,7 +139,7 @@ def test_a_log_of_a_broker_goes_on(tmp_path: Path) -> None:
     kept = {n: d for n, d in files(tmp_path).items() if n in before and "empty-0/000" not in n}
     assert kept == {n: d for n, d in before.items() if "empty-0/000" not in n}
     epochs = kafka_log.read_table(tmp_path / "codecs-1", ["leader_epoch"])["leader_epoch"]
-    said = leader_epochs(tmp_path / "codecs-1" / LEADER_EPOCHS)
+    said = read_leader_epochs(tmp_path / "codecs-1" / LEADER_EPOCHS)
     assert said is not None
     assert epochs.to_pylist()[-20:] == [said[-1][0]] * 20
     assert LogDirectory(tmp_path / "codecs-1").check().num_rows == 0

@@ -15,7 +15,7 @@ import pytest
 
 from kafka_log import DirectoryError, LogDirectory, discover
 from kafka_log.cli import main
-from kafka_log.write.staged_output import OutError, manifest_name
+from kafka_log.write.staged_output import OutputError, manifest_name
 from tests.paths import SAMPLES
 from tests.support.batches import batch
 from tests.support.permissions import bound_by_modes
@@ -100,12 +100,12 @@ def test_other_jobs_do_not_write_there(tmp_path: Path) -> None:
     log = LogDirectory(BROKER, topics="transactions")
     log.salvage(tmp_path / "out")
     before = files(tmp_path, "")
-    with pytest.raises(OutError, match="not of this job"):
+    with pytest.raises(OutputError, match="not of this job"):
         log.reindex(tmp_path / "out")
-    with pytest.raises(OutError, match="made of something else"):
+    with pytest.raises(OutputError, match="made of something else"):
         log.salvage(tmp_path / "out", flatten=True)
     grown = put(tmp_path / "transactions-0", (0, batch(0)))
-    with pytest.raises(OutError, match="made of something else"):
+    with pytest.raises(OutputError, match="made of something else"):
         LogDirectory(grown).salvage(tmp_path / "out")
     shutil.rmtree(grown)
     assert files(tmp_path, "") == before
@@ -113,7 +113,7 @@ def test_other_jobs_do_not_write_there(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_not_empty(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(OutError, match=r"notes\.txt"):
+    with pytest.raises(OutputError, match=r"notes\.txt"):
         LogDirectory(BROKER).salvage(tmp_path)
     assert files(tmp_path, "") == {"notes.txt": b"mine"}
 
@@ -222,7 +222,7 @@ def test_the_same_partition_twice(tmp_path: Path) -> None:
     both = [tmp_path / "1", tmp_path / "2"]
     with pytest.raises(DirectoryError, match=r"the same partition .* --replicas"):
         LogDirectory(both).salvage(tmp_path / "out")
-    with pytest.raises(OutError, match="the same partition"):
+    with pytest.raises(OutputError, match="the same partition"):
         LogDirectory(both, replicas="keep").salvage(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

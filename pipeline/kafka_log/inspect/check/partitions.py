@@ -19,7 +19,7 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import Scanner
 from kafka_log.text.values import format_uuid
-from kafka_log.write.sink.partitioner import by_key
+from kafka_log.write.sink.partitioner import partition_by_key
 
 _NAME = "partition.metadata"
 
@@ -155,7 +155,7 @@ def _home(partition: Partition, count: int, engine: Engine) -> int | None:
     )
     rows = next(iter(scanner), None)
     keys = pa.array([], pa.binary()) if rows is None else rows.column("key").drop_null()
-    homes = np.unique(by_key(keys, count))
+    homes = np.unique(partition_by_key(keys, count))
     if len(homes) != 1 or homes[0] == partition.partition or len(keys.unique()) < LEAST:
         return None
     return int(homes[0])

@@ -23,17 +23,23 @@ from kafka_log.write.indexes import INTERVAL_BYTES, Rest, UnderstatedBatch, writ
 from kafka_log.write.output_lock import locked_output
 from kafka_log.write.rewrite.conversion import CONVERTED, Converted, Target, write_converted
 from kafka_log.write.rewrite.partition_writer import Advance, write_partition
-from kafka_log.write.rewrite.report import SAID, Account, Said, as_rows
-from kafka_log.write.rewrite.selection import Wanted
-from kafka_log.write.staged_output import OutDirectory, log_start, made_of, names_of, refuse_inside
+from kafka_log.write.rewrite.report import REPORT_SCHEMA, ReportRow, RewriteReport, as_rows
+from kafka_log.write.rewrite.selection import RewriteSelection
+from kafka_log.write.staged_output import (
+    OutputDirectory,
+    describe_source,
+    find_log_start,
+    name_directories,
+    refuse_inside,
+)
 
-Work = Callable[[Partition, Path, Advance], Sequence[Said | Converted]]
-Refusal = Callable[[Partition, str], Said | Converted]
+Work = Callable[[Partition, Path, Advance], Sequence[ReportRow | Converted]]
+Refusal = Callable[[Partition, str], ReportRow | Converted]
 """What is said of a partition of which nothing is written, and why."""
 
 
-def _lost(partition: Partition, reason: str) -> Said:
-    return Said(utf8(os.fspath(partition.directory)), "lost", reason=utf8(reason))
+def _lost(partition: Partition, reason: str) -> ReportRow:
+    return ReportRow(utf8(os.fspath(partition.directory)), "lost", reason=utf8(reason))
 
 
 def _refused(partition: Partition, reason: str) -> Converted:
@@ -48,7 +54,7 @@ def run_job(
     options: dict[str, Any],
     work: Work,
     advance: Advance = lambda _: None,
-    schema: pa.Schema = SAID,
+    schema: pa.Schema = REPORT_SCHEMA,
     refused: Refusal = _lost,
     beside: Callable[[Partition], Sequence[Segment]] = lambda _: (),
     leaves: Callable[[Segment], Any] | None = None,
@@ -61,14 +67,14 @@ def run_job(
     Raises :class:`~kafka_log.write.staged_output.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
     """
     partitions = [_of_log(partition) for partition in partitions]
-    names = names_of(partitions)
+    names = name_directories(partitions)
     refuse_inside(out, inputs)
     with locked_output(out):
-        place = OutDirectory(out, job)
+        place = OutputDirectory(out, job)
         log_starts = LogStarts()
-        starts = [log_start(log_starts, partition) for partition in partitions]
+        starts = [find_log_start(log_starts, partition) for partition in partitions]
         sources = [
-            partial(made_of, partition, options, start, beside(partition))
+            partial(describe_source, partition, options, start, beside(partition))
             for partition, start in zip(partitions, starts, strict=True)
         ]
         finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
@@ -110,9 +116,9 @@ def salvage(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """What can be read of partitions, as a broker loads it. See :meth:`kafka_log.log_directory.LogDirectory.salvage`."""
-    wanted = Wanted(flatten=flatten, keep_damaged=keep_damaged)
+    wanted = RewriteSelection(flatten=flatten, keep_damaged=keep_damaged)
 
-    def work(partition: Partition, directory: Path, told: Advance) -> list[Said]:
+    def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
         if partition.topic != CLUSTER_METADATA:
             return write_partition(partition, directory, wanted, told)
         said = write_partition(partition, directory, replace(wanted, flatten=False), told)
@@ -141,8 +147,8 @@ def _snapshots(partition: Partition) -> list[Segment]:
 _NO_PART = "a snapshot of the metadata is no part of what is written: salvage copies it"
 
 
-def _left_out(snapshot: Segment) -> Said:
-    return Said(utf8(snapshot.path.name), "left out", bytes=snapshot.size, reason=_NO_PART)
+def _left_out(snapshot: Segment) -> ReportRow:
+    return ReportRow(utf8(snapshot.path.name), "left out", bytes=snapshot.size, reason=_NO_PART)
 
 
 def _not_converted(snapshot: Segment) -> Converted:
@@ -154,7 +160,7 @@ def cut(
     partitions: Sequence[Partition],
     out: Path,
     inputs: Sequence[Path],
-    wanted: Wanted,
+    wanted: RewriteSelection,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """A part of partitions. See :meth:`kafka_log.log_directory.LogDirectory.cut`."""
@@ -164,7 +170,7 @@ def cut(
     )
 
 
-def _writes(wanted: Wanted) -> Work:
+def _writes(wanted: RewriteSelection) -> Work:
     return lambda partition, out, advance: write_partition(partition, out, wanted, advance)
 
 
@@ -197,20 +203,20 @@ def reindex(
 ) -> pa.Table:
     """The indexes of partitions. See :meth:`kafka_log.log_directory.LogDirectory.reindex`."""
 
-    def work(partition: Partition, directory: Path, told: Advance) -> list[Said]:
+    def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
         return _reindexed(partition, directory, interval_bytes, told)
 
     options = {"interval_bytes": interval_bytes}
     return run_job("reindex", partitions, out, inputs, options, work, advance, leaves=_left_out)
 
 
-def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance) -> list[Said]:
-    account = Account()
+def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance) -> list[ReportRow]:
+    account = RewriteReport()
     named = [s for s in partition.segments if s.has_canonical_name]
     for segment in partition.segments:
         if not segment.has_canonical_name:
             reason = "the name does not say the first offset in 20 digits: no index can be made"
-            account.said.append(Said(_name(segment), "lost", reason=reason))
+            account.said.append(ReportRow(_name(segment), "lost", reason=reason))
     understated: dict[Path, list[UnderstatedBatch]] = {}
     rest = write_indexes(
         named,
@@ -220,7 +226,7 @@ def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance)
         on_understated=lambda path, batch: understated.setdefault(path, []).append(batch),
     )
     for segment in named:
-        account.said.append(Said(_name(segment), "indexed", bytes=segment.size))
+        account.said.append(ReportRow(_name(segment), "indexed", bytes=segment.size))
         account.said += [_said_of(segment, batch) for batch in understated.get(segment.path, ())]
         found = rest.get(segment.path, Rest(()))
         for run in found.lost:
@@ -229,8 +235,8 @@ def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance)
     return account.said
 
 
-def _said_of(segment: Segment, batch: UnderstatedBatch) -> Said:
-    said = Said(_name(segment), "understated", 1, byte=batch.position, bytes=batch.size)
+def _said_of(segment: Segment, batch: UnderstatedBatch) -> ReportRow:
+    said = ReportRow(_name(segment), "understated", 1, byte=batch.position, bytes=batch.size)
     said.first_offset, said.last_offset = batch.first_offset, batch.last_offset
     said.reason = batch.reason
     return said

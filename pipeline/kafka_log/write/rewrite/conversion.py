@@ -43,9 +43,9 @@ from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import BATCH_VERSIONS, are_known, codecs_of, field_of, have
 from kafka_log.write.encoding import CODECS, encode
-from kafka_log.write.log_writer import BOUNDS, MAX_SEGMENT, LogWriter, Out
+from kafka_log.write.log_writer import BOUNDS, MAX_SEGMENT, LogWriter, SegmentRoller
 from kafka_log.write.rewrite.partition_writer import Advance, finish, note_epochs
-from kafka_log.write.rewrite.segment_contents import base_of
+from kafka_log.write.rewrite.segment_contents import get_named_base_offset
 from kafka_log.write.verification import (
     Written,
     columns_of,
@@ -309,7 +309,7 @@ def write_converted(
         for i, segment in enumerate(segments):
             headers, counts, rest = _read(segment, end, _next_base(segments, i))
             _refuse_versions(segment, headers, target)
-            base = base_of(segment)
+            base = get_named_base_offset(segment)
             end = max(end, base or 0, int(headers.last[-1]) + 1 if len(headers) else 0)
             if base is None and len(headers):
                 base = int(headers.first[0])
@@ -317,7 +317,9 @@ def write_converted(
                 log.begin(base)
                 kinds = _kinds(headers, counts, target)
                 mark = log.mark()
-                made = _write(Out(log, MAX_SEGMENT), segment, headers, counts, kinds, target, base)
+                made = _write(
+                    SegmentRoller(log, MAX_SEGMENT), segment, headers, counts, kinds, target, base
+                )
                 _verify(segment, headers, kinds, log.since(mark))
                 if rest is not None:
                     made.reason = f"{utf8(segment.path.name)}: bytes {rest.start} to {rest.end} are left out: {rest.reason}"
@@ -330,7 +332,7 @@ def write_converted(
 
 def _next_base(segments: Sequence[Segment], i: int) -> int:
     """The first offset of the segment after one."""
-    found = (base_of(segment) for segment in segments[i + 1 :])
+    found = (get_named_base_offset(segment) for segment in segments[i + 1 :])
     return next((base for base in found if base is not None), MAX_OFFSET)
 
 
@@ -386,7 +388,7 @@ def _refused(error: CodecError) -> CodecError:
 
 
 def _write(
-    out: Out,
+    out: SegmentRoller,
     segment: Segment,
     headers: Headers,
     counts: Any,

@@ -20,20 +20,36 @@ from kafka_log.segment.row_selection import Aborted
 from kafka_log.segment.versions import BATCH_VERSIONS, version_of
 from kafka_log.write.checkpoints import copy_partition_metadata, write_leader_epochs
 from kafka_log.write.indexes import write_indexes
-from kafka_log.write.log_writer import NO_PRODUCER, Anew, LogWriter, without_records, write_batches
-from kafka_log.write.rewrite.report import Account, Said
-from kafka_log.write.rewrite.segment_contents import Contents, base_of, contents, placed
-from kafka_log.write.rewrite.selection import Wanted, has_producer, is_hidden, not_committed
+from kafka_log.write.log_writer import (
+    NO_PRODUCER,
+    LogWriter,
+    RewrittenBatch,
+    build_empty_batch,
+    write_batches,
+)
+from kafka_log.write.rewrite.report import ReportRow, RewriteReport
+from kafka_log.write.rewrite.segment_contents import (
+    SegmentContents,
+    choose_batches,
+    get_named_base_offset,
+    read_contents,
+)
+from kafka_log.write.rewrite.selection import (
+    RewriteSelection,
+    find_uncommitted,
+    has_producer,
+    mark_hidden,
+)
 
 Advance = Callable[[int], None]
 
 
 def write_partition(
-    partition: Partition, out: Path, wanted: Wanted, advance: Advance = lambda _: None
-) -> list[Said]:
+    partition: Partition, out: Path, wanted: RewriteSelection, advance: Advance = lambda _: None
+) -> list[ReportRow]:
     """Write what is wanted of a partition into a directory that is empty, with all that a broker wants there. What is to be said of
     it. Memory holds the batch headers of one segment, and of all batches the offsets and places. Raises OSError."""
-    job = _Job(wanted, not_committed(partition.segments) if wanted.flatten else Aborted())
+    job = _Job(wanted, find_uncommitted(partition.segments) if wanted.flatten else Aborted())
     with LogWriter(out) as log:
         for segment, next_base in pair_with_next_base_offset(partition.segments):
             job.segment(log, segment, next_base)
@@ -83,14 +99,14 @@ def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> 
             epochs.append((epoch, int(first)))
 
 
-def open_transactions(segments: Sequence[Segment]) -> list[Said]:
+def open_transactions(segments: Sequence[Segment]) -> list[ReportRow]:
     """What is to be said of transactions that have not ended: from the first of them on, consumers that read committed records get
     nothing."""
     found = read_transactions(segments) if segments else None
     if found is None:
         return []
     return [
-        Said(
+        ReportRow(
             _file_of(first, segments),
             "open",
             first_offset=first,
@@ -116,8 +132,8 @@ def _copy_first_snapshot(source: Partition, first: Segment, out: Path) -> None:
 class _Job:
     """What is done, segment by segment."""
 
-    def __init__(self, wanted: Wanted, hidden: Aborted) -> None:
-        self.account = Account()
+    def __init__(self, wanted: RewriteSelection, hidden: Aborted) -> None:
+        self.account = RewriteReport()
         self.epochs: list[tuple[int, int]] = []
         self.last = -1
         """The last offset that is written."""
@@ -132,14 +148,14 @@ class _Job:
 
     def segment(self, log: LogWriter, segment: Segment, next_base: int | None) -> None:
         """Write what is wanted of one."""
-        wanted, base = self._wanted, base_of(segment)
+        wanted, base = self._wanted, get_named_base_offset(segment)
         if not wanted.needs(base, next_base):
             return
         name = utf8(segment.path.name)
-        found = contents(segment, next_base)
+        found = read_contents(segment, next_base)
         found = replace(found, lost=tuple(run.up_to(next_base) for run in found.lost))
         headers = found.headers
-        there = placed(found, next_base, self.last, wanted.keep_damaged)
+        there = choose_batches(found, next_base, self.last, wanted.keep_damaged)
         inside = wanted.inside(found)
         taken = there & inside
         rewritten = np.zeros(len(headers), np.bool_)
@@ -148,7 +164,7 @@ class _Job:
             emptied = taken & self._uncommitted(name, found, taken)
             rewritten = taken & ~emptied & has_producer(headers)
         begins = not taken.any() or wanted.is_all or taken.argmax() == there.argmax()
-        anew: list[Anew] = []
+        anew: list[RewrittenBatch] = []
         is_new = base is not None and base > max(self.last, log.base_offset)
         if base is not None and is_new and wanted.is_all and not len(headers) and not found.lost:
             log.begin(base)
@@ -183,19 +199,19 @@ class _Job:
                 log.begin(max(first, last - MAX_RELATIVE))
                 first = log.base_offset
             epoch = self.epochs[-1][0] if self.epochs else -1
-            log.write(without_records(self._version, first, last, epoch))
+            log.write(build_empty_batch(self._version, first, last, epoch))
             self.last = last
 
-    def _uncommitted(self, name: str, found: Contents, taken: Any) -> Any:
+    def _uncommitted(self, name: str, found: SegmentContents, taken: Any) -> Any:
         """Which batches hold no committed data."""
         control = found.headers.is_control
-        hidden = is_hidden(found.headers, self._hidden)
+        hidden = mark_hidden(found.headers, self._hidden)
         self.account.left_out(name, found, taken & control, "transaction markers and the like")
         why = "transactions that were aborted, or have not ended"
         self.account.left_out(name, found, taken & hidden, why)
         return control | hidden
 
-    def _say_lost(self, name: str, found: Contents, inside: Any) -> None:
+    def _say_lost(self, name: str, found: SegmentContents, inside: Any) -> None:
         troubled = {int(found.headers.position[i]): i for i in found.troubles}
         for lost in found.lost:
             i = troubled.get(lost.start)

@@ -14,10 +14,10 @@ from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost
 from kafka_log.segment.positioned_reads import open_segment, read_what_there_is
-from kafka_log.write.log_writer import Anew
-from kafka_log.write.rewrite.segment_contents import Contents
+from kafka_log.write.log_writer import RewrittenBatch
+from kafka_log.write.rewrite.segment_contents import SegmentContents
 
-SAID = pa.schema(
+REPORT_SCHEMA = pa.schema(
     [
         pa.field("topic", pa.string(), False, {"doc": "Its name."}),
         pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
@@ -63,7 +63,7 @@ SAID = pa.schema(
 
 
 @dataclass(slots=True)
-class Said:
+class ReportRow:
     """A row of :data:`SAID`, of one partition."""
 
     file: str
@@ -93,18 +93,18 @@ _Place = tuple[Path, int, int]
 MISPLACED = "its offsets are lower than those before, or belong to another segment"
 
 
-class Account:
+class RewriteReport:
     """Rows about a partition, segment by segment."""
 
     def __init__(self) -> None:
-        self.said: list[Said] = []
-        self._untaken: list[tuple[Said, _Place | None]] = []
+        self.said: list[ReportRow] = []
+        self._untaken: list[tuple[ReportRow, _Place | None]] = []
         self._firsts: list[Any] = []
         self._lasts: list[Any] = []
         self._places: list[tuple[Path, Any, Any]] = []
         """Of each file the positions and sizes of what is taken, as the first offsets beside."""
 
-    def rows(self) -> list[Said]:
+    def rows(self) -> list[ReportRow]:
         """All of them, by files. What was not taken is lost, unless its offsets are there, and are believed: no checksum covers them. A
         batch that does not go on where the one before it in its file ends is looked for among those that are taken."""
         begin, end = self._runs()
@@ -137,7 +137,7 @@ class Account:
         new = np.flatnonzero(np.append(True, firsts[1:] > lasts[:-1] + 1))
         return firsts[new], lasts[np.append(new[1:] - 1, len(lasts) - 1)]
 
-    def taken(self, name: str, found: Contents, taken: Any, rewritten: Any) -> None:
+    def taken(self, name: str, found: SegmentContents, taken: Any, rewritten: Any) -> None:
         """Batches that are taken as they are, and those that are ``rewritten`` though they are good."""
         headers = found.headers
         first, position, size = (a[taken] for a in (headers.first, headers.position, headers.size))
@@ -153,14 +153,14 @@ class Account:
             one.reason = "without producer and transaction"
             self.said.append(one)
 
-    def left_out(self, name: str, found: Contents, which: Any, reason: str) -> None:
+    def left_out(self, name: str, found: SegmentContents, which: Any, reason: str) -> None:
         """Batches that are not asked for."""
         if which.any():
             one = _sum(name, "left out", found.headers, which, found.rows)
             one.reason = reason
             self.said.append(one)
 
-    def anew(self, name: str, found: Contents, one: Anew) -> None:
+    def anew(self, name: str, found: SegmentContents, one: RewrittenBatch) -> None:
         """A batch that is not good, and is written anew as far as it goes."""
         row = _batch(name, "rewritten", found, one.index)
         if one.written:
@@ -173,7 +173,7 @@ class Account:
                 row.reason = f"it cannot be written: {utf8(one.error)}"
             self.said.append(row)
 
-    def untaken(self, name: str, found: Contents, which: Any) -> None:
+    def untaken(self, name: str, found: SegmentContents, which: Any) -> None:
         """Batches that are not taken though they are asked for."""
         good = np.flatnonzero(which & found.is_good)
         for run in np.split(good, np.flatnonzero(np.diff(good) > 1) + 1):
@@ -189,7 +189,7 @@ class Account:
     def unfinished(self, name: str, found: Lost | None) -> None:
         """What a broker has not written to its end: nothing of it counts as lost."""
         if found is not None:
-            row = Said(name, "unfinished", byte=found.start, bytes=found.end - found.start)
+            row = ReportRow(name, "unfinished", byte=found.start, bytes=found.end - found.start)
             if found.after_offset is not None:
                 row.first_offset = found.after_offset + 1
             row.reason = found.reason
@@ -197,7 +197,7 @@ class Account:
 
     def lost(self, name: str, lost: Lost) -> None:
         """A run of bytes of which not all can be read."""
-        row = Said(name, "lost", byte=lost.start, bytes=lost.end - lost.start)
+        row = ReportRow(name, "lost", byte=lost.start, bytes=lost.end - lost.start)
         if lost.after_offset is not None:
             row.first_offset = lost.after_offset + 1
         if lost.before_offset is not None:
@@ -206,7 +206,7 @@ class Account:
         self.said.append(row)
 
 
-def _alone(found: Contents, run: Any) -> _Place | None:
+def _alone(found: SegmentContents, run: Any) -> _Place | None:
     """Where a batch lies that does not go on where the one before it ends; None for others, and for several."""
     headers, i = found.headers, int(run[0])
     if len(run) > 1 or (i and headers.first[i] == headers.last[i - 1] + 1):
@@ -220,16 +220,16 @@ def _bytes(place: _Place) -> bytes:
         return read_what_there_is(file, position, size, 0)
 
 
-def _missing(found: Contents, i: int) -> str:
+def _missing(found: SegmentContents, i: int) -> str:
     """What records of a batch are that could be read, and are not there."""
     return "unfinished" if found.is_unfinished(i) else "lost"
 
 
-def _sum(name: str, what: str, headers: Headers, which: Any, rows: Any) -> Said:
+def _sum(name: str, what: str, headers: Headers, which: Any, rows: Any) -> ReportRow:
     """Some batches, by a mask or by their numbers, in one row. It says where they lie if that is one place."""
     which = np.flatnonzero(which) if which.dtype == np.bool_ else which
     count = len(which)
-    found = Said(name, what, count, int(rows[which].sum()))
+    found = ReportRow(name, what, count, int(rows[which].sum()))
     if count:
         start, size = headers.position[which], headers.size[which]
         found.bytes = int(size.sum())
@@ -240,7 +240,7 @@ def _sum(name: str, what: str, headers: Headers, which: Any, rows: Any) -> Said:
     return found
 
 
-def _batch(name: str, what: str, found: Contents, i: int) -> Said:
+def _batch(name: str, what: str, found: SegmentContents, i: int) -> ReportRow:
     """A batch that is not good."""
     row = _sum(name, what, found.headers, np.array([i]), found.rows)
     row.reason = utf8(found.troubles[i].reason)

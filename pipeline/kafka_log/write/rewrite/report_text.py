@@ -12,7 +12,7 @@ _INDENT = "  "
 _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twice"}
 
 
-def said_text(table: pa.Table, width: int | None) -> str:
+def format_report(table: pa.Table, width: int | None) -> str:
     """The rows of a table of :data:`kafka_log.write.rewrite.report.SAID`. ``width`` is that of the screen; None: lines are as long as they are."""
     lines: list[str] = []
     rows = table.to_pylist()

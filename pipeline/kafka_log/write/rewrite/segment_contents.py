@@ -1,4 +1,4 @@
-"""What a segment holds, to be written again: its batches, which of them are good, and what is lost."""
+"""The contents of a segment that is written again: its batches, their problems, and lost ranges."""
 
 from __future__ import annotations
 
@@ -21,43 +21,52 @@ from kafka_log.segment.versions import VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why a batch is not good. ``sound`` is how many of its records that can be read have no wrong checksum."""
+class BatchProblem:
+    """Why a batch cannot be copied. ``sound`` is the number of its readable records whose checksum is not wrong."""
 
     reason: str
     sound: int
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
-    """The batches of a segment, in the order of the file. ``rows`` is how many records of each can be read. ``troubles`` has those that
-    are not good, by their number in that order; the last offsets of these are those of their last records that can be read.
+class SegmentContents:
+    """The batches of a segment in file order.
 
-    ``lost`` are runs of bytes that are no batches, and batches of which not all records can be read, but for what is ``unfinished``.
+    Attributes:
+        segment: The segment.
+        headers: The batch headers. The last offset of a batch with a problem is that of its last readable record.
+        rows: The number of readable records of each batch.
+        troubles: The batches with problems, by their index.
+        lost: Ranges of bytes that are not batches, and batches with unreadable records.
+        unfinished: The incomplete tail that the broker had not written to its end. None: there is none.
     """
 
     segment: Segment
     headers: Headers
     rows: Any
-    troubles: Mapping[int, Trouble]
+    troubles: Mapping[int, BatchProblem]
     lost: tuple[Lost, ...]
     unfinished: Lost | None
 
     def is_unfinished(self, i: int) -> bool:
-        """Whether a batch, by its number, is one that its broker has not written to its end."""
+        """Return whether a batch, by its index, lies in the incomplete tail."""
         return self.unfinished is not None and self.headers.position[i] >= self.unfinished.start
 
     @property
     def is_good(self) -> Any:
-        """For each batch, whether nothing is wrong with it."""
+        """Return a mask of the batches without problems."""
         found = np.ones(len(self.headers), np.bool_)
         found[list(self.troubles)] = False
         return found
 
 
-def contents(segment: Segment, next_base: int | None = None) -> Contents:
-    """Read a segment. What the system does not give of it is lost. ``next_base`` is the first offset of the next one, None where nobody
-    says it."""
+def read_contents(segment: Segment, next_base: int | None = None) -> SegmentContents:
+    """Read a segment and return its contents. Bytes that cannot be read are lost ranges.
+
+    Args:
+        segment: The segment.
+        next_base: The base offset of the next segment. None: it is not known.
+    """
     reader = BlockReader(
         segment.path,
         policy=Policy.SALVAGE,
@@ -69,7 +78,7 @@ def contents(segment: Segment, next_base: int | None = None) -> Contents:
     parts: list[Headers] = []
     rows: list[Any] = [np.empty(0, np.int64)]
     single: list[tuple[Any, ...]] = []
-    troubles: dict[int, Trouble] = {}
+    troubles: dict[int, BatchProblem] = {}
     count = 0
     for item in reader.parts():
         if isinstance(item, Block):
@@ -81,38 +90,48 @@ def contents(segment: Segment, next_base: int | None = None) -> Contents:
         reason = _wrong(item)
         if reason is not None:
             sound = sum(crc_ok(item, record) is not False for record in item.records)
-            troubles[count] = Trouble(reason, sound)
+            troubles[count] = BatchProblem(reason, sound)
         single.append(row_of(item) if reason is None else _ending_early(item))
         rows.append(np.array([len(item.records)]))
         count += 1
     headers = joined([*parts, of_rows(single)])
     lost, unfinished = separate_incomplete_tail(segment, reader.end)
-    return Contents(segment, headers, np.concatenate(rows), troubles, lost, unfinished)
+    return SegmentContents(segment, headers, np.concatenate(rows), troubles, lost, unfinished)
 
 
 def _wrong(batch: Batch) -> str | None:
-    """Why a batch cannot stay as it is."""
+    """Return why a batch cannot be copied, or None if it can."""
     if batch.magic not in VERSIONS:
         return f"no version of the format is {batch.magic}"
     return next(map(str, damage(batch)), None)
 
 
 def _ending_early(batch: Batch) -> tuple[Any, ...]:
-    """The header of a batch that is written anew: it ends with its last record that can be read."""
+    """Return the header of a batch with problems: it ends with its last readable record."""
     if batch.records:
         batch = replace(batch, last_offset=batch.records[-1].offset)
     return row_of(batch)
 
 
-def base_of(segment: Segment) -> int | None:
-    """The offset in the name of a segment, also of one that is not live; None where the name is another one."""
+def get_named_base_offset(segment: Segment) -> int | None:
+    """Return the base offset in the name of a segment file, live or not, or None if the name has none."""
     return segment.base_offset if segment.has_offset_in_name else None
 
 
-def placed(found: Contents, next_base: int | None, after: int, keep_damaged: bool) -> Any:
-    """Which batches to take so that offsets rise from ``after`` on and stay below ``next_base``, if that is not None. Those that are
-    good come first: one that is not is taken where it fits between these, and something of it is to be written."""
-    headers, base = found.headers, base_of(found.segment)
+def choose_batches(
+    found: SegmentContents, next_base: int | None, after: int, keep_damaged: bool
+) -> Any:
+    """Return a mask of batches whose offsets ascend from `after` (excluded) and stay below `next_base`.
+
+    Batches without problems are chosen first. A batch with problems is chosen if it fits between these and has records to write.
+
+    Args:
+        found: The contents of a segment.
+        next_base: The base offset of the next segment. None: offsets have no bound.
+        after: The last offset that was written before.
+        keep_damaged: Whether records whose checksum is wrong are written.
+    """
+    headers, base = found.headers, get_named_base_offset(found.segment)
     out = outside(headers.first, headers.last, base, next_base)
     out |= headers.first <= after
     good = found.is_good

@@ -1,4 +1,4 @@
-"""What of a log is to be written again: a range, committed data only, also what is damaged."""
+"""Which batches of a log are written again: ranges of offsets and timestamps, committed data only, damaged records too."""
 
 from __future__ import annotations
 
@@ -17,16 +17,21 @@ from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.segment.row_masks import AbortedSpans
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.segment.scanner import Scanner
-from kafka_log.write.rewrite.segment_contents import Contents
+from kafka_log.write.rewrite.segment_contents import SegmentContents
 
 _NEVER = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What of a log is written. Batches are taken whole: those of which an offset, and those of which a timestamp (milliseconds) is
-    in a range. With ``flatten`` only committed data is, and nothing that says who wrote it; with ``keep_damaged`` also records whose
-    checksum is wrong are."""
+class RewriteSelection:
+    """Selection of the batches that are written again. A batch is selected as a whole if one of its records is.
+
+    Attributes:
+        offsets: Range of offsets, half-open.
+        timestamps: Range of timestamps in milliseconds, half-open.
+        flatten: Write only committed data, without producers and transactions.
+        keep_damaged: Also write records whose checksum is wrong.
+    """
 
     offsets: Range = EVERYTHING
     timestamps: Range = EVERYTHING
@@ -35,18 +40,18 @@ class Wanted:
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing is left out for where it lies or when it was written."""
+        """Return whether neither offsets nor timestamps are restricted."""
         return self.offsets == EVERYTHING and self.timestamps == EVERYTHING
 
     def needs(self, base: int | None, next_base: int | None) -> bool:
-        """Whether a segment may have some of it, by its first offset and that of the next one."""
+        """Return whether a segment may hold selected offsets, by its base offset and that of the next segment."""
         low, high = self.offsets
         before = low is not None and next_base is not None and next_base <= low
         after = high is not None and base is not None and base >= high
         return not (before or after)
 
-    def inside(self, found: Contents) -> Any:
-        """Which batches are in the ranges."""
+    def inside(self, found: SegmentContents) -> Any:
+        """Return a mask of the batches that have records in both ranges."""
         headers, (low, high) = found.headers, self.offsets
         inside = np.ones(len(headers), np.bool_)
         if low is not None:
@@ -63,7 +68,7 @@ class Wanted:
         return inside
 
     def concerns(self, lost: Lost) -> bool:
-        """Whether lost bytes may have had offsets in the range."""
+        """Return whether a lost range of bytes may have held selected offsets."""
         low, high = self.offsets
         first, end = lost.after_offset, lost.before_offset
         before = low is not None and end is not None and end <= low
@@ -85,20 +90,20 @@ def _positions(segment: Segment, selection: RowSelection) -> Any:
     return np.concatenate([*found, np.empty(0, np.int64)])
 
 
-def not_committed(segments: Sequence[Segment]) -> Aborted:
-    """The records of transactions that were aborted, or have not ended."""
+def find_uncommitted(segments: Sequence[Segment]) -> Aborted:
+    """Return the spans of records of transactions that were aborted or have not ended."""
     found = read_transactions(segments, Policy.SALVAGE, damage_raises=False)
     undecided = [(producer, first, _NEVER) for producer, first in found.open_first_offsets]
     aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
     return Aborted([*aborted, *undecided])
 
 
-def is_hidden(headers: Headers, hidden: Aborted) -> Any:
-    """Which batches have records of such transactions."""
+def mark_hidden(headers: Headers, hidden: Aborted) -> Any:
+    """Return a mask of the data batches that lie in spans of uncommitted records."""
     data = headers.is_transactional & ~headers.is_control
     return data & AbortedSpans(hidden).mask(headers.producer_id, headers.first)
 
 
 def has_producer(headers: Headers) -> Any:
-    """Which batches say who wrote them."""
+    """Return a mask of the batches that have a producer id or belong to a transaction."""
     return (headers.producer_id >= 0) | headers.is_transactional

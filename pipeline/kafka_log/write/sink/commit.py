@@ -31,30 +31,30 @@ from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.positioned_reads import read_exactly
 from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import columns_from, field_of, has
-from kafka_log.write.checkpoints import LEADER_EPOCHS, leader_epochs, write_leader_epochs
+from kafka_log.write.checkpoints import LEADER_EPOCHS, read_leader_epochs, write_leader_epochs
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
 from kafka_log.write.encoding import encode
 from kafka_log.write.indexes import BatchRows, write_indexes
-from kafka_log.write.output_files import named_errors, open_output, sync, write_file
+from kafka_log.write.output_files import name_errors, open_output, sync, write_file
 from kafka_log.write.producer_states import ProducerStates
 from kafka_log.write.sink.commit_journal import (
     DECIDED,
     Move,
-    decide,
-    finish,
-    locked,
+    lock_target,
+    make_moves,
     recover,
-    remove,
+    remove_job,
+    write_journal,
 )
 from kafka_log.write.sink.log_format import FormatError, LogFormat, WriteJob
 from kafka_log.write.sink.rows import SinkError
 from kafka_log.write.sink.staging import Staged, job_directory
-from kafka_log.write.staged_output import whole_file
+from kafka_log.write.staged_output import open_staged_file
 from kafka_log.write.verification import WrittenError
 
 
 @dataclass(frozen=True, slots=True)
-class LogEnd:
+class AppendPosition:
     """Where a log goes on: the offset of its next record, the leader epoch there (None where no batch has one), and what is known of
     producers, as a snapshot."""
 
@@ -63,7 +63,7 @@ class LogEnd:
     producers: bytes | None = None
 
 
-def log_end(directory: Path, start: int) -> LogEnd:
+def find_append_position(directory: Path, start: int) -> AppendPosition:
     """Where the log of a partition's directory goes on; it does not go on before ``start``.
 
     Raises :class:`~kafka_log.logs.partitions.DirectoryError` for a log that does not end with a whole batch: nothing may come after
@@ -74,7 +74,7 @@ def log_end(directory: Path, start: int) -> LogEnd:
         raise partition.error
     live = [segment for segment in partition.segments if segment.state == "live"]
     if not live:
-        return LogEnd(start)
+        return AppendPosition(start)
     last = live[-1]
     end, epoch = last.base_offset, None
     rows = BatchRows(replace(last, rolled=True), ("last_offset", "leader_epoch"))
@@ -85,17 +85,17 @@ def log_end(directory: Path, start: int) -> LogEnd:
         at = rows.lost[0].start
         reason = f"from byte {at} on it holds no whole batches: salvage the log before something is added to it"
         raise DirectoryError(last.path, reason)
-    said = leader_epochs(directory / LEADER_EPOCHS)
+    said = read_leader_epochs(directory / LEADER_EPOCHS)
     if said:
         epoch = said[-1][0]
     elif epoch is None and end == 0:
         epoch = 0  # nothing was ever written
     snapshot = directory / f"{end:020d}.snapshot"
     producers = snapshot.read_bytes() if read_producer_snapshot(snapshot) is not None else None
-    return LogEnd(max(start, end), epoch, producers if end >= start else None)
+    return AppendPosition(max(start, end), epoch, producers if end >= start else None)
 
 
-def log_starts(target: Path) -> Mapping[tuple[str, int], int]:
+def read_log_starts(target: Path) -> Mapping[tuple[str, int], int]:
     """The first offsets of the logs in a broker's directory, as far as its checkpoint says them: records before them are deleted, and a
     log that ends before its start is deleted as a whole. Raises DirectoryError where
     that cannot be read, OSError."""
@@ -128,7 +128,7 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
     moved_too = columns_from(written.magic, offset) & set(_SAID)
     columns = HeaderColumns(_SAID, os.fspath(path))
     session = Session(strict=False, file=os.fspath(path))
-    with named_errors(path), path.open("r+b", buffering=0) as file:
+    with name_errors(path), path.open("r+b", buffering=0) as file:
         for entry in entries(path):
             before = dict(zip(_SAID, columns.read(entry), strict=True))
             changes: dict[str, int] = {}
@@ -211,7 +211,7 @@ def new_job(
     return WriteJob(str(path), to, overwrite, counts, tuple(passed))
 
 
-def of_batch(job: WriteJob, batch: int) -> WriteJob:
+def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
     """The job of one micro-batch of a stream."""
     return replace(job, id=f"{job.id}-{batch}")
 
@@ -224,11 +224,11 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
     """
     target = Path(job.target)
     place = job_directory(job)
-    with locked(target):
+    with lock_target(target):
         recover(target, place)
         done = _done(target)
         if micro is not None and done.get(micro.query, -1) >= micro.batch:
-            remove(place)
+            remove_job(place)
             return
         place.mkdir(parents=True, exist_ok=True)
         prepared = _Commit(job, place)
@@ -238,14 +238,14 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
                 pass
         if micro is not None:
             made = place / BATCHES_DONE
-            with whole_file(made) as file:
+            with open_staged_file(made) as file:
                 file.write(json.dumps({**done, micro.query: micro.batch}).encode())
             moves.append(Move(_below(target, made), BATCHES_DONE))
         if not moves:
-            remove(place)
+            remove_job(place)
             return
-        decide(target, place, moves)
-        finish(target, place)
+        write_journal(target, place, moves)
+        make_moves(target, place)
 
 
 def abort(job: WriteJob) -> None:
@@ -253,9 +253,9 @@ def abort(job: WriteJob) -> None:
     target = Path(job.target)
     place = job_directory(job)
     if not (place / DECIDED).exists():
-        remove(place)
+        remove_job(place)
         return
-    with locked(target):
+    with lock_target(target):
         recover(target)
 
 
@@ -282,7 +282,7 @@ class _Commit:
         self._job = job
         self._target = Path(job.target)
         self._place = place
-        self._starts = log_starts(self._target)
+        self._starts = read_log_starts(self._target)
         self._ids: dict[str, uuid.UUID] = {}
         self.made: list[Path] = []
         """Files and directories that are to be on the disk before all is decided."""
@@ -336,7 +336,9 @@ class _Commit:
         """A partition that is not there, or is replaced."""
         directory = self._place / "new" / f"{topic}-{number}"
         directory.mkdir(parents=True)
-        at = LogEnd(self._starts.get((topic, number), 0), 0, bytes(ProducerStates().snapshot()))
+        at = AppendPosition(
+            self._starts.get((topic, number), 0), 0, bytes(ProducerStates().snapshot())
+        )
         bases, end = self._placed(at, staged, directory)
         if not bases:
             bases = [at.offset]
@@ -360,7 +362,7 @@ class _Commit:
         assert name is not None
         if self._job.format.topic_id is not None:
             self._id(name[0])
-        at = log_end(old, self._starts.get(name, 0))
+        at = find_append_position(old, self._starts.get(name, 0))
         directory = self._place / "added" / old.name
         directory.mkdir(parents=True)
         bases, end = self._placed(at, staged, directory)
@@ -374,7 +376,7 @@ class _Commit:
         return [Move(_below(self._target, directory / n), f"{old.name}/{n}") for n in names]
 
     def _placed(
-        self, at: LogEnd, staged: Sequence[Staged], directory: Path
+        self, at: AppendPosition, staged: Sequence[Staged], directory: Path
     ) -> tuple[list[int], int]:
         """Give the segments of tasks their offsets and names. Their base offsets, and the offset after the last record."""
         epoch = None if at.epoch == 0 else -1 if at.epoch is None else at.epoch

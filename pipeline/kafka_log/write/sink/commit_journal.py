@@ -21,7 +21,7 @@ from typing import BinaryIO, NamedTuple
 from kafka_log.logs.partitions import DirectoryError
 from kafka_log.write.output_files import sync
 from kafka_log.write.sink.staging import PREFIX, SUFFIX
-from kafka_log.write.staged_output import whole_file
+from kafka_log.write.staged_output import open_staged_file
 
 try:
     import fcntl
@@ -58,7 +58,7 @@ class Move(NamedTuple):
 
 
 @contextmanager
-def locked(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
+def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Nobody else commits there meanwhile, and no broker runs. Another job that is committed is waited for. Raises DirectoryError where a
     broker runs, and where the wait is too long."""
     target.mkdir(parents=True, exist_ok=True)
@@ -105,15 +105,15 @@ def _asked(kind: int) -> bytes:
     return struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
 
 
-def decide(target: Path, place: Path, moves: Sequence[Move]) -> None:
+def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
     """Commit: from here on the job is done, whatever happens. Everything is to be on the disk before. Raises OSError."""
-    with whole_file(place / DECIDED) as file:
+    with open_staged_file(place / DECIDED) as file:
         file.write(json.dumps(moves).encode("ascii"))
     sync(place)
     sync(target)
 
 
-def finish(target: Path, place: Path) -> None:
+def make_moves(target: Path, place: Path) -> None:
     """Make the moves of a job that is committed, as far as they are not made. Raises OSError."""
     moves = [Move(*one) for one in json.loads((place / DECIDED).read_bytes())]
     folders = set()
@@ -136,7 +136,7 @@ def recover(target: Path, own: Path | None = None) -> None:
     """
     for place in sorted(target.glob(f"{PREFIX}*{SUFFIX}")):
         if (place / DECIDED).exists():
-            finish(target, place)
+            make_moves(target, place)
         elif place != own and _file_system_time(target) - _newest(place) > STALE_S:
             shutil.rmtree(place, ignore_errors=True)
 
@@ -151,7 +151,7 @@ def _file_system_time(directory: Path) -> float:
         path.unlink()
 
 
-def remove(place: Path) -> None:
+def remove_job(place: Path) -> None:
     """Remove what a job has written, unless it is committed. A task of it that goes on finds nothing to write into."""
     if (place / DECIDED).exists():
         return

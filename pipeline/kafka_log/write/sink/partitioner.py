@@ -46,12 +46,12 @@ def murmur2(keys: pa.Array) -> Any:
     return found
 
 
-def by_key(keys: pa.Array, partitions: int) -> Any:
+def partition_by_key(keys: pa.Array, partitions: int) -> Any:
     """The partitions of keys, as Kafka's producers choose them: the hash without its sign, modulo the number of partitions."""
     return (murmur2(keys) & np.uint32(0x7FFFFFFF)).astype(np.int64) % partitions
 
 
-class Sticky:
+class StickyPartitioner:
     """Partitions of records without a key: one takes ``batch_bytes`` bytes, then it is the next one's turn. Where a task begins is in its
     number alone, so that a task that is tried again spreads its records in the same way."""
 

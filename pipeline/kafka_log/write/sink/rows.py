@@ -15,7 +15,7 @@ import pyarrow.types as pt
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.versions import has
 from kafka_log.write.sink.log_format import TIMESTAMP_TYPES, WriteJob, is_topic
-from kafka_log.write.sink.partitioner import Sticky, by_key
+from kafka_log.write.sink.partitioner import StickyPartitioner, partition_by_key
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 COLUMNS = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
@@ -121,7 +121,7 @@ class SinkRows:
         self.job = job
         self.rows = 0
         """Rows that were taken."""
-        self._sticky = Sticky(task, job.format.batch_bytes)
+        self._sticky = StickyPartitioner(task, job.format.batch_bytes)
 
     def of(self, batch: pa.RecordBatch) -> Iterator[PartitionRows]:
         """The rows of a batch by their partitions. Raises :class:`SinkError`."""
@@ -206,7 +206,7 @@ class SinkRows:
             return found
         keys = key.take(pa.array(here[left]))
         null = np.asarray(keys.is_null())
-        found[left[~null]] = by_key(keys, count)[~null]
+        found[left[~null]] = partition_by_key(keys, count)[~null]
         if null.any():
             values = value.take(pa.array(here[left[null]]))
             sizes = pc.binary_length(values).fill_null(0).to_numpy().astype(np.int64) + _RECORD

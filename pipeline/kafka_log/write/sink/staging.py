@@ -21,9 +21,9 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.versions import has
-from kafka_log.write.encoding import encode, parts
+from kafka_log.write.encoding import encode, split_batch
 from kafka_log.write.indexes import write_indexes
-from kafka_log.write.log_writer import BOUNDS, LogWriter, Out
+from kafka_log.write.log_writer import BOUNDS, LogWriter, SegmentRoller
 from kafka_log.write.sink.log_format import WriteJob
 from kafka_log.write.sink.rows import PartitionRows, SinkError, SinkRows
 from kafka_log.write.verification import compare_written
@@ -92,7 +92,7 @@ def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> l
                 marked = time.monotonic()
                 os.utime(attempt)
             for start in range(0, batch.num_rows, BATCH_ROWS):
-                for some in parts(batch.slice(start, BATCH_ROWS)):
+                for some in split_batch(batch.slice(start, BATCH_ROWS)):
                     for part in rows.of(some):
                         made.add(part)
         return made.finished()
@@ -154,7 +154,7 @@ class _Partition:
         self._directory = attempt / f"{topic}-{partition}"
         self._directory.mkdir()
         self.log = LogWriter(self._directory)
-        self._out = Out(self.log, self._format.segment_bytes)
+        self._out = SegmentRoller(self.log, self._format.segment_bytes)
         self._rows: list[PartitionRows] = []
         self._first: int | None = None
         self._next = 0

@@ -12,14 +12,14 @@ import pytest
 
 from kafka_log import LogDirectory, encode
 from kafka_log.inspect.check.partitions import LEAST
-from kafka_log.write.sink.partitioner import by_key
+from kafka_log.write.sink.partitioner import partition_by_key
 
 COUNT = 4
 KEYS = [f"user-{i}".encode() for i in range(400)]
 
 
 def by_murmur(keys: Sequence[bytes], count: int) -> list[int]:
-    return [*by_key(pa.array(keys, pa.binary()), count).tolist()]
+    return [*partition_by_key(pa.array(keys, pa.binary()), count).tolist()]
 
 
 def by_crc(keys: Sequence[bytes], count: int) -> list[int]:
