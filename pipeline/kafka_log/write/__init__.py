@@ -1,1 +1,1 @@
-"""Rows to the bytes of a log."""
+"""Writing of logs: encoded segments and their indexes, rewritten partitions, and rows appended to log directories."""

@@ -39,8 +39,10 @@ from kafka_log.write.verification import WrittenError, read_headers
 
 
 class BatchRows:
-    """Iterate for ``columns`` of the view batches, a tuple for each batch; timestamps are in milliseconds, -1 for none. What lies
-    between them is passed over; then ``lost`` says what it was, and ``unfinished`` what its broker has not written to its end."""
+    """Iterates over `columns` of the view ``batches``, a tuple for each batch; timestamps are in milliseconds, -1 for none.
+
+    Damage is skipped. After the iteration ``lost`` has the ranges that were skipped, and ``unfinished`` the incomplete tail.
+    """
 
     def __init__(self, segment: Segment, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
@@ -103,6 +105,7 @@ def verify_indexes(segment: Segment, passed_over: Iterable[Lost], directory: Pat
 
 
 def _fixed_entries(path: Path, kind: Any) -> Any:
+    """Return the entries of an index file as an array. Raise WrittenError if the last entry is incomplete."""
     data = path.read_bytes()
     if len(data) % kind.itemsize:
         raise WrittenError(
@@ -125,7 +128,7 @@ def _refuse(path: Path, segment: Segment, entries: Any, leads: Callable[[Any], A
 
 
 class _Batches:
-    """The headers of the batches of a segment as arrays, in file order. The methods return a mask of the entries that lead to a batch."""
+    """The batch headers of a segment as arrays, in file order. The methods return a mask of the index entries that lead to a batch."""
 
     def __init__(self, segment: Segment, passed_over: Iterable[Lost]) -> None:
         found: list[list[Any]] = [[np.empty(0, np.int64)] * len(_VERIFIED_COLUMNS)]
@@ -171,6 +174,7 @@ class _Batches:
 
     @cached_property
     def _of_producers(self) -> set[tuple[int, int, bool]]:
+        """Return producer id, first offset and control flag of each batch."""
         columns = (self._producer, self._first, self._is_control)
         return set(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -189,7 +193,7 @@ _OF_PRODUCER = len(_COLUMNS) - len(ProducerBatch._fields)
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What of a segment is not in its indexes: runs of bytes that are lost, and what its broker has not written to its end."""
+    """The parts of a segment that have no index entries: lost ranges, and the incomplete tail."""
 
     lost: tuple[Lost, ...]
     unfinished: Lost | None = None
@@ -197,8 +201,7 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class UnderstatedBatch:
-    """A batch whose header contradicts itself, and whose records go further than it says. Its entries in the indexes are those that a broker makes:
-    by its header."""
+    """A batch whose records go beyond the last offset in its header. Brokers index it by its header, and so do we."""
 
     position: int
     size: int
@@ -209,8 +212,10 @@ class UnderstatedBatch:
 
 @dataclass(slots=True)
 class EntryRule:
-    """Which batches of a segment have entries in its offset index and its time index: Kafka's rule. Offsets are absolute, timestamps
-    in milliseconds, -1 for none."""
+    """Kafka's rule for which batches get entries in the offset and time index of a segment.
+
+    Offsets are absolute. Timestamps are in milliseconds, -1 for none.
+    """
 
     base_offset: int
     interval_bytes: int = INTERVAL_BYTES
@@ -220,7 +225,7 @@ class EntryRule:
     _largest: tuple[int, int] = (-1, -1)
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """The next batch."""
+        """Add the next batch of the segment."""
         if max_timestamp > self._largest[0]:
             self._largest = max_timestamp, last_offset
         if self._since > self.interval_bytes and self._fits(last_offset):
@@ -230,17 +235,18 @@ class EntryRule:
         self._since += size
 
     def close(self) -> None:
-        """The largest timestamp is the last entry of the time index, as when a segment is rolled."""
+        """Add an entry for the largest timestamp to the time index, as a broker does when it rolls the segment."""
         self._add_time()
 
     def _fits(self, offset: int) -> bool:
-        """Offsets rise in an index, and lie near the one in the segment's name. A broker refuses to load what does not."""
+        """Return whether the offset index may have an entry for an offset: it ascends and its relative offset fits."""
         relative = offset - self.base_offset
         return 0 <= relative <= MAX_RELATIVE and (
             not self.offsets or relative > self.offsets[-1][0]
         )
 
     def _add_time(self) -> None:
+        """Add an entry for the largest timestamp to the time index, unless its timestamp is not above the last one or its offset does not fit."""
         timestamp, offset = self._largest
         relative = offset - self.base_offset
         last = self.times[-1] if self.times else (-1, 0)
@@ -248,7 +254,7 @@ class EntryRule:
             self.times.append((timestamp, relative))
 
     def files(self) -> dict[str, bytes]:
-        """The bytes of the two indexes, by the ends of their names."""
+        """Return the bytes of the two indexes, by their file suffixes."""
         return {
             ".index": np.array(self.offsets, _OFFSETS).tobytes(),
             ".timeindex": np.array(self.times, _TIMES).tobytes(),
@@ -346,7 +352,7 @@ def _understated(path: Path, position: int) -> UnderstatedBatch | None:
 
 
 def _at_start(segments: Sequence[Segment]) -> tuple[ProducerStates, bytes | None]:
-    """What is known of producers where the log begins, and the snapshot that says it."""
+    """Return the producer states where the log begins, and the bytes of the snapshot that they come from, or None without one."""
     if segments and segments[0].base_offset > 0:
         path = segments[0].path.with_name(f"{segments[0].base_offset:020d}.snapshot")
         entries = read_producer_snapshot(path)

@@ -1,4 +1,4 @@
-"""Segments written again: good batches byte for byte, others from their records."""
+"""Segment files of a partition: good batches are copied byte for byte, other batches are encoded from their records."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BOUNDS = ("base_offset", "last_offset")
 
 
 class SegmentRoller:
-    """Where batches go: into the segment that was begun, or into another one where it would become too large."""
+    """Writes batches to the current segment, and begins a new one before it would become too large."""
 
     def __init__(self, log: LogWriter, most: int) -> None:
         self.log = log
@@ -52,45 +52,47 @@ class SegmentRoller:
         """Bytes that a segment has, unless one batch has more."""
         self.batches = self.bytes = 0
 
-    def room(self, size: int, last: int) -> bool:
-        """Whether so many bytes with offsets up to ``last`` fit into the segment."""
+    def has_room(self, size: int, last: int) -> bool:
+        """Return whether `size` bytes with offsets up to `last` fit into the current segment."""
         base = self.log.base_offset or 0
         return self.log.size + size <= self.most and last - base <= MAX_RELATIVE
 
-    def put(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
-        if self.log.size and not self.room(len(data), last):
+    def write(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
+        """Write the bytes of whole batches with the offsets from `first` to `last` (included)."""
+        if self.log.size and not self.has_room(len(data), last):
             self.log.begin(first)
         self.log.write(data)
         self.batches += batches
         self.bytes += len(data)
 
     def copy(self, file: FileIO, headers: Headers) -> None:
-        """Batches that lie next to each other, as they are."""
+        """Copy adjacent batches of a file, given by their headers."""
         sizes, lasts = headers.size.tolist(), headers.last.tolist()
         start = int(headers.position[0])
-        if self.room(sum(sizes), lasts[-1]):
+        if self.has_room(sum(sizes), lasts[-1]):
             self.log.copy(file, start, start + sum(sizes))
             self.batches += len(sizes)
             self.bytes += sum(sizes)
             return
         for size, first, last in zip(sizes, headers.first.tolist(), lasts, strict=True):
-            self.put(read_exactly(file, start, size), first, last)
+            self.write(read_exactly(file, start, size), first, last)
             start += size
 
-    def pieces(self, pieces: Iterator[memoryview], columns: HeaderColumns) -> None:
-        """Whole batches."""
+    def write_pieces(self, pieces: Iterator[memoryview], columns: HeaderColumns) -> None:
+        """Write pieces of whole batches. `columns` reads the first and last offset of a batch from its header."""
         for piece in pieces:
             entries = list(_entries(piece))
             first, last = columns.read(entries[0])[0], columns.read(entries[-1])[1]
-            if self.room(len(piece), last):
-                self.put(piece, first, last, len(entries))
+            if self.has_room(len(piece), last):
+                self.write(piece, first, last, len(entries))
                 continue
             for entry in entries:
                 data = piece[entry.position : entry.position + entry.frame.size]
-                self.put(data, *columns.read(entry._replace(position=0)))
+                self.write(data, *columns.read(entry._replace(position=0)))
 
 
 def _entries(piece: memoryview) -> Iterator[Entry]:
+    """Yield the batches in a piece of whole batches."""
     position = 0
     while position < len(piece):
         data = bytes(piece[position : position + HEADER_BYTES])
@@ -123,8 +125,10 @@ _OF_HEADER = [name for name in BATCHES.columns if name not in ("crc", "position"
 
 
 class LogWriter:
-    """The segments of one partition, written one after the other into a directory. Files are named after their first offset, and are
-    on the disk when it is closed."""
+    """Writes the segments of one partition, one after the other, into a directory.
+
+    Files are named after their base offsets. A segment is on the disk when the next one begins or the ``with`` block ends without an error.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -147,11 +151,11 @@ class LogWriter:
 
     @property
     def base_offset(self) -> int:
-        """That of the last segment, -1 before there is one."""
+        """Return the base offset of the current segment, or -1 if none was begun."""
         return self.segments[-1][1] if self.segments else -1
 
     def begin(self, base_offset: int) -> None:
-        """End the segment before, and begin one."""
+        """End the current segment, and begin one with a base offset. Raises OSError."""
         self._close(whole=True)
         path = self.directory / f"{base_offset:020d}.log"
         self._file = open_output(path, "x")
@@ -159,7 +163,7 @@ class LogWriter:
         self.size = 0
 
     def write(self, data: bytes | memoryview) -> None:
-        """Whole batches."""
+        """Append whole batches to the current segment. Raise ValueError if none was begun."""
         if self._file is None:
             if not self.segments:
                 raise ValueError("no segment was begun")
@@ -168,12 +172,12 @@ class LogWriter:
         self._file.write(data)
 
     def copy(self, file: FileIO, start: int, end: int) -> None:
-        """Bytes of another file. Raises UnreadableError."""
+        """Append the bytes of another file from `start` to `end` (excluded). Raises UnreadableError."""
         for position in range(start, end, CHUNK):
             self.write(read_exactly(file, position, min(CHUNK, end - position)))
 
     def flush(self) -> None:
-        """Let what was written be read."""
+        """Write buffered bytes to the file, so that they can be read."""
         if self._file is not None:
             self._file.flush()
 
@@ -193,7 +197,7 @@ class LogWriter:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has a file open."""
+        """Return whether the file of the current segment is open."""
         return self._file is not None
 
     def release(self) -> None:
@@ -203,6 +207,7 @@ class LogWriter:
             file.close()
 
     def _close(self, whole: bool) -> None:
+        """Close the current file: after fsync if it is `whole`, else ignoring errors."""
         file, self._file = self._file, None
         if file is None:
             return
@@ -214,7 +219,7 @@ class LogWriter:
 
 
 class BatchRecords:
-    """The records of a segment as rows, for batches that are written anew; these are asked for in the order of the file."""
+    """The records of a segment as rows, by batch. Batches must be asked for in file order."""
 
     def __init__(self, segment: Segment) -> None:
         scanner = Scanner(
@@ -224,7 +229,7 @@ class BatchRecords:
         self._rest: pa.RecordBatch | None = None
 
     def of(self, positions: Any) -> Iterator[pa.RecordBatch]:
-        """The rows of the batches at some places, which rise."""
+        """Yield the rows of the batches at `positions`, which ascend."""
         last = int(positions[-1])
         while (rows := self._rest or next(self._batches, None)) is not None:
             at = rows.column("position").to_numpy()
@@ -239,8 +244,14 @@ class BatchRecords:
 
 @dataclass(frozen=True, slots=True)
 class RewrittenBatch:
-    """A batch that was not good, written anew: how many of its records are written, and how many that can be read are not; ``error``
-    says why where it is not for their checksums."""
+    """The result of encoding a damaged batch again.
+
+    Attributes:
+        index: Index of the batch in its segment.
+        written: Number of records that were written.
+        left_out: Number of readable records that were not written.
+        error: Why the batch could not be encoded. None: records were left out for their checksums only.
+    """
 
     index: int
     written: int
@@ -276,12 +287,24 @@ def write_batches(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> list[RewrittenBatch]:
-    """Write the batches of a segment that are ``taken``. Those that are good are copied, but for those that are to be ``rewritten`` with
-    ``constants`` in their header, and those that are to be ``emptied``: batches without records have their offsets. Of those that are not good the records are written without those whose checksum is wrong,
-    unless ``keep_damaged``, with ``constants`` in the place of columns.
+    """Write the batches of a segment that are in the mask `taken`, and verify what was written.
 
-    The segment is called ``name``, or after the first offset that is written in it where that is None. What was written is read again.
-    Raises OSError; CodecError where it does not say the same.
+    Args:
+        log: Where the batches go.
+        found: The contents of the segment.
+        taken: Mask of the batches to write. Batches without problems are copied.
+        rewritten: Mask of batches without problems whose headers get `constants`.
+        emptied: Mask of batches whose offsets are kept, but not their records.
+        name: Base offset of the segment. None: the first offset that is written.
+        keep_damaged: Write records whose checksum is wrong too.
+        constants: Values that replace columns of records that are encoded or rewritten.
+
+    Returns:
+        One item for each batch with problems.
+
+    Raises:
+        OSError: if writing fails, or the segment would be too large.
+        CodecError: if what was written does not read as its source.
     """
     anew: list[RewrittenBatch] = []
     copied: list[tuple[_Run, Written]] = []
@@ -359,6 +382,7 @@ def _write_anew(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> RewrittenBatch:
+    """Encode the records of a damaged batch, and write them. Records with wrong checksums are left out unless `keep_damaged`."""
     there = sum(rows.num_rows for rows in given)
     if not keep_damaged:
         given = [rows.filter(_not_false(rows.column("crc_ok"))) for rows in given]
@@ -373,10 +397,12 @@ def _write_anew(
 
 
 def _not_false(column: pa.Array) -> pa.Array:
+    """Return a boolean column with True in the place of null."""
     return column.fill_null(True)
 
 
 def _encoded(given: Iterator[pa.RecordBatch], constants: dict[str, Any]) -> Iterator[memoryview]:
+    """Return the encoded bytes of rows, with `constants` in place of columns."""
     columns = [name for name in _COLUMNS if name not in _TOLD and name not in constants]
     first = next(given, None)
     if first is None:
@@ -387,7 +413,7 @@ def _encoded(given: Iterator[pa.RecordBatch], constants: dict[str, Any]) -> Iter
 
 
 class _HeaderChanges:
-    """Other values in the headers of batches of one version. All else stays: where a batch ends, and how its records are compressed."""
+    """Replaces values in the headers of batches of one version. Records, their compression and batch boundaries stay."""
 
     def __init__(self, version: int, constants: dict[str, Any], file: str) -> None:
         self._values = {
@@ -438,7 +464,7 @@ _COPY, _REWRITE, _ANEW, _EMPTY = range(4)
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Batches that are written in one go. ``base`` begins a segment."""
+    """Batches that are written in one go. ``base`` is the base offset of a segment that begins with them, or None."""
 
     kind: int
     batches: range | list[int]

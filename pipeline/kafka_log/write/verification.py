@@ -172,7 +172,7 @@ def _difference(
     written: Path | None,
     what: str,
 ) -> WrittenError:
-    """Return the error for a column in which a row that was written differs from its source."""
+    """Return the error for the first row whose column `name` differs between two slices."""
     i = next(i for i in range(one.num_rows) if one.column(name)[i] != other.column(name)[i])
     row, made = one.slice(i, 1), other.slice(i, 1)
     values = [_plain(rows.column(name)) for rows in (row, made)]
@@ -181,7 +181,7 @@ def _difference(
 
 
 def _plain(column: pa.Array) -> str:
-    """Return the name of a column as the error names it."""
+    """Return the first value of a column as text of about 80 characters at most. A time is a number."""
     if pa.types.is_timestamp(column.type):
         column = column.view(pa.int64())
     text = repr(column[0].as_py())
@@ -189,7 +189,7 @@ def _plain(column: pa.Array) -> str:
 
 
 def _offset(row: pa.RecordBatch) -> int | None:
-    """Return the offset of a row, or None if the row has none."""
+    """Return the offset of a row, or of its batch if it has none, or None if it has neither column."""
     names = row.schema.names
     return next(
         (_number(row, n) for n in ("offset", "base_offset", "last_offset") if n in names), None
@@ -197,7 +197,7 @@ def _offset(row: pa.RecordBatch) -> int | None:
 
 
 def _number(row: pa.RecordBatch, name: str) -> int | None:
-    """Return a number of a row by the name of its column, or None if the row has none."""
+    """Return the number in a column of a row, or None if the row has no such column."""
     if name not in row.schema.names:
         return None
     found: int | None = row.column(name)[0].as_py()
@@ -212,8 +212,10 @@ def _name(path: Path | None) -> str | None:
 def compare_bytes(
     source: Path, headers: Headers, written: Iterable[Written], *, start: int, stop: int
 ) -> None:
-    """Raise WrittenError if the bytes that were written are not those of a file from ``start`` to ``stop``. ``headers`` are those of the
-    batches of the file, for the message."""
+    """Raise WrittenError if the written bytes differ from the bytes of `source` from `start` to `stop` (excluded).
+
+    `headers` are the batch headers of the source, for the message.
+    """
     position = start
     with open_segment(source) as file:
         for one in written:
@@ -240,7 +242,7 @@ def _other_bytes(
     written: Path | None,
     at: int,
 ) -> WrittenError:
-    """Return the error for bytes that differ from those that were copied."""
+    """Return the error for bytes that differ from those of the source: it names the first batch that differs."""
     same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))  # fmt: skip
     row = int(np.searchsorted(headers.position, position + same, side="right")) - 1
     reason = (

@@ -1,1 +1,1 @@
-"""Partitions written again into another directory: salvage, cut, convert and reindex."""
+"""Commands that write partitions again into another directory: salvage, cut, convert and reindex."""

@@ -1,4 +1,4 @@
-"""The jobs that write logs beside others: salvage, cut, reindex. Inputs are never changed."""
+"""The commands that write partitions again into another directory: salvage, cut, convert and reindex. Inputs are never changed."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ Refusal = Callable[[Partition, str], ReportRow | Converted]
 
 
 def _lost(partition: Partition, reason: str) -> ReportRow:
+    """Return the report row for a partition that is not written."""
     return ReportRow(utf8(os.fspath(partition.directory)), "lost", reason=utf8(reason))
 
 
 def _refused(partition: Partition, reason: str) -> Converted:
+    """Return the row of `convert` for a partition that is not converted."""
     return Converted(None, "refused", reason=utf8(reason))
 
 
@@ -59,12 +61,27 @@ def run_job(
     beside: Callable[[Partition], Sequence[Segment]] = lambda _: (),
     leaves: Callable[[Segment], Any] | None = None,
 ) -> pa.Table:
-    """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
-    ``options`` and made of the same log, unchanged (:mod:`kafka_log.logs.log_identity`), is kept. ``inputs`` are the paths that are read; ``advance`` is told of
-    bytes of segments that are done; ``beside`` says which snapshots the work reads too, ``leaves`` what is to be said of each that it leaves out. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
-    damage the work does not take, is ``refused``: nothing of it is there, and the others are.
+    """Do `work` for each partition in a directory of its own below `out`, and return the report.
 
-    Raises :class:`~kafka_log.write.staged_output.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
+    Output of the same job with the same options and an unchanged source is kept. A partition that cannot be read, or whose damage `work`
+    refuses, is not written and gets a row by `refused`.
+
+    Args:
+        job: Name of the job, for its manifest.
+        partitions: What is read.
+        out: The output directory.
+        inputs: Paths that are read; `out` must not lie inside of them.
+        options: Options that the output depends on, as JSON values.
+        work: Writes a partition into a directory, and returns its report rows.
+        advance: Called with the number of bytes of segments that are done.
+        schema: Columns of the report.
+        refused: Makes the row of a partition that is not written.
+        beside: Returns the metadata snapshots that `work` reads too.
+        leaves: Makes the row of a metadata snapshot that is left out. None: snapshots get no row.
+
+    Raises:
+        OutputError: if `out` must not be written to.
+        OSError: if writing fails. Partitions that are complete stay.
     """
     partitions = [_of_log(partition) for partition in partitions]
     names = name_directories(partitions)
@@ -101,7 +118,7 @@ def run_job(
 
 
 def _of_log(partition: Partition) -> Partition:
-    """A partition without snapshots of the metadata: these are no part of its log."""
+    """Return a partition without its metadata snapshots, which are no part of its log."""
     segments = tuple(s for s in partition.segments if s.state != "snapshot")
     return replace(partition, segments=segments)
 
@@ -115,7 +132,7 @@ def salvage(
     keep_damaged: bool = False,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """What can be read of partitions, as a broker loads it. See :meth:`kafka_log.log_directory.LogDirectory.salvage`."""
+    """Write the readable records of partitions so that a broker loads them. See :meth:`kafka_log.log_directory.LogDirectory.salvage`."""
     wanted = RewriteSelection(flatten=flatten, keep_damaged=keep_damaged)
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
@@ -136,7 +153,7 @@ _NEVER_FLAT = (
 
 
 def _snapshots(partition: Partition) -> list[Segment]:
-    """The snapshots that lie in a directory of the metadata log. Raises OSError."""
+    """Return the snapshots in a directory of the metadata log, none for other partitions. Raises OSError."""
     if partition.topic != CLUSTER_METADATA or partition.error is not None:
         return []
     key = partition.topic, partition.partition
@@ -148,10 +165,12 @@ _NO_PART = "a snapshot of the metadata is no part of what is written: salvage co
 
 
 def _left_out(snapshot: Segment) -> ReportRow:
+    """Return the report row for a metadata snapshot that is not written."""
     return ReportRow(utf8(snapshot.path.name), "left out", bytes=snapshot.size, reason=_NO_PART)
 
 
 def _not_converted(snapshot: Segment) -> Converted:
+    """Return the row of `convert` for a metadata snapshot that is not written."""
     reason = f"{utf8(snapshot.path.name)}: {_NO_PART}"
     return Converted(None, "left out", reason=reason)
 
@@ -163,7 +182,7 @@ def cut(
     wanted: RewriteSelection,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """A part of partitions. See :meth:`kafka_log.log_directory.LogDirectory.cut`."""
+    """Write a selection of the batches of partitions. See :meth:`kafka_log.log_directory.LogDirectory.cut`."""
     options = asdict(wanted)
     return run_job(
         "cut", partitions, out, inputs, options, _writes(wanted), advance, leaves=_left_out
@@ -171,6 +190,7 @@ def cut(
 
 
 def _writes(wanted: RewriteSelection) -> Work:
+    """Return the function that writes the selected batches of a partition."""
     return lambda partition, out, advance: write_partition(partition, out, wanted, advance)
 
 
@@ -181,7 +201,7 @@ def convert(
     target: Target,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Partitions with another codec. See :meth:`kafka_log.log_directory.LogDirectory.convert`."""
+    """Write partitions with another codec or version. See :meth:`kafka_log.log_directory.LogDirectory.convert`."""
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
         return write_converted(partition, directory, target, told)
@@ -201,7 +221,7 @@ def reindex(
     interval_bytes: int = INTERVAL_BYTES,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """The indexes of partitions. See :meth:`kafka_log.log_directory.LogDirectory.reindex`."""
+    """Write the indexes of partitions. See :meth:`kafka_log.log_directory.LogDirectory.reindex`."""
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
         return _reindexed(partition, directory, interval_bytes, told)
@@ -211,12 +231,13 @@ def reindex(
 
 
 def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance) -> list[ReportRow]:
-    account = RewriteReport()
+    """Write the indexes of the segments of a partition, and return its report rows."""
+    report = RewriteReport()
     named = [s for s in partition.segments if s.has_canonical_name]
     for segment in partition.segments:
         if not segment.has_canonical_name:
             reason = "the name does not say the first offset in 20 digits: no index can be made"
-            account.said.append(ReportRow(_name(segment), "lost", reason=reason))
+            report.entries.append(ReportRow(_name(segment), "lost", reason=reason))
     understated: dict[Path, list[UnderstatedBatch]] = {}
     rest = write_indexes(
         named,
@@ -226,16 +247,17 @@ def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance)
         on_understated=lambda path, batch: understated.setdefault(path, []).append(batch),
     )
     for segment in named:
-        account.said.append(ReportRow(_name(segment), "indexed", bytes=segment.size))
-        account.said += [_said_of(segment, batch) for batch in understated.get(segment.path, ())]
+        report.entries.append(ReportRow(_name(segment), "indexed", bytes=segment.size))
+        report.entries += [_said_of(segment, batch) for batch in understated.get(segment.path, ())]
         found = rest.get(segment.path, Rest(()))
         for run in found.lost:
-            account.lost(_name(segment), run)
-        account.unfinished(_name(segment), found.unfinished)
-    return account.said
+            report.add_lost(_name(segment), run)
+        report.add_unfinished(_name(segment), found.unfinished)
+    return report.entries
 
 
 def _said_of(segment: Segment, batch: UnderstatedBatch) -> ReportRow:
+    """Return the report row for a batch whose header understates its offsets."""
     said = ReportRow(_name(segment), "understated", 1, byte=batch.position, bytes=batch.size)
     said.first_offset, said.last_offset = batch.first_offset, batch.last_offset
     said.reason = batch.reason
@@ -243,4 +265,5 @@ def _said_of(segment: Segment, batch: UnderstatedBatch) -> ReportRow:
 
 
 def _name(segment: Segment) -> str:
+    """Return the name of a segment file."""
     return utf8(segment.path.name)

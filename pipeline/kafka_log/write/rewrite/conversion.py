@@ -1,4 +1,4 @@
-"""Partitions written again as record batches, in another version or with another codec: the same records at the same offsets."""
+"""Conversion of partitions to record batches of another version or codec, with the same records at the same offsets."""
 
 from __future__ import annotations
 
@@ -60,8 +60,13 @@ from kafka_log.write.verification import (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What batches are converted to. ``codec`` None: as they are. With a ``level`` all are compressed anew. ``magic`` is the version of
-    the format, None: record batches keep theirs, and messages become batches of the newest one."""
+    """The format that batches are converted to.
+
+    Attributes:
+        codec: The compression codec. None: each batch keeps its own.
+        level: The compression level; with a level all batches are compressed again.
+        magic: The version of the format. None: record batches keep theirs, and legacy messages become batches of the newest version.
+    """
 
     codec: Compression | None = None
     level: int | None = None
@@ -69,7 +74,7 @@ class Target:
 
     @property
     def of_messages(self) -> int:
-        """The version in which messages of the legacy formats are written."""
+        """Return the version in which messages of the legacy formats are written."""
         return BATCH_VERSIONS[-1] if self.magic is None else self.magic
 
 
@@ -178,6 +183,7 @@ def _is_computed(field: Field) -> bool:
 
 
 def _refuse_lost(lost: dict[str, Any]) -> None:
+    """Raise BuildError for the first field value that the newer version has no field for."""
     for name, value in lost.items():
         raise BuildError(f"the newer version has no place for {value!r}").located(path=name)
 
@@ -197,10 +203,12 @@ _WRITTEN = [name for name in _COLUMNS if name != "magic"]
 def converted(
     path: Path, start: int, stop: int, magic: int, codec: str | None, level: int | None
 ) -> Iterator[memoryview]:
-    """The messages between two places of a file, in pieces of whole batches. A compressed message becomes one batch; others that
-    follow each other share batches. ``magic`` is the version of the batches; ``codec`` None: as they are.
+    """Yield the legacy messages between two positions of a file as record batches, in pieces of whole batches.
 
-    Raises :class:`~codecgen.runtime.errors.CodecError` for damage, and rows that no batch can hold.
+    A compressed message becomes one batch. Uncompressed messages share batches.
+
+    Raises:
+        CodecError: for damage, and for rows that no batch can hold.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
     rows = (_grouped(batch) for batch in scanner)
@@ -210,7 +218,7 @@ def converted(
 
 
 def _grouped(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows with the first offsets of the batches that they are to be in, and a kind of timestamp that these have."""
+    """Return rows with the base offsets of their new batches, and CreateTime as the timestamp type of rows that have none."""
     offsets, kinds = numbers(rows, "offset"), numbers(rows, "timestamp_type")
     single = numbers(rows, "codec") == Compression.NONE
     base = numbers(rows, "base_offset").copy()
@@ -225,7 +233,7 @@ def _grouped(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _first_of_group(rows: pa.RecordBatch, single: Any, kinds: Any) -> Any:
-    """For each row the first one of its group, where messages that are not compressed follow each other."""
+    """Return for each row the index of the first row of its new batch. Uncompressed messages share a batch up to :data:`GROUP_BYTES`."""
     times = numbers(rows, "timestamp")
     begins = np.ones(rows.num_rows, bool)
     begins[1:] = ~(single[1:] & single[:-1]) | (kinds[1:] != kinds[:-1])
@@ -239,6 +247,7 @@ def _first_of_group(rows: pa.RecordBatch, single: Any, kinds: Any) -> Any:
 
 
 def _sizes(rows: pa.RecordBatch) -> Any:
+    """Return the approximate size of each row in bytes."""
     lengths = (pc.binary_length(rows.column(name)).fill_null(0) for name in ("key", "value"))
     return sum((numbers_of.to_numpy(zero_copy_only=False) for numbers_of in lengths), start=_ROW)
 
@@ -279,7 +288,7 @@ _COPY, _RECODE, _UPGRADE, _OLD = range(4)
 
 @dataclass(slots=True)
 class Converted:
-    """A row of :data:`CONVERTED`, of one partition."""
+    """A row of :data:`CONVERTED` without topic and partition."""
 
     base_offset: int | None
     what: str
@@ -331,14 +340,16 @@ def write_converted(
 
 
 def _next_base(segments: Sequence[Segment], i: int) -> int:
-    """The first offset of the segment after one."""
+    """Return the base offset of the segment after segment `i`."""
     found = (get_named_base_offset(segment) for segment in segments[i + 1 :])
     return next((base for base in found if base is not None), MAX_OFFSET)
 
 
 def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost | None]:
-    """The batches of a segment, how many records each has, and what its broker had not written to its end. Raises CodecError, also where offsets do not rise from ``start`` on,
-    or are not below ``stop``."""
+    """Return the batch headers of a segment, the number of records of each batch, and its incomplete tail or None.
+
+    Raises CodecError for damage, and if offsets do not ascend from `start` on or are not below `stop`.
+    """
     reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
     parts: list[Headers] = []
     counts = [np.empty(0, np.int64)]
@@ -370,7 +381,7 @@ def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost |
 
 
 def _unfinished(segment: Segment, reader: BlockReader) -> Lost | None:
-    """What follows the last batch. Raises CodecError where that is damage."""
+    """Return the incomplete tail of a segment, or None. Raises CodecError if what follows the last batch is damage."""
     if reader.end is None or reader.end.note is None:
         return None
     rest = find_incomplete_tail(segment, reader.end.iterated_bytes)
@@ -383,6 +394,7 @@ def _unfinished(segment: Segment, reader: BlockReader) -> Lost | None:
 
 
 def _refused(error: CodecError) -> CodecError:
+    """Return the error with the advice to salvage the log first."""
     error.reason += "; a log with damage is not converted: salvage it first"
     return error
 
@@ -396,6 +408,10 @@ def _write(
     target: Target,
     base: int,
 ) -> Converted:
+    """Write the batches of a segment in the ways of `kinds`, and return the report row of the segment.
+
+    Raises OSError, and CodecError for a batch that cannot be converted.
+    """
     name = os.fspath(segment.path)
     columns = HeaderColumns(BOUNDS, name)
     recoded = _recoded(headers, counts, target)
@@ -411,7 +427,7 @@ def _write(
                 pieces = converted(
                     segment.path, start, stop, target.of_messages, label, target.level
                 )
-                out.pieces(pieces, columns)
+                out.write_pieces(pieces, columns)
             else:
                 for row, (position, size, first, last) in enumerate(
                     zip(
@@ -424,7 +440,7 @@ def _write(
                     magic, recode = int(headers.magic[row]), bool(recoded[row])
                     make = upgrade if kinds[low] == _UPGRADE else recompress
                     where = {"file": name, "position": position}
-                    out.put(make(data, magic, target if recode else as_is, **where), first, last)
+                    out.write(make(data, magic, target if recode else as_is, **where), first, last)
     size = int(headers.size.sum())
     return Converted(
         base,
@@ -439,7 +455,7 @@ def _write(
 
 
 def _kinds(headers: Headers, counts: Any, target: Target) -> Any:
-    """What becomes of each batch."""
+    """Return for each batch whether it is copied, recompressed, upgraded to a newer version, or made from legacy messages."""
     found = np.where(_recoded(headers, counts, target), _RECODE, _COPY)
     if target.magic is not None:
         found[headers.magic != target.magic] = _UPGRADE
@@ -511,7 +527,7 @@ def _with_timestamp_type(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _runs(kinds: Any, headers: Headers) -> Iterator[tuple[int, int]]:
-    """Batches of one kind that lie next to each other."""
+    """Yield the start and end index of runs of batches that are converted in the same way."""
     if not len(kinds):
         return
     ends = headers.position + headers.size

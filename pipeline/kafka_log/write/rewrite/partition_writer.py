@@ -1,4 +1,4 @@
-"""A partition written again: what is taken of its segments, and what a broker keeps beside them."""
+"""Writing of one partition: its selected batches, and the files that a broker keeps beside segments."""
 
 from __future__ import annotations
 
@@ -47,8 +47,16 @@ Advance = Callable[[int], None]
 def write_partition(
     partition: Partition, out: Path, wanted: RewriteSelection, advance: Advance = lambda _: None
 ) -> list[ReportRow]:
-    """Write what is wanted of a partition into a directory that is empty, with all that a broker wants there. What is to be said of
-    it. Memory holds the batch headers of one segment, and of all batches the offsets and places. Raises OSError."""
+    """Write the selected batches of a partition into an empty directory, with the files that a broker keeps beside segments.
+
+    Memory holds the batch headers of one segment, and the offsets and positions of all batches.
+
+    Returns:
+        The report rows of the partition.
+
+    Raises:
+        OSError: if writing fails.
+    """
     job = _Job(wanted, find_uncommitted(partition.segments) if wanted.flatten else Aborted())
     with LogWriter(out) as log:
         for segment, next_base in pair_with_next_base_offset(partition.segments):
@@ -57,7 +65,7 @@ def write_partition(
         job.end(log)
     whose = not wanted.flatten
     segments = finish(partition, out, log.segments, job.epochs, job.last + 1, producers=whose)
-    return [*job.account.rows(), *open_transactions(segments)]
+    return [*job.report.rows(), *open_transactions(segments)]
 
 
 def finish(
@@ -100,8 +108,7 @@ def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> 
 
 
 def open_transactions(segments: Sequence[Segment]) -> list[ReportRow]:
-    """What is to be said of transactions that have not ended: from the first of them on, consumers that read committed records get
-    nothing."""
+    """Return report rows for transactions that have not ended: read_committed consumers stop at the first of them."""
     found = read_transactions(segments) if segments else None
     if found is None:
         return []
@@ -117,23 +124,23 @@ def open_transactions(segments: Sequence[Segment]) -> list[ReportRow]:
 
 
 def _file_of(offset: int, segments: Sequence[Segment]) -> str:
-    """The segment that an offset lies in."""
+    """Return the name of the segment file that holds an offset, or of the first segment."""
     before = [segment.path.name for segment in segments if segment.base_offset <= offset]
     return before[-1] if before else segments[0].path.name
 
 
 def _copy_first_snapshot(source: Partition, first: Segment, out: Path) -> None:
-    """What the broker knew of producers where the log begins: their batches may be gone."""
+    """Copy the producer snapshot at the base offset of the first segment, if it can be read: batches before it may be deleted."""
     name = f"{first.base_offset:020d}.snapshot"
     if first.base_offset and read_producer_snapshot(source.directory / name) is not None:
         shutil.copyfile(source.directory / name, out / name)
 
 
 class _Job:
-    """What is done, segment by segment."""
+    """The state of writing one partition, segment by segment."""
 
     def __init__(self, wanted: RewriteSelection, hidden: Aborted) -> None:
-        self.account = RewriteReport()
+        self.report = RewriteReport()
         self.epochs: list[tuple[int, int]] = []
         self.last = -1
         """The last offset that is written."""
@@ -147,16 +154,16 @@ class _Job:
         )
 
     def segment(self, log: LogWriter, segment: Segment, next_base: int | None) -> None:
-        """Write what is wanted of one."""
+        """Write the selected batches of a segment."""
         wanted, base = self._wanted, get_named_base_offset(segment)
-        if not wanted.needs(base, next_base):
+        if not wanted.may_select(base, next_base):
             return
         name = utf8(segment.path.name)
         found = read_contents(segment, next_base)
         found = replace(found, lost=tuple(run.up_to(next_base) for run in found.lost))
         headers = found.headers
         there = choose_batches(found, next_base, self.last, wanted.keep_damaged)
-        inside = wanted.inside(found)
+        inside = wanted.mark_selected(found)
         taken = there & inside
         rewritten = np.zeros(len(headers), np.bool_)
         emptied = rewritten
@@ -179,16 +186,18 @@ class _Job:
                 keep_damaged=wanted.keep_damaged,
                 constants=NO_PRODUCER if wanted.flatten else {},
             )
-        self.account.taken(name, found, taken & ~emptied, rewritten)
+        self.report.add_taken(name, found, taken & ~emptied, rewritten)
         for one in anew:
-            self.account.anew(name, found, one)
+            self.report.add_rewritten(name, found, one)
         self._say_lost(name, found, inside)
-        self.account.untaken(name, found, inside & ~there)
+        self.report.note_untaken(name, found, inside & ~there)
         self._note(headers, there, taken, base)
 
     def end(self, log: LogWriter) -> None:
-        """The log ends where it did, also where its last batches are not taken, with a batch without records, as compaction leaves them.
-        Consumers may have seen the offsets that new records would have otherwise, and go on from there."""
+        """Keep the end offset of the log: if its last batches were not written, write a batch without records.
+
+        Else new records would get offsets that consumers have already seen. Does nothing for a cut.
+        """
         if not self._wanted.is_all:
             return
         if not log.segments:
@@ -203,27 +212,29 @@ class _Job:
             self.last = last
 
     def _uncommitted(self, name: str, found: SegmentContents, taken: Any) -> Any:
-        """Which batches hold no committed data."""
+        """Return a mask of the batches without committed data, and report them as left out."""
         control = found.headers.is_control
         hidden = mark_hidden(found.headers, self._hidden)
-        self.account.left_out(name, found, taken & control, "transaction markers and the like")
+        self.report.add_left_out(name, found, taken & control, "transaction markers and the like")
         why = "transactions that were aborted, or have not ended"
-        self.account.left_out(name, found, taken & hidden, why)
+        self.report.add_left_out(name, found, taken & hidden, why)
         return control | hidden
 
     def _say_lost(self, name: str, found: SegmentContents, inside: Any) -> None:
+        """Report lost ranges and the incomplete tail that concern selected offsets."""
         troubled = {int(found.headers.position[i]): i for i in found.troubles}
         for lost in found.lost:
             i = troubled.get(lost.start)
-            if self._wanted.concerns(lost) if i is None else inside[i]:
-                self.account.lost(name, lost)
+            if self._wanted.may_concern(lost) if i is None else inside[i]:
+                self.report.add_lost(name, lost)
         rest = found.unfinished
         if rest is not None:
             i = troubled.get(rest.start)
-            if self._wanted.concerns(rest) if i is None else inside[i]:
-                self.account.unfinished(name, rest)
+            if self._wanted.may_concern(rest) if i is None else inside[i]:
+                self.report.add_unfinished(name, rest)
 
     def _note(self, headers: Headers, there: Any, taken: Any, base: int | None) -> None:
+        """Update the last offset, the end of the log, the version and the leader epochs after a segment."""
         if taken.any():
             self.last = int(headers.last[taken][-1])
             version = version_of(int(headers.magic[taken][-1]))

@@ -1,4 +1,4 @@
-"""What is said of a partition that is written again: what is kept, and what became of the rest."""
+"""The report of a rewrite: a row for what is kept of each segment, and for everything that is not kept as it was."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ REPORT_SCHEMA = pa.schema(
 
 @dataclass(slots=True)
 class ReportRow:
-    """A row of :data:`SAID`, of one partition."""
+    """A row of :data:`REPORT_SCHEMA` without topic and partition."""
 
     file: str
     what: str
@@ -78,12 +78,12 @@ class ReportRow:
 
 
 def as_rows(topic: str, partition: int, said: Iterable[Any]) -> list[dict[str, Any]]:
-    """The rows of a partition, as plain values."""
+    """Return the report rows of a partition as dictionaries with topic and partition."""
     return [{"topic": topic, "partition": partition, **asdict(one)} for one in said]
 
 
 def is_lost(table: pa.Table) -> bool:
-    """Whether a table says that something was lost."""
+    """Return whether a report has a row for lost data."""
     return "lost" in table.column("what").to_pylist()
 
 
@@ -94,10 +94,10 @@ MISPLACED = "its offsets are lower than those before, or belong to another segme
 
 
 class RewriteReport:
-    """Rows about a partition, segment by segment."""
+    """Collects the report rows of one partition, segment by segment."""
 
     def __init__(self) -> None:
-        self.said: list[ReportRow] = []
+        self.entries: list[ReportRow] = []
         self._untaken: list[tuple[ReportRow, _Place | None]] = []
         self._firsts: list[Any] = []
         self._lasts: list[Any] = []
@@ -105,31 +105,34 @@ class RewriteReport:
         """Of each file the positions and sizes of what is taken, as the first offsets beside."""
 
     def rows(self) -> list[ReportRow]:
-        """All of them, by files. What was not taken is lost, unless its offsets are there, and are believed: no checksum covers them. A
-        batch that does not go on where the one before it in its file ends is looked for among those that are taken."""
-        begin, end = self._runs()
+        """Return all rows, ordered by file.
+
+        A batch that was not taken is lost, unless its offsets were written from elsewhere. Base offsets are in no checksum: a batch that does not
+        continue the batch before it counts as kept twice only if the same bytes were taken.
+        """
+        begin, end = self._find_kept_runs()
         for one, alone in self._untaken:
             if one.first_offset is None or one.last_offset is None:
                 continue
             at = int(np.searchsorted(begin, one.first_offset, side="right")) - 1
             if not (at >= 0 and one.first_offset <= one.last_offset <= end[at]):
                 continue
-            if alone is None or self._has(alone, one.first_offset):
+            if alone is None or self._is_taken_elsewhere(alone, one.first_offset):
                 one.what, one.reason = "twice", f"batches with these offsets are kept: {one.reason}"
             else:
                 one.reason = f"other batches with these offsets are kept: {one.reason}"
-        return sorted([*self.said, *(one for one, _ in self._untaken)], key=lambda one: one.file)
+        return sorted([*self.entries, *(one for one, _ in self._untaken)], key=lambda one: one.file)
 
-    def _has(self, place: _Place, offset: int) -> bool:
-        """Whether the same batch is taken from another place."""
+    def _is_taken_elsewhere(self, place: _Place, offset: int) -> bool:
+        """Return whether a batch with the same offset and bytes was taken from another place."""
         for firsts, (path, position, size) in zip(self._firsts, self._places, strict=True):
             i = int(np.searchsorted(firsts, offset))
             if i < len(firsts) and firsts[i] == offset and size[i] == place[2]:
-                return _bytes((path, int(position[i]), int(size[i]))) == _bytes(place)
+                return _read_place((path, int(position[i]), int(size[i]))) == _read_place(place)
         return False
 
-    def _runs(self) -> tuple[Any, Any]:
-        """Runs of offsets that are kept without a gap between batches: first and last."""
+    def _find_kept_runs(self) -> tuple[Any, Any]:
+        """Return the first and last offsets of runs of kept batches without gaps."""
         none = np.empty(0, np.int64)
         firsts, lasts = (np.concatenate([none, *some]) for some in (self._firsts, self._lasts))
         if not len(firsts):
@@ -137,8 +140,8 @@ class RewriteReport:
         new = np.flatnonzero(np.append(True, firsts[1:] > lasts[:-1] + 1))
         return firsts[new], lasts[np.append(new[1:] - 1, len(lasts) - 1)]
 
-    def taken(self, name: str, found: SegmentContents, taken: Any, rewritten: Any) -> None:
-        """Batches that are taken as they are, and those that are ``rewritten`` though they are good."""
+    def add_taken(self, name: str, found: SegmentContents, taken: Any, rewritten: Any) -> None:
+        """Add rows for batches without problems: one for those that are kept, and one for those that lose their producer."""
         headers = found.headers
         first, position, size = (a[taken] for a in (headers.first, headers.position, headers.size))
         self._firsts.append(first)
@@ -147,86 +150,87 @@ class RewriteReport:
         good = taken & found.is_good
         kept, without = good & ~rewritten, good & rewritten
         if kept.any() or not without.any():
-            self.said.append(_sum(name, "kept", headers, kept, found.rows))
+            self.entries.append(_sum_batches(name, "kept", headers, kept, found.rows))
         if without.any():
-            one = _sum(name, "rewritten", headers, without, found.rows)
+            one = _sum_batches(name, "rewritten", headers, without, found.rows)
             one.reason = "without producer and transaction"
-            self.said.append(one)
+            self.entries.append(one)
 
-    def left_out(self, name: str, found: SegmentContents, which: Any, reason: str) -> None:
-        """Batches that are not asked for."""
+    def add_left_out(self, name: str, found: SegmentContents, which: Any, reason: str) -> None:
+        """Add a row for batches that are left out on purpose, if there are any."""
         if which.any():
-            one = _sum(name, "left out", found.headers, which, found.rows)
+            one = _sum_batches(name, "left out", found.headers, which, found.rows)
             one.reason = reason
-            self.said.append(one)
+            self.entries.append(one)
 
-    def anew(self, name: str, found: SegmentContents, one: RewrittenBatch) -> None:
-        """A batch that is not good, and is written anew as far as it goes."""
-        row = _batch(name, "rewritten", found, one.index)
+    def add_rewritten(self, name: str, found: SegmentContents, one: RewrittenBatch) -> None:
+        """Add rows for a batch with problems that was encoded again: records that were written, and records that were not."""
+        row = _describe_batch(name, "rewritten", found, one.index)
         if one.written:
             row.records = one.written
-            self.said.append(row)
+            self.entries.append(row)
         if one.left_out:
-            row = _batch(name, _missing(found, one.index), found, one.index)
+            row = _describe_batch(name, _name_missing(found, one.index), found, one.index)
             row.records = one.left_out
             if one.error is not None:
                 row.reason = f"it cannot be written: {utf8(one.error)}"
-            self.said.append(row)
+            self.entries.append(row)
 
-    def untaken(self, name: str, found: SegmentContents, which: Any) -> None:
-        """Batches that are not taken though they are asked for."""
+    def note_untaken(self, name: str, found: SegmentContents, which: Any) -> None:
+        """Note batches that are selected but were not taken. Whether they are lost is decided by :meth:`rows`."""
         good = np.flatnonzero(which & found.is_good)
         for run in np.split(good, np.flatnonzero(np.diff(good) > 1) + 1):
             if len(run):
-                one = _sum(name, "lost", found.headers, run, found.rows)
+                one = _sum_batches(name, "lost", found.headers, run, found.rows)
                 one.reason = MISPLACED
-                self._untaken.append((one, _alone(found, run)))
+                self._untaken.append((one, _place_single_batch(found, run)))
         for i in found.troubles:
             if which[i] and found.rows[i]:
-                row = _batch(name, _missing(found, i), found, i)
-                self._untaken.append((row, _alone(found, np.array([i]))))
+                row = _describe_batch(name, _name_missing(found, i), found, i)
+                self._untaken.append((row, _place_single_batch(found, np.array([i]))))
 
-    def unfinished(self, name: str, found: Lost | None) -> None:
-        """What a broker has not written to its end: nothing of it counts as lost."""
+    def add_unfinished(self, name: str, found: Lost | None) -> None:
+        """Add a row for the incomplete tail of a segment, which does not count as lost. None: there is none."""
         if found is not None:
             row = ReportRow(name, "unfinished", byte=found.start, bytes=found.end - found.start)
             if found.after_offset is not None:
                 row.first_offset = found.after_offset + 1
             row.reason = found.reason
-            self.said.append(row)
+            self.entries.append(row)
 
-    def lost(self, name: str, lost: Lost) -> None:
-        """A run of bytes of which not all can be read."""
+    def add_lost(self, name: str, lost: Lost) -> None:
+        """Add a row for a range of bytes that cannot be read completely."""
         row = ReportRow(name, "lost", byte=lost.start, bytes=lost.end - lost.start)
         if lost.after_offset is not None:
             row.first_offset = lost.after_offset + 1
         if lost.before_offset is not None:
             row.last_offset = lost.before_offset - 1
         row.reason = utf8(lost.reason)
-        self.said.append(row)
+        self.entries.append(row)
 
 
-def _alone(found: SegmentContents, run: Any) -> _Place | None:
-    """Where a batch lies that does not go on where the one before it ends; None for others, and for several."""
+def _place_single_batch(found: SegmentContents, run: Any) -> _Place | None:
+    """Return the place of a single batch that does not continue the batch before it; None for other batches and for several."""
     headers, i = found.headers, int(run[0])
     if len(run) > 1 or (i and headers.first[i] == headers.last[i - 1] + 1):
         return None
     return found.segment.path, int(headers.position[i]), int(headers.size[i])
 
 
-def _bytes(place: _Place) -> bytes:
+def _read_place(place: _Place) -> bytes:
+    """Return the bytes at a place, as far as they can be read."""
     path, position, size = place
     with open_segment(path) as file:
         return read_what_there_is(file, position, size, 0)
 
 
-def _missing(found: SegmentContents, i: int) -> str:
-    """What records of a batch are that could be read, and are not there."""
+def _name_missing(found: SegmentContents, i: int) -> str:
+    """Return `unfinished` for a batch in the incomplete tail, else `lost`."""
     return "unfinished" if found.is_unfinished(i) else "lost"
 
 
-def _sum(name: str, what: str, headers: Headers, which: Any, rows: Any) -> ReportRow:
-    """Some batches, by a mask or by their numbers, in one row. It says where they lie if that is one place."""
+def _sum_batches(name: str, what: str, headers: Headers, which: Any, rows: Any) -> ReportRow:
+    """Return one row for several batches, given by a mask or by indexes. It has a position only if they are adjacent."""
     which = np.flatnonzero(which) if which.dtype == np.bool_ else which
     count = len(which)
     found = ReportRow(name, what, count, int(rows[which].sum()))
@@ -240,8 +244,8 @@ def _sum(name: str, what: str, headers: Headers, which: Any, rows: Any) -> Repor
     return found
 
 
-def _batch(name: str, what: str, found: SegmentContents, i: int) -> ReportRow:
-    """A batch that is not good."""
-    row = _sum(name, what, found.headers, np.array([i]), found.rows)
+def _describe_batch(name: str, what: str, found: SegmentContents, i: int) -> ReportRow:
+    """Return the row for a batch with a problem."""
+    row = _sum_batches(name, what, found.headers, np.array([i]), found.rows)
     row.reason = utf8(found.troubles[i].reason)
     return row

@@ -1,4 +1,4 @@
-"""What was written, for people: a line for each partition, and below it what was not kept as it was."""
+"""The report of a rewrite as text: a line for each partition, and below it what was not kept as it was."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twic
 
 
 def format_report(table: pa.Table, width: int | None) -> str:
-    """The rows of a table of :data:`kafka_log.write.rewrite.report.SAID`. ``width`` is that of the screen; None: lines are as long as they are."""
+    """Return a report (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) as text, folded at `width` unless it is None."""
     lines: list[str] = []
     rows = table.to_pylist()
     for (topic, partition), group in groupby(rows, lambda r: (r["topic"], r["partition"])):
@@ -31,6 +31,7 @@ _ONCE = ("nothing is lost", "once something is lost")
 
 
 def _sum(rows: list[dict[str, Any]]) -> str:
+    """Return the summary of a partition: records, batches and segments that are there, or segments that are indexed."""
     indexed = [row for row in rows if row["what"] == "indexed"]
     if indexed:
         return f"{_are(len(indexed), 'segment')} indexed"
@@ -42,6 +43,7 @@ def _sum(rows: list[dict[str, Any]]) -> str:
 
 
 def _line(row: dict[str, Any]) -> str:
+    """Return a report row as one line."""
     parts = [f"{_WORDS.get(row['what'], row['what'])}: {row['file']}"]
     if row["byte"] is not None:
         parts[0] += f" byte {row['byte']}"
@@ -61,10 +63,12 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _are(count: int, one: str, more: str | None = None) -> str:
+    """Return a count with its noun in the singular or plural."""
     return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
 def _folded(text: str, indent: str, width: int | None) -> list[str]:
+    """Return a line with unprintable characters escaped, folded at `width` unless it is None."""
     plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     if width is None:
         return [indent + plain]

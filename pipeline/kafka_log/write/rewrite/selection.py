@@ -43,14 +43,14 @@ class RewriteSelection:
         """Return whether neither offsets nor timestamps are restricted."""
         return self.offsets == EVERYTHING and self.timestamps == EVERYTHING
 
-    def needs(self, base: int | None, next_base: int | None) -> bool:
+    def may_select(self, base: int | None, next_base: int | None) -> bool:
         """Return whether a segment may hold selected offsets, by its base offset and that of the next segment."""
         low, high = self.offsets
         before = low is not None and next_base is not None and next_base <= low
         after = high is not None and base is not None and base >= high
         return not (before or after)
 
-    def inside(self, found: SegmentContents) -> Any:
+    def mark_selected(self, found: SegmentContents) -> Any:
         """Return a mask of the batches that have records in both ranges."""
         headers, (low, high) = found.headers, self.offsets
         inside = np.ones(len(headers), np.bool_)
@@ -67,7 +67,7 @@ class RewriteSelection:
             inside &= np.isin(headers.position, _positions(found.segment, rows))
         return inside
 
-    def concerns(self, lost: Lost) -> bool:
+    def may_concern(self, lost: Lost) -> bool:
         """Return whether a lost range of bytes may have held selected offsets."""
         low, high = self.offsets
         first, end = lost.after_offset, lost.before_offset

@@ -1,1 +1,1 @@
-"""Rows of tables appended to the logs of a directory, as a broker has them: staged by tasks, then committed together."""
+"""Appending rows of tables to the logs of a directory: tasks stage segments, and one commit adds all of them."""

@@ -1,4 +1,4 @@
-"""What tasks wrote, put together into partitions: nothing is seen of it before, and all of it after."""
+"""Commit of staged rows: the segments that tasks wrote become part of the partitions of a log directory, all or none."""
 
 from __future__ import annotations
 
@@ -55,8 +55,13 @@ from kafka_log.write.verification import WrittenError
 
 @dataclass(frozen=True, slots=True)
 class AppendPosition:
-    """Where a log goes on: the offset of its next record, the leader epoch there (None where no batch has one), and what is known of
-    producers, as a snapshot."""
+    """Where a log continues.
+
+    Attributes:
+        offset: The offset of the next record.
+        epoch: The leader epoch of the last batch. None: no batch has one.
+        producers: The producer snapshot at this offset. None: there is none.
+    """
 
     offset: int = 0
     epoch: int | None = 0
@@ -64,10 +69,11 @@ class AppendPosition:
 
 
 def find_append_position(directory: Path, start: int) -> AppendPosition:
-    """Where the log of a partition's directory goes on; it does not go on before ``start``.
+    """Return where the log in a partition directory continues, not before `start`.
 
-    Raises :class:`~kafka_log.logs.partitions.DirectoryError` for a log that does not end with a whole batch: nothing may come after
-    that. Raises OSError.
+    Raises:
+        DirectoryError: if the log does not end with a complete batch.
+        OSError: if it cannot be read.
     """
     (partition,) = discover(directory)
     if partition.error is not None:
@@ -96,9 +102,10 @@ def find_append_position(directory: Path, start: int) -> AppendPosition:
 
 
 def read_log_starts(target: Path) -> Mapping[tuple[str, int], int]:
-    """The first offsets of the logs in a broker's directory, as far as its checkpoint says them: records before them are deleted, and a
-    log that ends before its start is deleted as a whole. Raises DirectoryError where
-    that cannot be read, OSError."""
+    """Return the log start offsets in the checkpoint of a broker's directory, by topic and partition; empty without a checkpoint.
+
+    Raises DirectoryError if the checkpoint cannot be parsed, OSError.
+    """
     path = target / LOG_START
     if not path.is_file():
         return {}
@@ -113,10 +120,13 @@ _ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_off
 
 
 def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> None:
-    """Add ``shift`` to all offsets of a segment that was ``written`` by us, and give its batches a leader epoch, if that is not None. The
-    segment and its indexes keep their names: entries of indexes count from there. The caller has them synced.
+    """Add `shift` to the offsets of a segment that we wrote, and set the leader epoch of its batches unless it is None.
 
-    Raises OSError; CodecError where a batch would not say the same at its new place.
+    The segment and its indexes keep their names, and index entries stay relative to them. The caller syncs the files.
+
+    Raises:
+        OSError: if the segment cannot be read or written.
+        CodecError: if a batch would not read the same with the new offsets.
     """
     is_batch = has(written.magic, "record_count")
     if shift and written.codec != "none" and not is_batch:
@@ -150,7 +160,7 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
 
 
 def _rewrite(path: Path, shift: int, written: LogFormat) -> None:
-    """Write a segment anew: messages in a compressed message may have offsets of their own, which are compressed too."""
+    """Encode a segment again with new offsets: compressed messages have offsets inside of their compressed section."""
     scanner = Scanner(path, _ROWS)
     schema = scanner.schema
     at = schema.get_field_index("offset")
@@ -184,7 +194,7 @@ _FILES = (".index", ".timeindex", ".log")
 
 
 class Micro(NamedTuple):
-    """A micro-batch of a stream."""
+    """The identity of a micro-batch: its query and its number."""
 
     query: str
     batch: int
@@ -197,7 +207,10 @@ def new_job(
     overwrite: bool = False,
     passed: Iterable[str] = (),
 ) -> WriteJob:
-    """A job that writes into a log directory. Raises :class:`~kafka_log.logs.partitions.DirectoryError` where that is none, OSError."""
+    """Return a job that writes to a log directory. Raise DirectoryError if `target` holds segments itself or is a file.
+
+    Raises OSError.
+    """
     path = Path(target).absolute()
     counts: dict[str, int] = {}
     if path.exists():
@@ -212,7 +225,7 @@ def new_job(
 
 
 def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
-    """The job of one micro-batch of a stream."""
+    """Return the job of one micro-batch of a stream."""
     return replace(job, id=f"{job.id}-{batch}")
 
 
@@ -260,6 +273,7 @@ def abort(job: WriteJob) -> None:
 
 
 def _done(target: Path) -> dict[str, int]:
+    """Return the number of the last micro-batch that was committed, by query. Raise DirectoryError if the file cannot be parsed."""
     path = target / BATCHES_DONE
     try:
         found = json.loads(path.read_bytes())
@@ -272,11 +286,12 @@ def _done(target: Path) -> dict[str, int]:
 
 
 def _below(target: Path, path: Path) -> str:
+    """Return the path of a file relative to the target, with slashes."""
     return path.relative_to(target).as_posix()
 
 
 class _Commit:
-    """Prepares a commit: nothing outside of the job's own directory changes."""
+    """Prepares the moves of a commit. Nothing outside of the job's own directory changes."""
 
     def __init__(self, job: WriteJob, place: Path) -> None:
         self._job = job
@@ -288,7 +303,7 @@ class _Commit:
         """Files and directories that are to be on the disk before all is decided."""
 
     def moves(self, staged: Sequence[Staged]) -> list[Move]:
-        """What is to be moved."""
+        """Return the moves that make staged segments part of the logs."""
         by_partition = {
             key: sorted(found, key=_by_offset)
             for key, found in groupby(sorted(staged, key=_key), key=_key)
@@ -311,6 +326,7 @@ class _Commit:
         return out
 
     def _there(self, topics: set[str]) -> dict[tuple[str, int], Path]:
+        """Return the directories of existing partitions of some topics."""
         found: dict[tuple[str, int], Path] = {}
         for child in sorted(self._target.iterdir()):
             name = parse_live_partition_name(child)
@@ -321,7 +337,7 @@ class _Commit:
     def _wanted(
         self, topic: str, written: Iterable[tuple[str, int]], there: Iterable[tuple[str, int]]
     ) -> list[int]:
-        """The partitions of a topic that are to be there."""
+        """Return the numbers of the partitions of a topic that exist after the commit, apart from unchanged ones."""
         wanted = {number for of, number in written if of == topic}
         old = {number for of, number in there if of == topic}
         if self._job.format.partitions is not None:
@@ -333,7 +349,7 @@ class _Commit:
         return sorted(wanted)
 
     def _new(self, topic: str, number: int, staged: Sequence[Staged]) -> list[Move]:
-        """A partition that is not there, or is replaced."""
+        """Build a partition that is new or replaces another one, and return its move."""
         directory = self._place / "new" / f"{topic}-{number}"
         directory.mkdir(parents=True)
         at = AppendPosition(
@@ -355,7 +371,7 @@ class _Commit:
         return [Move(_below(self._target, directory), directory.name)]
 
     def _added(self, old: Path, staged: Sequence[Staged]) -> list[Move]:
-        """Segments after those that a partition has."""
+        """Build segments that follow those of an existing partition, and return their moves."""
         if not staged:
             return []
         name = parse_live_partition_name(old)
@@ -378,7 +394,10 @@ class _Commit:
     def _placed(
         self, at: AppendPosition, staged: Sequence[Staged], directory: Path
     ) -> tuple[list[int], int]:
-        """Give the segments of tasks their offsets and names. Their base offsets, and the offset after the last record."""
+        """Give staged segments their final offsets and names. Return their base offsets, and the offset after the last record.
+
+        Raises SinkError if given offsets do not follow the log, DirectoryError if a staged file is missing.
+        """
         epoch = None if at.epoch == 0 else -1 if at.epoch is None else at.epoch
         bases: list[int] = []
         end = at.offset
@@ -407,7 +426,10 @@ class _Commit:
         return bases, end
 
     def _id(self, topic: str) -> uuid.UUID:
-        """The id of a topic: that of its partitions that are there, else what is asked for, else a new one."""
+        """Return the id of a topic: that of its existing partitions, else the id in the settings, else a new one.
+
+        Raises FormatError if the id in the settings differs from that of existing partitions.
+        """
         if topic not in self._ids:
             old = None
             for directory in self._there({topic}).values():
@@ -423,9 +445,10 @@ class _Commit:
 
 
 def _key(one: Staged) -> tuple[str, int]:
+    """Return topic and partition of staged segments."""
     return one.topic, one.partition
 
 
 def _by_offset(one: Staged) -> int:
-    """Tasks stay in their order, unless their rows say where they belong."""
+    """Return the sort key of staged segments of one partition: the first offset if rows gave it, else 0, which keeps the order of tasks."""
     return one.first if one.given else 0

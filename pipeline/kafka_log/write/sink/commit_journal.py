@@ -1,6 +1,6 @@
-"""What a job moves into its target: written down first, so that it happens as a whole, also when somebody else has to finish it.
+"""The journal of a commit: a list of moves that is written first, so that any later job can finish an interrupted commit.
 
-A job is committed at the moment when its list of moves has its name. Whoever works in the target next makes the moves that are left.
+A job is committed when its journal has its name. Whoever writes to the target next makes the remaining moves.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ STALE_S = 86_400
 
 
 class Move(NamedTuple):
-    """A file or a directory, by its path below the target, and where it goes. What is moved ``away`` makes room for another."""
+    """A move of a file or directory; both paths are relative to the target. ``away`` marks what makes room for a replacement."""
 
     source: str
     target: str
@@ -59,8 +59,10 @@ class Move(NamedTuple):
 
 @contextmanager
 def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Nobody else commits there meanwhile, and no broker runs. Another job that is committed is waited for. Raises DirectoryError where a
-    broker runs, and where the wait is too long."""
+    """Hold the lock of a log directory during the ``with`` block. Waits while another job commits.
+
+    Raises DirectoryError if a broker runs in the directory, or if the lock is not free after `patience_s` seconds.
+    """
     target.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + patience_s
     with (target / LOCK).open("ab") as file:
@@ -92,7 +94,7 @@ def _try_lock(file: BinaryIO) -> bool:
 
 
 def _broker(file: BinaryIO) -> int | None:
-    """The process that holds the lock of a file as Java does; None where nobody does, or it is not known."""
+    """Return the process id of the broker that holds the lock of a file, or None if it is not known."""
     if _OF_OPEN_FILES is None:
         return None
     found = fcntl.fcntl(file, _OF_OPEN_FILES[1], _asked(fcntl.F_WRLCK))
@@ -101,12 +103,12 @@ def _broker(file: BinaryIO) -> int | None:
 
 
 def _asked(kind: int) -> bytes:
-    """A lock of a whole file, as ``struct flock`` has it."""
+    """Return a ``struct flock`` for a lock of the whole file."""
     return struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
 
 
 def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
-    """Commit: from here on the job is done, whatever happens. Everything is to be on the disk before. Raises OSError."""
+    """Commit a job: write its journal under its final name. All files must be on the disk before. Raises OSError."""
     with open_staged_file(place / DECIDED) as file:
         file.write(json.dumps(moves).encode("ascii"))
     sync(place)
@@ -162,13 +164,14 @@ def remove_job(place: Path) -> None:
 
 
 def _remove(place: Path) -> None:
-    """Its list first: once what was replaced is gone, the moves must not be made again."""
+    """Remove the directory of a finished job, its journal first, so that the moves are not made again."""
     (place / DECIDED).unlink()
     sync(place)
     shutil.rmtree(place, ignore_errors=True)
 
 
 def _newest(place: Path) -> float:
+    """Return the latest modification time below a directory, in seconds since 1970."""
     found = [place.stat().st_mtime]
     for path in place.rglob("*"):
         with suppress(FileNotFoundError):

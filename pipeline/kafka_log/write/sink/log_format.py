@@ -1,4 +1,4 @@
-"""How logs are written, and what one job of that is: values that driver and tasks share."""
+"""Settings of written logs, and the job that driver and tasks share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{22}\Z")
 
 
 class FormatError(ValueError):
-    """A setting that nothing can be written with. ``name`` is that of the argument."""
+    """Raised for a setting that cannot be used. ``name`` is the argument."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(name, reason)
@@ -39,22 +39,18 @@ class FormatError(ValueError):
 
 
 def now_ms() -> int:
-    """The time, as timestamps of records say it."""
+    """Return the current time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def is_topic(name: str) -> bool:
-    """Whether Kafka allows a topic of this name."""
+    """Return whether Kafka allows a name for a topic."""
     return _TOPIC.match(name) is not None and name not in (".", "..")
 
 
 @dataclass(frozen=True, slots=True)
 class LogFormat:
-    """How records are written. Raises :class:`FormatError` for what cannot be.
-
-    ``topic`` None: rows say it. ``partitions`` None: as many as the topic has, or one. ``batch_bytes`` are those of a batch's records
-    without compression, ``batch_records`` how many it has at most.
-    """
+    """Settings of written logs. Raises :class:`FormatError` for a setting that cannot be used."""
 
     topic: str | None = None
     partitions: int | None = None
@@ -120,8 +116,10 @@ class LogFormat:
 
 @dataclass(frozen=True, slots=True)
 class WriteJob:
-    """One job of writing into the log directory ``target``. ``counts`` are the partitions that topics have there; ``created_ms`` is the
-    timestamp of records that have none."""
+    """A job that writes to the log directory ``target``.
+
+    ``counts`` are the numbers of partitions of existing topics; ``created_ms`` is the timestamp of records without one.
+    """
 
     target: str
     format: LogFormat
@@ -133,16 +131,16 @@ class WriteJob:
     created_ms: int = field(default_factory=now_ms)
 
     def partitions_of(self, topic: str) -> int:
-        """Over how many partitions the records of a topic are spread."""
+        """Return the number of partitions that the records of a topic are spread over."""
         return self.format.partitions or self.counts.get(topic, 1)
 
     def to_json(self) -> str:
-        """As text, for tasks."""
+        """Return the job as JSON, for tasks."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What :meth:`to_json` gave."""
+        """Return the job that :meth:`to_json` wrote."""
         made: dict[str, Any] = json.loads(text)
         made["format"] = LogFormat(**made["format"])
         made["passed"] = tuple(made["passed"])

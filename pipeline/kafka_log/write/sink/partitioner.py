@@ -1,4 +1,4 @@
-"""Which partition a record goes to: Kafka's own rules, for many records at once."""
+"""The partitioner of Kafka's producers, for many records at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORD = 4
 
 
 def murmur2(keys: pa.Array) -> Any:
-    """Kafka's murmur2 of binary values, as unsigned 32-bit numbers. That of a null is 0; no key is hashed to say so."""
+    """Return Kafka's murmur2 hashes of binary values as unsigned 32-bit numbers, 0 for null."""
     offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
     data = keys.buffers()[2]
     size = 0 if data is None else data.size
@@ -47,13 +47,15 @@ def murmur2(keys: pa.Array) -> Any:
 
 
 def partition_by_key(keys: pa.Array, partitions: int) -> Any:
-    """The partitions of keys, as Kafka's producers choose them: the hash without its sign, modulo the number of partitions."""
+    """Return the partitions of keys: the hash without its sign bit, modulo the number of partitions."""
     return (murmur2(keys) & np.uint32(0x7FFFFFFF)).astype(np.int64) % partitions
 
 
 class StickyPartitioner:
-    """Partitions of records without a key: one takes ``batch_bytes`` bytes, then it is the next one's turn. Where a task begins is in its
-    number alone, so that a task that is tried again spreads its records in the same way."""
+    """Chooses partitions for records without a key: each takes ``batch_bytes`` bytes before the next one.
+
+    The first partition depends on the number of the task only, so that a retried task gives the same result.
+    """
 
     def __init__(self, task: int, batch_bytes: int) -> None:
         self._task = task
@@ -61,7 +63,7 @@ class StickyPartitioner:
         self._bytes = 0
 
     def of(self, sizes: Any, partitions: int) -> Any:
-        """Those of the next records, which have so many bytes."""
+        """Return the partitions of the next records, by their sizes in bytes."""
         before = self._bytes + np.cumsum(sizes) - sizes
         if len(sizes):
             self._bytes = int(before[-1] + sizes[-1])

@@ -1,4 +1,4 @@
-"""Rows that are to be written, with the columns of Spark's Kafka sink, as rows of partitions."""
+"""Rows with the columns of Spark's Kafka sink, divided by partition."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RECORD = 8
 
 
 class SinkError(ValueError):
-    """Rows that cannot be written as they are. ``row`` counts those that the task was given, from 0 on; None for columns."""
+    """Raised for rows that cannot be written. ``row`` counts the rows of the task from 0; None if the error is about a column."""
 
     def __init__(self, reason: str, row: int | None = None, column: str | None = None) -> None:
         super().__init__(reason, row, column)
@@ -46,7 +46,7 @@ class SinkError(ValueError):
 
 
 class PartitionRows(NamedTuple):
-    """Rows of one partition, with the columns that are encoded. ``row`` is the number of the first one."""
+    """Rows of one partition, with the columns that are encoded, and the numbers of the rows."""
 
     topic: str
     partition: int
@@ -78,19 +78,23 @@ def check_columns(schema: pa.Schema, job: WriteJob) -> None:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values of a dictionary type, and any other type itself."""
     return kind.value_type if pt.is_dictionary(kind) else kind
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
+    """Return whether values of an Arrow type are bytes or text."""
     tests = (pt.is_binary, pt.is_large_binary, pt.is_binary_view, pt.is_fixed_size_binary)
     return _is_text(kind) or any(test(kind) for test in tests)
 
 
 def _is_text(kind: pa.DataType) -> bool:
+    """Return whether values of an Arrow type are text."""
     return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
 
 
 def _is_headers(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is a list of structs of `key` (text) and `value` (bytes or text)."""
     if not (pt.is_list(kind) or pt.is_large_list(kind)) or not pt.is_struct(kind.value_type):
         return False
     inner = kind.value_type
@@ -115,7 +119,7 @@ _WANTED = {
 
 
 class SinkRows:
-    """Splits the rows of one task by partitions. Rows of a partition stay in their order."""
+    """Divides the rows of one task by partition. Rows of a partition keep their order."""
 
     def __init__(self, job: WriteJob, task: int) -> None:
         self.job = job
@@ -124,7 +128,7 @@ class SinkRows:
         self._sticky = StickyPartitioner(task, job.format.batch_bytes)
 
     def of(self, batch: pa.RecordBatch) -> Iterator[PartitionRows]:
-        """The rows of a batch by their partitions. Raises :class:`SinkError`."""
+        """Yield the rows of a batch by partition. Raises :class:`SinkError`."""
         check_columns(batch.schema, self.job)
         given = {
             name: _decoded(column)
@@ -157,6 +161,10 @@ class SinkRows:
                 yield PartitionRows(topics[number], partition, part, first + order[start:end])
 
     def _topics(self, given: dict[str, Any], first: int, count: int) -> Iterator[tuple[str, Any]]:
+        """Yield each topic with the indexes of its rows, or with None if all rows have it.
+
+        Raises SinkError for a null or a name that Kafka does not allow.
+        """
         if self.job.format.topic is not None:
             yield self.job.format.topic, None
             return
@@ -184,7 +192,7 @@ class SinkRows:
         key: pa.Array,
         value: pa.Array,
     ) -> Any:
-        """The partition of each row of a topic."""
+        """Return the partition of each row of a topic."""
         count = self.job.partitions_of(topic)
         there = self.job.counts.get(topic, 0)
         if count < there and not self.job.overwrite:
@@ -216,7 +224,7 @@ class SinkRows:
     def _encoded(
         self, given: dict[str, Any], first: int, key: pa.Array, value: pa.Array
     ) -> pa.RecordBatch:
-        """The columns that are encoded, of all rows."""
+        """Return the columns of all rows that are encoded."""
         columns = {"key": key, "value": value}
         if "headers" in given:
             columns["headers"] = _headers(given["headers"])
@@ -232,7 +240,7 @@ class SinkRows:
         return pa.RecordBatch.from_pydict(columns)
 
     def _types(self, given: dict[str, Any], count: int) -> Any:
-        """What has set the timestamps: the producer unless told."""
+        """Return the timestamp type of each row: CreateTime unless the settings or a column say LogAppendTime; -1 if the version has none."""
         if not has(self.job.format.magic, "timestamp_type"):
             return np.full(count, -1, np.int8)
         wanted = self.job.format.timestamp_type
@@ -244,18 +252,19 @@ class SinkRows:
 
 
 def _decoded(column: pa.Array) -> pa.Array:
+    """Return a column without dictionary encoding."""
     return column.dictionary_decode() if pt.is_dictionary(column.type) else column
 
 
 def _binary(column: pa.Array) -> pa.Array:
-    """Keys or values. Text is its UTF-8."""
+    """Return keys or values as binary values; text becomes UTF-8."""
     if pt.is_string_view(column.type):
         column = column.cast(pa.string())
     return column.cast(pa.binary())
 
 
 def _headers(column: pa.Array) -> pa.Array:
-    """Without nulls: a record that has none has an empty list."""
+    """Return headers with an empty list in the place of null."""
     column = column.cast(HEADERS)
     if not column.null_count:
         return column
@@ -265,6 +274,7 @@ def _headers(column: pa.Array) -> pa.Array:
 
 
 def _offsets(column: pa.Array, first: int) -> pa.Array:
+    """Return offsets as 64-bit integers. Raise SinkError for the first null or negative offset; `first` is the number of the first row."""
     if column.null_count:
         at = first + column.is_null().index(True).as_py()
         told = "it is null: give each row its offset, or leave out the column for new ones"
@@ -278,7 +288,7 @@ def _offsets(column: pa.Array, first: int) -> pa.Array:
 
 
 def _times(column: pa.Array, first: int, none: int) -> Any:
-    """Milliseconds. What is finer is cut off; a null becomes ``none``."""
+    """Return times in milliseconds, finer digits cut off, with `none` in the place of null. Raise SinkError for a time before 1970."""
     per_second = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[column.type.unit]
     null = np.asarray(column.is_null())
     raw = column.cast(pa.int64()).fill_null(0).to_numpy()

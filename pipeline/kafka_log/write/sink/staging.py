@@ -1,4 +1,4 @@
-"""What one task writes: segments of each partition that it has rows of, where no reader looks."""
+"""Segments that one task writes for its rows, in a directory that no reader looks into."""
 
 from __future__ import annotations
 
@@ -44,14 +44,17 @@ _MARK_S = 600
 
 
 def job_directory(job: WriteJob) -> Path:
-    """Where a job writes, before it is committed."""
+    """Return the directory that a job writes to before it is committed."""
     return Path(job.target) / f"{PREFIX}{job.id}{SUFFIX}"
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """The segments of one partition that one task wrote, below the directory of its job. Offsets are ``given`` by the rows, or count from
-    0, up to, but not with, ``end``. ``bases`` are the base offsets of the segments, which are called after them."""
+    """The segments of one partition that one task wrote.
+
+    Offsets go from ``first`` to ``end`` (excluded). They are those of the rows if ``given``, else they count from 0. ``bases`` are the base
+    offsets in the names of the segments, ``directory`` is relative to that of the job.
+    """
 
     topic: str
     partition: int
@@ -65,12 +68,12 @@ class Staged:
 
     @classmethod
     def many_from_json(cls, text: str) -> list[Self]:
-        """What :func:`to_json` gave."""
+        """Return the staged segments that :func:`to_json` wrote."""
         return [cls(**one | {"bases": tuple(one["bases"])}) for one in json.loads(text)]
 
 
 def to_json(staged: Iterable[Staged]) -> str:
-    """As text, for the driver."""
+    """Return staged segments as JSON, for the driver."""
     return json.dumps([asdict(one) for one in staged])
 
 
@@ -105,7 +108,7 @@ def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> l
 
 
 class _Partitions:
-    """The partitions that a task writes."""
+    """The partitions that a task writes, and the rows in memory."""
 
     def __init__(self, job: WriteJob, attempt: Path) -> None:
         self._job = job
@@ -114,6 +117,7 @@ class _Partitions:
         self._held = 0
 
     def add(self, part: PartitionRows) -> None:
+        """Buffer rows of a partition. Write rows if the partition, or all together, hold too many bytes."""
         key = part.topic, part.partition
         one = self._of.get(key)
         if one is None:
@@ -126,6 +130,7 @@ class _Partitions:
                 self._flush(other)
 
     def _flush(self, one: _Partition) -> None:
+        """Write the buffered rows of a partition. Close files if too many are open."""
         self._held -= one.held
         one.flush()
         opened = [other.log for other in self._of.values() if other.log.is_open]
@@ -134,18 +139,19 @@ class _Partitions:
                 log.release()
 
     def close(self) -> None:
-        """Nothing of it is wanted: a disk may be full."""
+        """Close all files and ignore errors: nothing of them is used."""
         for one in self._of.values():
             with suppress(OSError):
                 one.log.release()
 
     def finished(self) -> list[Staged]:
+        """Return all partitions, complete, ordered by topic and number."""
         found = [one.finished() for one in self._of.values()]
         return sorted(found, key=lambda one: (one.topic, one.partition))
 
 
 class _Partition:
-    """One of them: rows that are held, and the segments that were written."""
+    """One partition that a task writes: buffered rows and segments."""
 
     def __init__(self, job: WriteJob, attempt: Path, topic: str, partition: int) -> None:
         self._format = job.format
@@ -165,14 +171,14 @@ class _Partition:
         self.most = OLD_FLUSH_BYTES if self._is_old else FLUSH_BYTES
 
     def add(self, part: PartitionRows) -> int:
-        """Hold rows. How many bytes they have."""
+        """Buffer rows and return their size in bytes."""
         size: int = part.rows.nbytes
         self._rows.append(part)
         self.held += size
         return size
 
     def flush(self) -> None:
-        """Write what is held."""
+        """Write the buffered rows. Raises SinkError for a row that cannot be written."""
         held, self._rows, self.held = self._rows, [], 0
         if not held:
             return
@@ -192,6 +198,7 @@ class _Partition:
         self._next = int(offsets[-1]) + 1
 
     def _with_offsets(self, rows: pa.RecordBatch, numbers: object) -> pa.RecordBatch:
+        """Return rows with offsets: their own, or new ones from the next offset on. Raise SinkError if own offsets do not ascend."""
         if "offset" not in rows.schema.names:
             self._first = 0
             offsets = np.arange(self._next, self._next + rows.num_rows)
@@ -209,11 +216,13 @@ class _Partition:
         return rows
 
     def _write(self, rows: pa.RecordBatch, offsets: object) -> None:
+        """Encode rows, at most the configured number of records a batch."""
         step = self._format.batch_records or rows.num_rows
         for start in range(0, rows.num_rows, step):
             self._encode(rows.slice(start, step), start)
 
     def _encode(self, rows: pa.RecordBatch, start: int) -> None:
+        """Encode rows, write them and verify what was written."""
         to = self._format
         offsets = rows.column("offset")
         first, last = offsets[0].as_py(), offsets[-1].as_py()
@@ -234,9 +243,9 @@ class _Partition:
         mark = self.log.mark()
         try:
             if self._is_old:  # these do not say where they begin
-                self._out.put(b"".join(pieces), first, last)
+                self._out.write(b"".join(pieces), first, last)
             else:
-                self._out.pieces(pieces, HeaderColumns(BOUNDS, os.fspath(self._directory)))
+                self._out.write_pieces(pieces, HeaderColumns(BOUNDS, os.fspath(self._directory)))
         except RowRefused as error:
             if error.row is not None:
                 error.row += start
@@ -244,7 +253,7 @@ class _Partition:
         compare_written(rows, self.log.since(mark))
 
     def finished(self) -> Staged:
-        """Write what is left, and the indexes."""
+        """Write buffered rows and the indexes, and return the staged segments."""
         self.flush()
         self.log.release()
         paths = self.log.segments

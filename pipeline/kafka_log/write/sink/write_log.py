@@ -1,4 +1,4 @@
-"""Tables of Arrow into logs, in one go."""
+"""Arrow tables written to a log directory in one call."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ def write_log(
 
 
 def _stream(data: Any) -> tuple[pa.Schema | None, Iterable[pa.RecordBatch]]:
+    """Return the schema of `data`, or None if it is not known yet, and its record batches. Raise TypeError for anything but Arrow data."""
     if isinstance(data, pa.RecordBatch):
         return data.schema, [data]
     if isinstance(data, pa.Table):
