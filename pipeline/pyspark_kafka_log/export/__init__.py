@@ -81,7 +81,7 @@ def export(
 
 
 def _refuse_inside(to: str | os.PathLike[str], kind: str, wanted: Options) -> None:
-    """Refuse a place inside of what is read: a broker does not start with it. Raises :class:`~kafka_log.write.staged_output.OutError`."""
+    """Refuse a place inside of what is read: a broker does not start with it. Raises :class:`~kafka_log.write.staged_output.OutputError`."""
     if kind == "iceberg":
         return  # a table, whose catalog says where it lies
     place = table_location(os.fspath(to), to)
