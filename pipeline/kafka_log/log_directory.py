@@ -770,7 +770,7 @@ class LogDirectory:
     ) -> pa.Table:
         """Write all readable records into partition directories below ``out`` that a broker loads: one row per loss or exclusion.
 
-        :data:`kafka_log.write.rewrite.report.SAID` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
+        :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
         ``log-start-offset-checkpoint``. Output that the same call wrote before is kept.
 
@@ -781,7 +781,7 @@ class LogDirectory:
             advance: Called with the number of segment bytes read since the last call.
 
         Raises:
-            OutError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
+            OutputError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
             OSError: If a file cannot be read or written.
 
         Example:
@@ -817,7 +817,7 @@ class LogDirectory:
             advance: As in :meth:`salvage`.
 
         Raises:
-            OutError: As in :meth:`salvage`.
+            OutputError: As in :meth:`salvage`.
             OSError: If a file cannot be read or written.
             ValueError: If a range is not a range.
 
@@ -859,7 +859,7 @@ class LogDirectory:
             advance: As in :meth:`salvage`.
 
         Raises:
-            OutError: As in :meth:`salvage`.
+            OutputError: As in :meth:`salvage`.
             OSError: If a file cannot be read or written.
             ValueError: If the codec, level or version does not exist.
 
@@ -882,7 +882,7 @@ class LogDirectory:
     ) -> pa.Table:
         """Rebuild the files that a broker keeps beside segments, below ``out``: offset, time and transaction indexes, producer snapshots.
 
-        The table (:data:`kafka_log.write.rewrite.report.SAID`) has a row per segment, per range that could not be read and has no entry, and per
+        The table (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
 
         Args:
@@ -891,7 +891,7 @@ class LogDirectory:
             advance: As in :meth:`salvage`.
 
         Raises:
-            OutError: As in :meth:`salvage`.
+            OutputError: As in :meth:`salvage`.
             OSError: If a file cannot be read or written.
             ValueError: If ``interval_bytes`` is negative or above 2^31 - 1.
 

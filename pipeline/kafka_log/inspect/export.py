@@ -77,7 +77,7 @@ def export(
     same segments, from the same start, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group. The directory is locked until this is exhausted or closed.
 
-    Raises :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes there, :class:`ExportError`, :class:`~kafka_log.write.staged_output.OutError` for a place inside of a partition, and what scan raises; files that are
+    Raises :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes there, :class:`ExportError`, :class:`~kafka_log.write.staged_output.OutputError` for a place inside of a partition, and what scan raises; files that are
     whole stay. The error of a directory that cannot be read comes after the files of all others; ``salvage`` counts it as lost.
     """
     partitions = merge_tiered_segments(partitions)

@@ -57,7 +57,7 @@ class TextRowWriter:
             short = [f.name for f in batch.schema if _is_short(f.type)]
             self.pads = {name: len(name) for name in short} | self.pads
         if self.width is not None and not self.in_paragraphs:
-            self.in_paragraphs = not self._fits(batch, self.width)
+            self.in_paragraphs = not self._fits_as_lines(batch, self.width)
         if self.is_first and not self.in_paragraphs:
             self._names(batch.schema)
         if self.heading is not None:
@@ -81,7 +81,7 @@ class TextRowWriter:
             line = line[: self.width - 1] + "…"
         self.say(line)
 
-    def _fits(self, batch: pa.RecordBatch, width: int) -> bool:
+    def _fits_as_lines(self, batch: pa.RecordBatch, width: int) -> bool:
         """Return whether all rows of a batch fit the width as lines, apart from ends that may be cut."""
         kinds = batch.schema.types
         if any(map(_is_short, kinds)) and not _may_be_cut(batch.schema) and not all(map(_is_short, kinds)):  # fmt: skip
@@ -114,7 +114,7 @@ class TextRowWriter:
         """Yield rows as lines, cut to the width."""
         shorts = sum(map(_is_short, batch.schema.types))
         for block in encode_text_lines(batch, self._layout(batch.schema)):
-            yield block if self.width is None else _cut(bytes(block), self.width, shorts)
+            yield block if self.width is None else _cut_lines(bytes(block), self.width, shorts)
 
     def _paragraphs(self, batch: pa.RecordBatch) -> Iterator[bytes]:
         """Yield rows as paragraphs: one line a column with its name, and an empty line before each row but the first."""
@@ -186,7 +186,7 @@ def _may_be_cut(schema: pa.Schema) -> bool:
     return all(is_long[is_long.index(True) :]) if any(is_long) else False
 
 
-def _cut(block: bytes, width: int, shorts: int) -> bytes:
+def _cut_lines(block: bytes, width: int, shorts: int) -> bytes:
     """Cut each line of a block to `width`. The first `shorts` words, which are numbers and times, are never cut."""
     whole = re.compile(rf"(?:\s*\S+){{{shorts}}}")
     lines = block.decode("utf-8").split("\n")

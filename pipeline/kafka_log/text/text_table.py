@@ -177,14 +177,14 @@ def fold_cell(cell: str, size: int, *, whole: bool = False, nested: bool = False
             line, used = "", 0
         is_number = whole or (nested and NUMBER.fullmatch(token.rstrip(" ")))
         if length > size and not is_number:
-            *cuts, token = _cut(token, size)
+            *cuts, token = _divide_token(token, size)
             lines += cuts
         line += token
         used = cell_len(line)
     return [*lines, line] if line or not lines else lines
 
 
-def _cut(token: str, size: int) -> list[str]:
+def _divide_token(token: str, size: int) -> list[str]:
     """Divide text without spaces into parts of at most `size` cells. A combining character stays with the character before it."""
     parts: list[str] = []
     start = 0

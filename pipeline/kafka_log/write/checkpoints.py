@@ -76,15 +76,17 @@ def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, en
         return
     epochs = list(said or batches)
     start = epochs[0][1] if epochs else end  # the log start offset may lie inside of the log
-    if not all(_epoch_at(epochs, offset) == epoch for epoch, offset in batches if offset >= start):
+    if not all(
+        _find_epoch(epochs, offset) == epoch for epoch, offset in batches if offset >= start
+    ):
         epochs = list(batches)
-    kept = _cut(epochs, first, end) or _cut(batches, first, end)
+    kept = _truncate_epochs(epochs, first, end) or _truncate_epochs(batches, first, end)
     entries = [{"epoch": epoch, "start_offset": start} for epoch, start in kept]
     built = LEADER_EPOCH_CHECKPOINT.build({"epochs": entries})
     write_file(out / LEADER_EPOCHS, bytes(built))
 
 
-def _cut(epochs: Epochs, first: int, end: int) -> list[tuple[int, int]]:
+def _truncate_epochs(epochs: Epochs, first: int, end: int) -> list[tuple[int, int]]:
     """Return the leader epochs of the offsets from `first` to `end`, as a broker truncates its checkpoint.
 
     The epoch of `first` starts there. An epoch may start at `end`.
@@ -94,7 +96,7 @@ def _cut(epochs: Epochs, first: int, end: int) -> list[tuple[int, int]]:
     return [(before[-1], first), *after] if before else after
 
 
-def _epoch_at(epochs: Epochs, offset: int) -> int | None:
+def _find_epoch(epochs: Epochs, offset: int) -> int | None:
     """Return the leader epoch of an offset, or None if it lies before the first epoch."""
     found = [epoch for epoch, start in epochs if start <= offset]
     return found[-1] if found else None

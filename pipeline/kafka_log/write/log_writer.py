@@ -316,12 +316,12 @@ def write_batches(
     }
     rows = BatchRecords(found.segment) if found.troubles else None
     with open_segment(found.segment.path) as file:
-        for run in _runs(found, taken, rewritten, emptied, name):
+        for run in _plan_runs(found, taken, rewritten, emptied, name):
             if run.base is not None:
                 log.begin(run.base)
             start = log.size
             if run.kind == _EMPTY:
-                log.write(_emptied(headers, run.batches))
+                log.write(_build_emptied(headers, run.batches))
                 continue
             if run.kind == _COPY:
                 log.copy(file, run.start, run.end)
@@ -363,7 +363,7 @@ def _compare_encoded(
 
     def expected() -> Iterator[pa.RecordBatch]:
         for given in BatchRecords(found.segment).of(found.headers.position[rows]):
-            kept = given if keep_damaged else given.filter(_not_false(given.column("crc_ok")))
+            kept = given if keep_damaged else given.filter(_fill_true(given.column("crc_ok")))
             for name, value in constants.items():
                 at = kept.schema.get_field_index(name)
                 field = kept.schema.field(at)
@@ -385,10 +385,10 @@ def _write_anew(
     """Encode the records of a damaged batch, and write them. Records with wrong checksums are left out unless `keep_damaged`."""
     there = sum(rows.num_rows for rows in given)
     if not keep_damaged:
-        given = [rows.filter(_not_false(rows.column("crc_ok"))) for rows in given]
+        given = [rows.filter(_fill_true(rows.column("crc_ok"))) for rows in given]
     written = sum(rows.num_rows for rows in given)
     try:
-        pieces = list(_encoded(iter(given), constants))
+        pieces = list(_encode_rows(iter(given), constants))
     except CodecError as error:  # damage has made values that no batch can hold
         return RewrittenBatch(index, 0, there, str(error))
     for piece in pieces:
@@ -396,12 +396,14 @@ def _write_anew(
     return RewrittenBatch(index, written, there - written)
 
 
-def _not_false(column: pa.Array) -> pa.Array:
+def _fill_true(column: pa.Array) -> pa.Array:
     """Return a boolean column with True in the place of null."""
     return column.fill_null(True)
 
 
-def _encoded(given: Iterator[pa.RecordBatch], constants: dict[str, Any]) -> Iterator[memoryview]:
+def _encode_rows(
+    given: Iterator[pa.RecordBatch], constants: dict[str, Any]
+) -> Iterator[memoryview]:
     """Return the encoded bytes of rows, with `constants` in place of columns."""
     columns = [name for name in _COLUMNS if name not in _TOLD and name not in constants]
     first = next(given, None)
@@ -439,7 +441,7 @@ class _HeaderChanges:
         return out
 
 
-def _emptied(headers: Headers, batches: range | list[int]) -> bytes:
+def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
     """Return a batch without records that has the offsets of batches."""
     first, last = batches[0], batches[-1]
     return build_empty_batch(
@@ -473,7 +475,7 @@ class _Run:
     base: int | None
 
 
-def _runs(
+def _plan_runs(
     found: SegmentContents, taken: Any, rewritten: Any, emptied: Any, name: int | None
 ) -> Iterator[_Run]:
     """Yield the taken batches of a segment in runs that are written in one way, in the order of the file.

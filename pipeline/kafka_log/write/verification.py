@@ -175,12 +175,12 @@ def _difference(
     """Return the error for the first row whose column `name` differs between two slices."""
     i = next(i for i in range(one.num_rows) if one.column(name)[i] != other.column(name)[i])
     row, made = one.slice(i, 1), other.slice(i, 1)
-    values = [_plain(rows.column(name)) for rows in (row, made)]
+    values = [_format_first_value(rows.column(name)) for rows in (row, made)]
     reason = f"{name} of the {what} at offset {_offset(row)} is {values[0]}, but {values[1]} in what was written at byte {_number(made, _POSITION)} of {_name(written)}"
     return WrittenError(reason, Where(position=_number(row, _POSITION), file=_name(source)))
 
 
-def _plain(column: pa.Array) -> str:
+def _format_first_value(column: pa.Array) -> str:
     """Return the first value of a column as text of about 80 characters at most. A time is a number."""
     if pa.types.is_timestamp(column.type):
         column = column.view(pa.int64())

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from kafka_log.segment.remote_errors import as_os_error
 from pyspark_kafka_log.export.locations import Location, options_of_delta
-from pyspark_kafka_log.export.places import Location, options_of_delta
 from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job
 

@@ -140,7 +140,7 @@ def test_logs_that_are_written(source: Path, tmp_path: Path) -> None:
     outcomes = set()
     for failing in (failing_fsync, failing_close):
         for nth in range(1, 40, 3):
-            count = len(LogDirectory(tmp_path).found[0].segments)
+            count = len(LogDirectory(tmp_path).all_partitions[0].segments)
             with failing(nth) as made:
                 try:
                     write_log(tmp_path, rows, topic="a")
@@ -151,7 +151,7 @@ def test_logs_that_are_written(source: Path, tmp_path: Path) -> None:
                     outcomes.add("error")
             if made.left > 0:
                 break
-            after = len(LogDirectory(tmp_path).found[0].segments)
+            after = len(LogDirectory(tmp_path).all_partitions[0].segments)
             assert after - count in (0, 1)
             assert not [p for p in tmp_path.iterdir() if p.name.startswith(".kafka-log")]
     assert outcomes == {"error"}

@@ -324,7 +324,7 @@ def write_converted(
                 base = int(headers.first[0])
             if base is not None:
                 log.begin(base)
-                kinds = _kinds(headers, counts, target)
+                kinds = _choose_conversions(headers, counts, target)
                 mark = log.mark()
                 made = _write(
                     SegmentRoller(log, MAX_SEGMENT), segment, headers, counts, kinds, target, base
@@ -418,7 +418,7 @@ def _write(
     as_is = Target(magic=target.magic)
     label = None if target.codec is None else target.codec.label
     with open_segment(segment.path) as file:
-        for low, high in _runs(kinds, headers):
+        for low, high in _split_runs(kinds, headers):
             run = headers.take(slice(low, high))
             start, stop = int(run.position[0]), int(run.position[-1] + run.size[-1])
             if kinds[low] == _COPY:
@@ -454,7 +454,7 @@ def _write(
     )
 
 
-def _kinds(headers: Headers, counts: Any, target: Target) -> Any:
+def _choose_conversions(headers: Headers, counts: Any, target: Target) -> Any:
     """Return for each batch whether it is copied, recompressed, upgraded to a newer version, or made from legacy messages."""
     found = np.where(_recoded(headers, counts, target), _RECODE, _COPY)
     if target.magic is not None:
@@ -526,7 +526,7 @@ def _with_timestamp_type(rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows.set_column(at, field, pa.array(kinds, field.type))
 
 
-def _runs(kinds: Any, headers: Headers) -> Iterator[tuple[int, int]]:
+def _split_runs(kinds: Any, headers: Headers) -> Iterator[tuple[int, int]]:
     """Yield the start and end index of runs of batches that are converted in the same way."""
     if not len(kinds):
         return

@@ -87,11 +87,11 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
             rows.append(np.diff(item.starts()))
             count += item.entries
             continue
-        reason = _wrong(item)
+        reason = _find_problem(item)
         if reason is not None:
             sound = sum(crc_ok(item, record) is not False for record in item.records)
             troubles[count] = BatchProblem(reason, sound)
-        single.append(row_of(item) if reason is None else _ending_early(item))
+        single.append(row_of(item) if reason is None else _row_of_damaged(item))
         rows.append(np.array([len(item.records)]))
         count += 1
     headers = joined([*parts, of_rows(single)])
@@ -99,14 +99,14 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
     return SegmentContents(segment, headers, np.concatenate(rows), troubles, lost, unfinished)
 
 
-def _wrong(batch: Batch) -> str | None:
+def _find_problem(batch: Batch) -> str | None:
     """Return why a batch cannot be copied, or None if it can."""
     if batch.magic not in VERSIONS:
         return f"no version of the format is {batch.magic}"
     return next(map(str, damage(batch)), None)
 
 
-def _ending_early(batch: Batch) -> tuple[Any, ...]:
+def _row_of_damaged(batch: Batch) -> tuple[Any, ...]:
     """Return the header of a batch with problems: it ends with its last readable record."""
     if batch.records:
         batch = replace(batch, last_offset=batch.records[-1].offset)

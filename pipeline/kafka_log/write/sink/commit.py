@@ -239,7 +239,7 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
     place = job_directory(job)
     with lock_target(target):
         recover(target, place)
-        done = _done(target)
+        done = _read_done_batches(target)
         if micro is not None and done.get(micro.query, -1) >= micro.batch:
             remove_job(place)
             return
@@ -253,7 +253,7 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
             made = place / BATCHES_DONE
             with open_staged_file(made) as file:
                 file.write(json.dumps({**done, micro.query: micro.batch}).encode())
-            moves.append(Move(_below(target, made), BATCHES_DONE))
+            moves.append(Move(_relative_path(target, made), BATCHES_DONE))
         if not moves:
             remove_job(place)
             return
@@ -272,7 +272,7 @@ def abort(job: WriteJob) -> None:
         recover(target)
 
 
-def _done(target: Path) -> dict[str, int]:
+def _read_done_batches(target: Path) -> dict[str, int]:
     """Return the number of the last micro-batch that was committed, by query. Raise DirectoryError if the file cannot be parsed."""
     path = target / BATCHES_DONE
     try:
@@ -285,7 +285,7 @@ def _done(target: Path) -> dict[str, int]:
         raise DirectoryError(path, reason) from None
 
 
-def _below(target: Path, path: Path) -> str:
+def _relative_path(target: Path, path: Path) -> str:
     """Return the path of a file relative to the target, with slashes."""
     return path.relative_to(target).as_posix()
 
@@ -311,21 +311,25 @@ class _Commit:
         topics = {topic for topic, _ in by_partition}
         if self._job.format.topic is not None:
             topics.add(self._job.format.topic)
-        there = self._there(topics)
+        there = self._find_partitions(topics)
         out: list[Move] = []
         if self._job.overwrite:
             for directory in there.values():
                 away = self._place / "replaced" / directory.name
                 away.parent.mkdir(exist_ok=True)
-                out.append(Move(directory.name, _below(self._target, away), away=True))
+                out.append(Move(directory.name, _relative_path(self._target, away), away=True))
         for topic in sorted(topics):
-            for number in self._wanted(topic, by_partition, there):
+            for number in self._number_partitions(topic, by_partition, there):
                 found = by_partition.get((topic, number), [])
                 old = None if self._job.overwrite else there.get((topic, number))
-                out += self._new(topic, number, found) if old is None else self._added(old, found)
+                out += (
+                    self._build_partition(topic, number, found)
+                    if old is None
+                    else self._build_segments(old, found)
+                )
         return out
 
-    def _there(self, topics: set[str]) -> dict[tuple[str, int], Path]:
+    def _find_partitions(self, topics: set[str]) -> dict[tuple[str, int], Path]:
         """Return the directories of existing partitions of some topics."""
         found: dict[tuple[str, int], Path] = {}
         for child in sorted(self._target.iterdir()):
@@ -334,7 +338,7 @@ class _Commit:
                 found[name] = child
         return found
 
-    def _wanted(
+    def _number_partitions(
         self, topic: str, written: Iterable[tuple[str, int]], there: Iterable[tuple[str, int]]
     ) -> list[int]:
         """Return the numbers of the partitions of a topic that exist after the commit, apart from unchanged ones."""
@@ -348,14 +352,14 @@ class _Commit:
             wanted = {0}
         return sorted(wanted)
 
-    def _new(self, topic: str, number: int, staged: Sequence[Staged]) -> list[Move]:
+    def _build_partition(self, topic: str, number: int, staged: Sequence[Staged]) -> list[Move]:
         """Build a partition that is new or replaces another one, and return its move."""
         directory = self._place / "new" / f"{topic}-{number}"
         directory.mkdir(parents=True)
         at = AppendPosition(
             self._starts.get((topic, number), 0), 0, bytes(ProducerStates().snapshot())
         )
-        bases, end = self._placed(at, staged, directory)
+        bases, end = self._place_staged(at, staged, directory)
         if not bases:
             bases = [at.offset]
             for name in _FILES:
@@ -368,9 +372,9 @@ class _Commit:
         built = PARTITION_METADATA.build({"topic_id": self._id(topic)})
         write_file(directory / METADATA_FILE, bytes(built))
         self.made += [*directory.iterdir(), directory]
-        return [Move(_below(self._target, directory), directory.name)]
+        return [Move(_relative_path(self._target, directory), directory.name)]
 
-    def _added(self, old: Path, staged: Sequence[Staged]) -> list[Move]:
+    def _build_segments(self, old: Path, staged: Sequence[Staged]) -> list[Move]:
         """Build segments that follow those of an existing partition, and return their moves."""
         if not staged:
             return []
@@ -381,7 +385,7 @@ class _Commit:
         at = find_append_position(old, self._starts.get(name, 0))
         directory = self._place / "added" / old.name
         directory.mkdir(parents=True)
-        bases, end = self._placed(at, staged, directory)
+        bases, end = self._place_staged(at, staged, directory)
         names = [f"{base:020d}{suffix}" for base in bases for suffix in _FILES]
         if at.producers is not None:
             for base in (*bases, end):
@@ -389,9 +393,9 @@ class _Commit:
                     write_file(directory / f"{base:020d}.snapshot", at.producers)
                     names.insert(0, f"{base:020d}.snapshot")
         self.made += [*directory.iterdir(), directory]
-        return [Move(_below(self._target, directory / n), f"{old.name}/{n}") for n in names]
+        return [Move(_relative_path(self._target, directory / n), f"{old.name}/{n}") for n in names]
 
-    def _placed(
+    def _place_staged(
         self, at: AppendPosition, staged: Sequence[Staged], directory: Path
     ) -> tuple[list[int], int]:
         """Give staged segments their final offsets and names. Return their base offsets, and the offset after the last record.
@@ -432,7 +436,7 @@ class _Commit:
         """
         if topic not in self._ids:
             old = None
-            for directory in self._there({topic}).values():
+            for directory in self._find_partitions({topic}).values():
                 old = old or read_topic_id(directory)
             wanted = self._job.format.topic_id
             asked = None if wanted is None else base64.urlsafe_b64decode(f"{wanted}==")

@@ -67,7 +67,7 @@ def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     until = time.monotonic() + patience_s
     with (target / LOCK).open("ab") as file:
         while not _try_lock(file):
-            process = _broker(file)
+            process = _find_broker(file)
             if process is not None:
                 raise DirectoryError(
                     target, f"a broker runs in it (process {process}): stop it first"
@@ -83,7 +83,7 @@ def _try_lock(file: BinaryIO) -> bool:
     """Take the lock of a file, if it is free. A lock of an open file, where the system has such (Linux), keeps threads apart too."""
     try:
         if _OF_OPEN_FILES is not None:
-            fcntl.fcntl(file, _OF_OPEN_FILES[0], _asked(fcntl.F_WRLCK))
+            fcntl.fcntl(file, _OF_OPEN_FILES[0], _build_flock(fcntl.F_WRLCK))
         elif fcntl is not None:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -93,16 +93,16 @@ def _try_lock(file: BinaryIO) -> bool:
     return True
 
 
-def _broker(file: BinaryIO) -> int | None:
+def _find_broker(file: BinaryIO) -> int | None:
     """Return the process id of the broker that holds the lock of a file, or None if it is not known."""
     if _OF_OPEN_FILES is None:
         return None
-    found = fcntl.fcntl(file, _OF_OPEN_FILES[1], _asked(fcntl.F_WRLCK))
+    found = fcntl.fcntl(file, _OF_OPEN_FILES[1], _build_flock(fcntl.F_WRLCK))
     kind, *_, process = struct.unpack(_FLOCK, found)
     return process if kind != fcntl.F_UNLCK and process > 0 else None
 
 
-def _asked(kind: int) -> bytes:
+def _build_flock(kind: int) -> bytes:
     """Return a ``struct flock`` for a lock of the whole file."""
     return struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
 
@@ -139,7 +139,7 @@ def recover(target: Path, own: Path | None = None) -> None:
     for place in sorted(target.glob(f"{PREFIX}*{SUFFIX}")):
         if (place / DECIDED).exists():
             make_moves(target, place)
-        elif place != own and _file_system_time(target) - _newest(place) > STALE_S:
+        elif place != own and _file_system_time(target) - _find_newest_time(place) > STALE_S:
             shutil.rmtree(place, ignore_errors=True)
 
 
@@ -170,7 +170,7 @@ def _remove(place: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
 
 
-def _newest(place: Path) -> float:
+def _find_newest_time(place: Path) -> float:
     """Return the latest modification time below a directory, in seconds since 1970."""
     found = [place.stat().st_mtime]
     for path in place.rglob("*"):

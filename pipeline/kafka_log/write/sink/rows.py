@@ -72,12 +72,12 @@ def check_columns(schema: pa.Schema, job: WriteJob) -> None:
         raise SinkError("there is no topic: give the option topic, or a column topic")
     for name in names:
         wanted = _WANTED.get(name)
-        if wanted is not None and not wanted[0](_plain(schema.field(name).type)):
+        if wanted is not None and not wanted[0](_value_type(schema.field(name).type)):
             told = f"it is {schema.field(name).type}, it must be {wanted[1]}"
             raise SinkError(told, column=name)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _value_type(kind: pa.DataType) -> pa.DataType:
     """Return the type of the values of a dictionary type, and any other type itself."""
     return kind.value_type if pt.is_dictionary(kind) else kind
 
@@ -131,7 +131,7 @@ class SinkRows:
         """Yield the rows of a batch by partition. Raises :class:`SinkError`."""
         check_columns(batch.schema, self.job)
         given = {
-            name: _decoded(column)
+            name: _decode_dictionary(column)
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         }
         first, count = self.rows, batch.num_rows
@@ -140,8 +140,8 @@ class SinkRows:
             if name in given and pc.any(given[name]).as_py():
                 at = first + given[name].index(True).as_py()
                 raise SinkError("transaction markers and the like cannot be written", at, name)
-        key = _binary(given["key"]) if "key" in given else pa.nulls(count, pa.binary())
-        value = _binary(given["value"])
+        key = _to_binary(given["key"]) if "key" in given else pa.nulls(count, pa.binary())
+        value = _to_binary(given["value"])
         columns = self._encoded(given, first, key, value)
         topics: list[str] = []
         places = np.empty(count, np.int64)
@@ -251,12 +251,12 @@ class SinkRows:
         return (said == TIMESTAMP_TYPES.index("LogAppendTime")).astype(np.int8)
 
 
-def _decoded(column: pa.Array) -> pa.Array:
+def _decode_dictionary(column: pa.Array) -> pa.Array:
     """Return a column without dictionary encoding."""
     return column.dictionary_decode() if pt.is_dictionary(column.type) else column
 
 
-def _binary(column: pa.Array) -> pa.Array:
+def _to_binary(column: pa.Array) -> pa.Array:
     """Return keys or values as binary values; text becomes UTF-8."""
     if pt.is_string_view(column.type):
         column = column.cast(pa.string())
