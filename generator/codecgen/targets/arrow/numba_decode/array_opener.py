@@ -118,16 +118,16 @@ class ArrayOpener:
         needed = self.kernels.entry_fields(case)
         needed |= fields_needed(read_program(self.kernels.plan, case.entry).ops, checks=True)
         needed |= fields_of_rules(self.kernels.plan, case.entry)
-        end = reader.layout(case.entry, ENTRY, end, needed, stop=f.name, ruled=True)
+        end = reader.read_layout(case.entry, ENTRY, end, needed, stop=f.name, ruled=True)
         fields = Fields(self.kernels.plan, case.entry, ENTRY, self.variables)
         if case.entry.rules:
-            apply = reader.place(*RULES)
+            apply = reader.place_variable(*RULES)
             self.code.assign(apply, self.full_check & WITH_RULES)
             check_fields(reader.values, fields, apply)
         if case.array.when is not None:
             there = condition_of(fields, case.array.when, f)
             if there is not None and there != TRUE:
-                reader.values.fail(invert(there), f)
+                reader.values.fail_if(invert(there), f)
         count = self.count(type_, f, end)
         codec: Expr = Num(0)
         if type_.compression is not None:
@@ -135,12 +135,12 @@ class ArrayOpener:
             self.name_codec(codec, fields, f)
         if type_.length is not None:
             length = Var("length")
-            reader.values.number(type_.length, length, end, f)
-            reader.values.fail(any_of([length < 0, length.ne(end - reader.p)]), f)
+            reader.values.read_number(type_.length, length, end, f)
+            reader.values.fail_if(any_of([length < 0, length.ne(end - reader.p)]), f)
             reader.values.loose = 0
         if count is not None and isinstance(codec, Var) and type_.length is None:
             with code.when(count.eq(0)):
-                reader.values.fail(reader.p.ne(end), f)
+                reader.values.fail_if(reader.p.ne(end), f)
                 code.assign(codec, 0)
         if count is not None:
             test = count > (end - reader.p) // min_size_of(self.kernels.plan, case)
@@ -164,8 +164,8 @@ class ArrayOpener:
         found: Expr | None = None
         if type_.count is not None:
             number = Var("count")
-            self.reader.values.number(type_.count, number, end, f)
-            self.reader.values.tighten(end, f)
+            self.reader.values.read_number(type_.count, number, end, f)
+            self.reader.values.check_end(end, f)
             found = number
         elif type_.counted_by is not None:
             counted = self.case.entry.field(type_.counted_by)
@@ -179,7 +179,7 @@ class ArrayOpener:
             with self.code.when(found.eq(null)):
                 self.code.assign(found, 0)
         if found is not None:
-            self.reader.values.fail(any_of([found < 0, found > self.most]), f)
+            self.reader.values.fail_if(any_of([found < 0, found > self.most]), f)
         return found
 
     def name_codec(self, codec: Var, fields: Fields, f: Field) -> None:
@@ -200,8 +200,8 @@ class ArrayOpener:
                 raise Unsupported("a checksum whose range ends where the rows do not", c.field)
         if isinstance(codec, Var):
             for c, _ in reader.pending:
-                place = reader.place(ENTRY, f"start of {c.name}")
-                reader.verify(c, ENTRY, place, end - place, (codec,))
+                place = reader.place_variable(ENTRY, f"start of {c.name}")
+                reader.compare_checksum(c, ENTRY, place, end - place, (codec,))
             code.do("store_64", checked, codec)
         else:
             code.do("store_64", checked, 0)

@@ -96,11 +96,12 @@ class LayoutReader:
 
     @property
     def checks(self) -> bool:
+        """Whether values are checked, not only sizes."""
         return self.mode != "hop"
 
     # ------------------------------------------------------------ programs
 
-    def layout(
+    def read_layout(
         self,
         layout: LayoutPlan,
         part: str,
@@ -110,10 +111,21 @@ class LayoutReader:
         *,
         ruled: bool = False,
     ) -> Expr:
-        """Print the program of a layout, up to (not with) the field ``stop``. The end of the bytes that are open then.
+        """Print the read program of a layout, up to the field ``stop``, which is excluded.
 
-        ``needed`` are the fields that somebody else asks for. ``ruled``: the caller applies, or refuses, the rules of the layout.
-        """
+        Args:
+            layout: The layout.
+            part: Name of the place where its fields lie.
+            end: End of the bytes that may be read.
+            needed: Fields that others ask for.
+            stop: First field that is not read. Without it all are.
+            ruled: The caller applies or refuses the rules of the layout.
+
+        Returns:
+            The end of the innermost window that is open after the program.
+
+        Raises:
+            Unsupported: if kernels cannot express a field."""
         if not ruled:
             refuse_rules(layout)
         whole = read_program(self.plan, layout)
@@ -125,24 +137,24 @@ class LayoutReader:
         fields = Fields(self.plan, layout, part, self.variables)
         for i, op in enumerate(ops):
             measured = self.windows and self.windows[0].last is None
-            if not self.checks and measured and not self.still(ops[i:], set(needed)):
-                end = self.skip(layout)
+            if not self.checks and measured and not self.has_more_wanted(ops[i:], set(needed)):
+                end = self.skip_to_end(layout)
                 self.windows = outer
                 self.held.pop()
                 return end
-            end = self.op(op, ops, i, fields, end, wanted)
+            end = self.print_op(op, ops, i, fields, end, wanted)
         if stop is None:
-            self.values.tighten(end, layout.fields[-1].field)
+            self.values.check_end(end, layout.fields[-1].field)
         else:
-            self.values.tighten(
+            self.values.check_end(
                 end, layout.layout.fields[0] if not layout.field(stop) else field_of(layout, stop)
             )
         self.windows = outer
         self.held.pop()
         return end
 
-    def still(self, ops: tuple[ReadOp, ...], wanted: set[str]) -> bool:
-        """Whether something that is wanted is still to come."""
+    def has_more_wanted(self, ops: tuple[ReadOp, ...], wanted: set[str]) -> bool:
+        """Return whether one of ``ops`` reads a field that is in ``wanted``."""
         for op in ops:
             match op:
                 case read_ops.When(field) | read_ops.Number(field) | read_ops.Bytes(field):
@@ -159,16 +171,16 @@ class LayoutReader:
                         return True
         return False
 
-    def skip(self, layout: LayoutPlan) -> Expr:
-        """Nothing more is wanted, and it is known where the layout ends."""
+    def skip_to_end(self, layout: LayoutPlan) -> Expr:
+        """Print the step to the end of the outermost window of ``layout``. Return the end of the bytes around it."""
         inner = self.windows[0]
         end = self.ends[inner.length][0]
         self.code.assign(self.p, end)
         self.values.loose = 0
-        self.values.tighten(inner.around, layout.fields[-1].field)
+        self.values.check_end(inner.around, layout.fields[-1].field)
         return inner.around
 
-    def op(
+    def print_op(
         self,
         op: ReadOp,
         ops: tuple[ReadOp, ...],
@@ -177,48 +189,51 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> Expr:
+        """Print ``op``, the operation ``i`` of ``ops``. Return the end of the bytes that may be read afterwards."""
         match op:
             case read_ops.Open():
-                return self.open(op, fields, end)
+                return self.open_window(op, fields, end)
             case read_ops.Close():
-                return self.close(op, fields.layout, end)
+                return self.close_window(op, fields.layout, end)
             case read_ops.Mark(checksum, at_end):
-                self.mark(checksum, at_end, fields)
+                self.note_place(checksum, at_end, fields)
             case read_ops.Verify(checksum, ahead):
                 self.verify_here(checksum, ahead, fields, end)
             case read_ops.Require(field, condition):
                 if self.checks:
-                    self.require(field.field, condition, fields)
+                    self.check_requirement(field.field, condition, fields)
             case read_ops.When(field, condition, then):
-                self.sometimes(field, condition, then, fields, end, wanted)
+                self.read_optional(field, condition, then, fields, end, wanted)
             case read_ops.Absent(field):
-                self.absent(field.field, fields.part)
+                self.set_absent(field.field, fields.part)
             case _:
-                self.bound(ops[i:], fields.layout, end)
-                self.read(op, fields, end, wanted)
+                self.check_fixed_sizes(ops[i:], fields.layout, end)
+                self.read_field(op, fields, end, wanted)
         return end
 
-    def one(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
+    def print_field_op(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
+        """Print one operation of a field that may be left out: a requirement, or what reads the field."""
         if isinstance(op, read_ops.Require):
-            self.op(op, (op,), 0, fields, end, wanted)
+            self.print_op(op, (op,), 0, fields, end, wanted)
         else:
-            self.read(op, fields, end, wanted)
+            self.read_field(op, fields, end, wanted)
 
-    def read(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
+    def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
+        """Print the operation that reads a field. Raise Unsupported for a choice."""
         part = self.values.part = fields.part
         match op:
             case read_ops.Number(fp, name):
-                self.number_field(fp.field, name, fields, end, wanted)
+                self.read_number_field(fp.field, name, fields, end, wanted)
             case read_ops.Bytes(fp, type_, after):
                 n, target = self.variables.of(part, fp.name), self.gives.target(part, fp.name)
                 inside = bool(self.windows) and self.windows[-1].last == fp.name
-                self.values.bytes(fp.field, type_, after, n, target, end, ends_window=inside)
+                self.values.read_bytes(fp.field, type_, after, n, target, end, ends_window=inside)
             case read_ops.Elements():
-                self.array(op, fields, end)
+                self.read_array(op, fields, end)
             case read_ops.Struct(fp, layout):
-                self.struct(fp.field, layout, fields, end)
+                self.read_struct(fp.field, layout, fields, end)
             case read_ops.Tags():
-                self.tags(op, fields, end, wanted)
+                self.read_tags(op, fields, end, wanted)
             case read_ops.Choose(fp):
                 raise Unsupported("one of several layouts", fp.field)
             case _:
@@ -226,29 +241,32 @@ class LayoutReader:
         size = op.field.size
         self.values.covered = 0 if size is None or not part else max(0, self.values.covered - size)
 
-    def number_field(
+    def read_number_field(
         self, f: Field, name: str, fields: Fields, end: Expr, wanted: set[str]
     ) -> None:
+        """Print what reads a number. It goes into a variable only if the field is in ``wanted`` or a column shows it."""
         target = self.gives.target(fields.part, f.name)
         variable = self.variables.of(fields.part, f.name)
         known = is_number(f) or is_raw(f) or isinstance(f.type, BitsType)
-        self.values.scalar(
+        self.values.read_scalar(
             name, variable if f.name in wanted and known else None, target, fields.part, end, f
         )
 
-    def require(self, f: Field, condition: Value, fields: Fields) -> None:
+    def check_requirement(self, f: Field, condition: Value, fields: Fields) -> None:
+        """Print that the kernel fails at ``f`` unless ``condition`` holds. Raise Unsupported if it cannot be computed."""
         try:
-            self.values.fail(negated_condition(fields.arithmetic(), condition), f)
+            self.values.fail_if(negated_condition(fields.arithmetic(), condition), f)
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
-    def condition(self, value: Value, fields: Fields, f: Field) -> Expr:
+    def condition_of(self, value: Value, fields: Fields, f: Field) -> Expr:
+        """Return ``value`` as a condition. Raise Unsupported, with the field ``f``, if it cannot be computed."""
         try:
             return fields.arithmetic().condition(value)
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
-    def sometimes(
+    def read_optional(
         self,
         fp: FieldPlan,
         condition: Value,
@@ -257,22 +275,23 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> None:
-        """A field that may be left out."""
-        test = self.condition(condition, fields, fp.field)
+        """Print what reads a field if ``condition`` holds, and otherwise sets it to absent."""
+        test = self.condition_of(condition, fields, fp.field)
         self.values.covered = 0
         loose = self.values.loose
         with self.code.when(test):
             for op in then[:1] if _never_in_rows(then[0]) else then:
-                self.one(op, fields, end, wanted)
+                self.print_field_op(op, fields, end, wanted)
         self.values.covered = 0
         self.values.loose = max(loose, self.values.loose)
         with self.code.otherwise():
-            self.absent(fp.field, fields.part)
+            self.set_absent(fp.field, fields.part)
         branch = self.code.body[-1]
         if not branch.arms[-1][1]:  # type: ignore[attr-defined]
             branch.arms.pop()  # type: ignore[attr-defined]
 
-    def absent(self, f: Field, part: str) -> None:
+    def set_absent(self, f: Field, part: str) -> None:
+        """Print that a field is left out: its variable is -1 for bytes and 0 for numbers, and its column null or empty."""
         variable = self.variables.of(part, f.name)
         target = self.gives.target(part, f.name)
         if isinstance(f.type, BytesType):
@@ -284,7 +303,11 @@ class LayoutReader:
 
     # ------------------------------------------------------------ windows and checksums
 
-    def open(self, op: read_ops.Open, fields: Fields, end: Expr) -> Expr:
+    def open_window(self, op: read_ops.Open, fields: Fields, end: Expr) -> Expr:
+        """Print the check of a length, and open the window that it measures. Return the end of the window.
+
+        Raises:
+            Unsupported: if the length counts itself, or may be left out and measures more than one field of bytes."""
         m, code = op.length, self.code
         check_number(m.field)
         if m.own_bytes:
@@ -295,7 +318,7 @@ class LayoutReader:
         too_long = any_of([length < 0, length > end - self.p])
         self.values.covered = 0
         if op.when is None:
-            self.values.fail(too_long, m.field)
+            self.values.fail_if(too_long, m.field)
             self.values.loose = 0
             code.assign(inner, self.p + length)
             self.windows.append(Window(m.name, end, op.last))
@@ -306,36 +329,41 @@ class LayoutReader:
             raise Unsupported("a length that may be left out", m.field)
         if op.after is None:
             raise Unsupported("bytes to the end with fields after them that vary", op.first.field)
-        test = self.condition(op.when, fields, m.field)
+        test = self.condition_of(op.when, fields, m.field)
         with code.when(test):
-            self.values.fail(too_long, m.field)
+            self.values.fail_if(too_long, m.field)
             code.assign(inner, self.p + length)
         with code.otherwise():
             code.assign(inner, end - op.after if op.after else end)
         self.windows.append(Window(m.name, end, op.last or op.first.name, test))
         return inner
 
-    def close(self, op: read_ops.Close, layout: LayoutPlan, end: Expr) -> Expr:
+    def close_window(self, op: read_ops.Close, layout: LayoutPlan, end: Expr) -> Expr:
+        """Print the check that a window is used up, and close it. Return the end of the bytes around it."""
         window = self.windows.pop()
         f = op.at.field
         differs = self.p.ne(end)
         if not self.checks and window.last is None:
             self.code.assign(self.p, end)
         else:
-            self.values.fail(differs if window.when is None else all_of([window.when, differs]), f)
+            self.values.fail_if(
+                differs if window.when is None else all_of([window.when, differs]), f
+            )
         if window.when is None:
             self.values.loose = 0
         self.values.covered = 0
         return window.around
 
-    def mark(self, c: FieldPlan, at_end: bool, fields: Fields) -> None:
+    def note_place(self, c: FieldPlan, at_end: bool, fields: Fields) -> None:
+        """Print that ``p`` is where the range of a checksum starts or, with ``at_end``, ends."""
         if self.checks:
             if c.when is not None:
                 raise Unsupported("a checksum that may be left out", c.field)
             name = f"end of {c.name}" if at_end else f"start of {c.name}"
-            self.code.assign(self.place(fields.part, name), self.p)
+            self.code.assign(self.place_variable(fields.part, name), self.p)
 
-    def place(self, part: str, name: str) -> Var:
+    def place_variable(self, part: str, name: str) -> Var:
+        """Return the variable for ``name``, such as ``start of crc``, in a part. It is always the same one."""
         key = (part, name)
         if key not in self.variables.found:
             where = "part" if "/" in part else part
@@ -343,40 +371,42 @@ class LayoutReader:
         return self.variables.found[key]
 
     def verify_here(self, c: FieldPlan, ahead: bool, fields: Fields, end: Expr) -> None:
+        """Print the verification of a checksum, or note it in ``pending`` if it covers all that follows in an entry (``ahead``)."""
         if not self.checks:
             return
         if c.when is not None:
             raise Unsupported("a checksum that may be left out", c.field)
         if not ahead:
-            start = self.place(fields.part, f"start of {c.name}")
+            start = self.place_variable(fields.part, f"start of {c.name}")
             stop: Expr = self.p
             if (fields.part, f"end of {c.name}") in self.variables.found:
-                stop = self.place(fields.part, f"end of {c.name}")
-            self.verify(c, fields.part, start, stop - start)
+                stop = self.place_variable(fields.part, f"end of {c.name}")
+            self.compare_checksum(c, fields.part, start, stop - start)
             return
         if not any(window.last is None for window in self.windows):
             raise Unsupported("a checksum over a range without a measured end", c.field)
         if self.mode == "open" and len(self.held) == 1:
-            self.code.assign(self.place(fields.part, f"start of {c.name}"), self.p)
+            self.code.assign(self.place_variable(fields.part, f"start of {c.name}"), self.p)
             self.pending.append((c, end))
         else:
-            self.values.tighten(end, c.field)
-            self.verify(c, fields.part, self.p, end - self.p)
+            self.values.check_end(end, c.field)
+            self.compare_checksum(c, fields.part, self.p, end - self.p)
 
-    def verify(
+    def compare_checksum(
         self, c: FieldPlan, part: str, start: Expr, size: Expr, only: tuple[Expr, ...] = ()
     ) -> None:
-        """Compare a checksum, perhaps only under conditions."""
+        """Print the comparison of a checksum over ``size`` bytes at ``start``, under the conditions ``only``. Raise Unsupported if
+        kernels lack the algorithm."""
         if c.field.checksum not in KERNEL_CHECKSUMS:
             raise Unsupported(f"a checksum that kernels lack, {c.field.checksum}", c.field)
         stored: Expr = self.variables.of(part, c.name)
         if isinstance(c.field.type, ScalarType) and c.field.type.name != "u32":
             stored = stored & 0xFFFFFFFF
         computed = call(str(c.field.checksum), start, size)
-        self.values.fail(all_of([*only, computed.ne(stored)]), c.field)
+        self.values.fail_if(all_of([*only, computed.ne(stored)]), c.field)
 
-    def bound(self, ops: tuple[ReadOp, ...], layout: LayoutPlan, end: Expr) -> None:
-        """Check once that fields of fixed size are there, as many as follow each other."""
+    def check_fixed_sizes(self, ops: tuple[ReadOp, ...], layout: LayoutPlan, end: Expr) -> None:
+        """Print one check for all fields of fixed size at the start of ``ops``, unless their bytes are checked already."""
         first = ops[0]
         fp = first.field  # type: ignore[union-attr]
         if fp.size is None:
@@ -395,18 +425,19 @@ class LayoutReader:
                     continue
                 case _:
                     break
-        self.values.fits(total, end, fp.field)
+        self.values.check_size(total, end, fp.field)
         self.values.covered = total
 
     # ------------------------------------------------------------ arrays and layouts in the place of fields
 
-    def array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
+    def read_array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
+        """Print what reads an array inside a row. Raise Unsupported if kernels cannot express it."""
         fp, type_, element = op.field, op.type, op.element
         f, part = fp.field, fields.part
         if type_.compression is not None:
             if fp.when is None:
                 raise Unsupported("a compressed array inside rows", f)
-            self.values.never(f)  # rows hold no rows of their own
+            self.values.fail_always(f)  # rows hold no rows of their own
             return
         null = null_of(type_, f)
         if op.any_version:
@@ -421,41 +452,41 @@ class LayoutReader:
         if type_.fixed is not None:
             self.code.assign(n, type_.fixed)
         elif type_.count is not None:
-            self.values.number(type_.count, n, end, f)
+            self.values.read_number(type_.count, n, end, f)
         elif type_.counted_by is not None:
             check_number(field_of(fields.layout, type_.counted_by))
             self.code.assign(n, self.variables.of(part, type_.counted_by))
         else:
             self.code.assign(n, 0)
         if null is not None:
-            self.null_array(type_, n, null, self.gives.target(part, f.name), f)
+            self.handle_null_array(type_, n, null, self.gives.target(part, f.name), f)
             type_ = replace(type_, at_least=0)
         if counted:
             most = self.gives.most
-            self.values.fail(any_of([n < 0, n > end - self.p, n > most]), f)
+            self.values.fail_if(any_of([n < 0, n > end - self.p, n > most]), f)
             self.values.loose = 0
         size = element_size(element)
         if size is not None and counted and self.gives.target(part, f.name) is None:
-            self.values.fail(n * size > end - self.p, f)
+            self.values.fail_if(n * size > end - self.p, f)
             if type_.at_least:
-                self.values.fail(n < type_.at_least, f)
+                self.values.fail_if(n < type_.at_least, f)
             self.code.add(self.p, n * size)
             return
-        self.elements(f, type_, element, fields, n, end, counted)
+        self.read_elements(f, type_, element, fields, n, end, counted)
 
-    def null_array(
+    def handle_null_array(
         self, type_: ArrayType, n: Var, null: int, target: Target | None, f: Field
     ) -> None:
-        """An array that is null has no elements, which is not too few."""
+        """Print that an array whose count is ``null`` has no elements and is null in its column. ``at_least`` does not apply to it."""
         with self.code.when(n.eq(null)):
             self.code.assign(n, 0)
             if target is not None:
                 self.gives.null(target)
         if type_.at_least:
             with self.code.otherwise():
-                self.values.fail(n < type_.at_least, f)
+                self.values.fail_if(n < type_.at_least, f)
 
-    def elements(
+    def read_elements(
         self,
         f: Field,
         type_: ArrayType,
@@ -465,7 +496,7 @@ class LayoutReader:
         end: Expr,
         counted: bool,
     ) -> None:
-        """Go through the elements of an array in a row; a column of lists may want them."""
+        """Print the loop over the elements of an array, ``n`` of them if ``counted``, otherwise up to ``end``."""
         code = self.code
         part = fields.part
         target = self.gives.target(part, f.name)
@@ -475,18 +506,18 @@ class LayoutReader:
             if target is not None and not counted:
                 self.gives.list_room(target, Num(1))
             self.values.loose = 0
-            self.element(f, element, fields, target, end)
-            self.values.tighten(end, f)
+            self.read_element(f, element, fields, target, end)
+            self.values.check_end(end, f)
             if not counted:
                 code.add(n, 1)
-                self.values.fail(n > self.gives.most, f)
+                self.values.fail_if(n > self.gives.most, f)
             if target is not None:
                 code.add(target.at, 1)
         if type_.at_least:
-            self.values.fail(n < type_.at_least, f)
+            self.values.fail_if(n < type_.at_least, f)
         self.gives.close(target)
 
-    def element(
+    def read_element(
         self,
         f: Field,
         element: LayoutPlan | ScalarType | BytesType,
@@ -494,36 +525,36 @@ class LayoutReader:
         target: Target | None,
         end: Expr,
     ) -> None:
-        """One element of an array."""
+        """Print what reads one element of an array."""
         if isinstance(element, LayoutPlan):
-            self.nested(f, element, part_of(fields.part, f.name), target, end)
+            self.read_nested(f, element, part_of(fields.part, f.name), target, end)
             return
         self.values.covered = 0
         inside = next(iter(self.gives.inside(target)), None)
         of = replace(fields, part=part_of(fields.part, f.name))
         if isinstance(element, ScalarType):
-            self.values.scalar(element.name, None, inside, of.part, end, f)
+            self.values.read_scalar(element.name, None, inside, of.part, end, f)
         else:
             n = self.variables.of(of.part, f.name)
-            self.values.bytes(f, element, None, n, inside, end)
+            self.values.read_bytes(f, element, None, n, inside, end)
 
-    def nested(
+    def read_nested(
         self, f: Field, layout: LayoutPlan, part: str, target: Target | None, end: Expr
     ) -> None:
-        """A layout inside another one."""
+        """Print the program of a layout inside another one. Raise Unsupported if the layout holds itself."""
         if layout.name in self.held:
             raise Unsupported("a layout that holds itself", f)
         kept = self.windows, self.values.covered, self.ends
         self.ends = {}
         self.gives.enter(target, part)
-        self.layout(layout, part, end, ())
+        self.read_layout(layout, part, end, ())
         self.windows, self.values.covered, self.ends = kept
         for inner in self.gives.inside(target):
             if layout.field(inner.leaf.column.name) is None:  # not in this version
                 self.gives.nothing(inner)
 
-    def struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
-        """A layout in the place of a field."""
+    def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
+        """Print what reads a layout in the place of a field, with the number before it that says whether it is present."""
         type_ = f.type
         assert isinstance(type_, StructType)
         if len(self.plan.held(type_.layout, fields.layout)) > 1:
@@ -531,19 +562,19 @@ class LayoutReader:
         part, target = part_of(fields.part, f.name), self.gives.target(fields.part, f.name)
         self.values.covered = 0
         if type_.present is None:
-            self.nested(f, layout, part, target, end)
+            self.read_nested(f, layout, part, target, end)
             self.values.covered = 0
             return
         there = self.variables.of(fields.part, f.name)
-        self.values.number(type_.present, there, end, f)
-        self.values.tighten(end, f)
+        self.values.read_number(type_.present, there, end, f)
+        self.values.check_end(end, f)
         if type_.null is None:
-            self.values.fail(there.ne(1), f)
-            self.nested(f, layout, part, target, end)
+            self.values.fail_if(there.ne(1), f)
+            self.read_nested(f, layout, part, target, end)
         else:
-            self.values.fail(all_of([there.ne(1), there.ne(type_.null)]), f)
+            self.values.fail_if(all_of([there.ne(1), there.ne(type_.null)]), f)
             with self.code.when(there.eq(1)):
-                self.nested(f, layout, part, target, end)
+                self.read_nested(f, layout, part, target, end)
             if target is not None:
                 with self.code.otherwise():
                     self.gives.nothing(target)
@@ -551,55 +582,58 @@ class LayoutReader:
 
     # ------------------------------------------------------------ tagged fields
 
-    def tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
+    def read_tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
+        """Print what reads a section of tagged fields. Tags ascend, and unknown ones are passed over."""
         code, f = self.code, op.field.field
         part = fields.part
-        there = {fp.name: self.before(fp, part) for fp, _ in op.known}
+        there = {fp.name: self.set_default(fp, part) for fp, _ in op.known}
         number, tag, last, size, after = (
-            self.place(part, f"{word} of {f.name}")
+            self.place_variable(part, f"{word} of {f.name}")
             for word in ("number", "tag", "last", "size", "after")
         )
         self.values.covered = 0
-        self.values.number("uvarint", number, end, f)
+        self.values.read_number("uvarint", number, end, f)
         limits = [number > self.gives.most, number > MAX_COUNT]
-        self.values.fail(any_of([Num(_MIN_TAGGED) * number > end - self.p, *limits]), f)
+        self.values.fail_if(any_of([Num(_MIN_TAGGED) * number > end - self.p, *limits]), f)
         self.values.loose = 0
         code.assign(last, -1)
         with code.count(None, number):
-            self.values.number("uvarint", tag, end, f)
-            self.values.tighten(end, f)
-            self.values.fail(
+            self.values.read_number("uvarint", tag, end, f)
+            self.values.check_end(end, f)
+            self.values.fail_if(
                 any_of([tag <= last, tag > HIGHEST, *(tag.eq(t) for t in op.other)]), f
             )
             code.assign(last, tag)
-            self.values.number("uvarint", size, end, f)
-            self.values.fail(size > end - self.p, f)
+            self.values.read_number("uvarint", size, end, f)
+            self.values.fail_if(size > end - self.p, f)
             self.values.loose = 0
             code.assign(after, self.p + size)
             for fp, ops in op.known:
-                if self.is_left(fp, part):
-                    self.values.fail(tag.eq(Num(fp.field.tag or 0)), fp.field)
+                if self.is_left_to_codecs(fp, part):
+                    self.values.fail_if(tag.eq(Num(fp.field.tag or 0)), fp.field)
                     continue
                 with code.when(tag.eq(Num(fp.field.tag or 0))):
-                    self.known(fp, ops, fields, size, after, wanted)
+                    self.read_tagged(fp, ops, fields, size, after, wanted)
                     found = there[fp.name]
                     if found is not None:
                         code.assign(found, 1)
             code.assign(self.p, after)
         self.values.loose = self.values.covered = 0
         for fp, _ in op.known:
-            self.missing(fp, part, there[fp.name])
+            self.give_default(fp, part, there[fp.name])
 
-    def is_left(self, fp: FieldPlan, part: str) -> bool:
-        """Whether the reference codecs read a field: in payloads a tagged layout, which no column is made of."""
+    def is_left_to_codecs(self, fp: FieldPlan, part: str) -> bool:
+        """Return whether the kernel rejects a tagged field that is a layout, so that the reference codecs read the payload. Raise
+        Unsupported if a column shows the field, or entries may not be left to the codecs."""
         if not isinstance(fp.field.type, StructType):
             return False
         if not self.leaves_layouts or self.gives.target(part, fp.name) is not None:
             raise Unsupported("a tagged layout", fp.field)
         return True
 
-    def before(self, fp: FieldPlan, part: str) -> Var | None:
-        """Set the variable of a tagged field to its default. The variable that says whether it is there, for columns."""
+    def set_default(self, fp: FieldPlan, part: str) -> Var | None:
+        """Print that the variable of a tagged field is its default. Return the variable that says whether the field is there, None
+        if no column shows the field."""
         f = fp.field
         variable = self.variables.of(part, f.name)
         default = default_value(fp)
@@ -610,11 +644,11 @@ class LayoutReader:
             self.code.assign(variable, -1 if data is None else len(data))
         if self.gives.target(part, f.name) is None:
             return None
-        there = self.place(part, f"{f.name} is there")
+        there = self.place_variable(part, f"{f.name} is there")
         self.code.assign(there, 0)
         return there
 
-    def known(
+    def read_tagged(
         self,
         fp: FieldPlan,
         ops: tuple[ReadOp, ...],
@@ -623,22 +657,22 @@ class LayoutReader:
         after: Var,
         wanted: set[str],
     ) -> None:
-        """Read a field of the layout, which does not hold its default and ends where its size says."""
+        """Print what reads a known tagged field, with the checks that it ends at ``after`` and does not hold its default."""
         f = fp.field
         if self.checks:
             default = default_bytes(fp)
             same = [call("load_u8", self.p + i).eq(byte) for i, byte in enumerate(default)]
-            self.values.fail(all_of([size.eq(len(default)), *same]), f)
+            self.values.fail_if(all_of([size.eq(len(default)), *same]), f)
         windows, self.windows = self.windows, []
         for op in ops:
-            self.one(op, fields, after, wanted)
+            self.print_field_op(op, fields, after, wanted)
         self.windows = windows
-        self.values.tighten(after, f)
-        self.values.fail(self.p.ne(after), f)
+        self.values.check_end(after, f)
+        self.values.fail_if(self.p.ne(after), f)
         self.values.covered = 0
 
-    def missing(self, fp: FieldPlan, part: str, there: Var | None) -> None:
-        """Give the default to a column that holds the field."""
+    def give_default(self, fp: FieldPlan, part: str, there: Var | None) -> None:
+        """Print that a column gets the default of a tagged field that is not there. Raise Unsupported for bytes that are not empty."""
         f = fp.field
         target = self.gives.target(part, f.name)
         if there is None or target is None:
@@ -659,14 +693,14 @@ class LayoutReader:
 
 
 def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:
-    """The bytes of an element that can be passed over without a look: None where there is no telling."""
+    """Return the size of an element that needs no check, None if it varies or its value must be checked."""
     if not isinstance(element, ScalarType) or element.name == "bool":
         return None
     return fixed_size(element.name)
 
 
 def default_value(fp: FieldPlan) -> int | None:
-    """The default of a number as kernels have it: its bits, for those that they copy. None for others."""
+    """Return the default of a number as kernels hold it (its bits if kernels only copy it), None if the field is no number."""
     f, number = fp.field, default_number(fp)
     if isinstance(f.type, ScalarType) and f.type.name != "uuid" and (number is None or is_raw(f)):
         order: Literal["little", "big"] = "little" if f.endian == "little" else "big"
@@ -675,5 +709,5 @@ def default_value(fp: FieldPlan) -> int | None:
 
 
 def _never_in_rows(op: ReadOp) -> bool:
-    """Whether a row that has this is refused, so that nothing else can be asked of it."""
+    """Return whether ``op`` reads a compressed array: rows with one are rejected."""
     return isinstance(op, read_ops.Elements) and op.type.compression is not None

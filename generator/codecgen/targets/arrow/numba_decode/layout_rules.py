@@ -127,7 +127,7 @@ def check_fields(values: ValueReader, fields: Fields, apply: Expr) -> None:
     if rules:
         with values.code.when(apply):
             for rule in rules:
-                values.fail(breach_of(fields, rule), field_of_rule(fields.layout, rule))
+                values.fail_if(breach_of(fields, rule), field_of_rule(fields.layout, rule))
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ class RowRules:
             for rule, name, known in self.ascending:
                 value = self.fields.variables.of(ITEM, name)
                 test = all_of([invert(is_first), value <= known])
-                values.fail(test, field_of_rule(self.layout, rule))
+                values.fail_if(test, field_of_rule(self.layout, rule))
             for (end, name), variable in self.fields.extremes.items():
                 value = self.fields.variables.of(ITEM, name)
                 if end == "last":
@@ -198,4 +198,4 @@ class RowRules:
             return
         with code.when(all_of([apply, invert(is_empty)])):
             for rule, breach in self.breaches:
-                values.fail(breach, field_of_rule(self.layout, rule))
+                values.fail_if(breach, field_of_rule(self.layout, rule))

@@ -24,26 +24,34 @@ from codecgen.targets.arrow.numba_decode.field_variables import (
 
 @dataclass(slots=True)
 class Case:
-    """A case that somebody asks for: the layout in its versions, where its fields lie, and those of them that are wanted."""
+    """A case of a choice that columns or conditions ask for.
+
+    Attributes:
+        part: Name of the place where its fields lie.
+        plans: The layout in its versions.
+        fields: Types of the fields that are asked for, None for one that is read again for its column."""
 
     part: str
     plans: list[LayoutPlan]
     fields: dict[str, ScalarType | BitsType | BytesType | None] = field(default_factory=dict)
 
     def which(self, variables: Variables) -> Var:
-        """Says which of the versions has been read, from 1 on; 0 is none."""
+        """Return the variable with the number of the version that was read: 1 for the first of ``plans``, 0 for none."""
         return about(variables, self.part, "which one")
 
 
 @dataclass(slots=True)
 class Cases:
-    """The cases that somebody asks for, by the part that the choice lies in and its name, and by their layouts."""
+    """The cases that columns or conditions ask for.
+
+    Attributes:
+        found: Cases by the part and the name of the choice, then by the name of the layout."""
 
     plan: Plan
     found: dict[tuple[str, str], dict[str, Case]] = field(default_factory=dict)
 
     def ask(self, part: str, layout: LayoutPlan, read: nodes.FieldValue) -> None:
-        """Note that somebody asks for a case, or for a field in it."""
+        """Add the case, and the field in it, that ``read`` asks for. Raise Unsupported for a field of a layout in a case."""
         choice, case = (*read.holders, read.field)[:2]
         if len(read.holders) > 2:
             raise Unsupported("a layout in the place of a field of a case", read.holders[2])
@@ -60,7 +68,7 @@ class Cases:
             known[name].fields[read.field.name] = type_ if plain else None  # type: ignore[assignment]
 
     def plans(self, layout: LayoutPlan, choice: str, case: str) -> list[LayoutPlan]:
-        """The versions of a case."""
+        """Return the layout of a case in all its versions, each once."""
         out: list[LayoutPlan] = []
         for op in choices(self.plan, layout):
             if op.field.name == choice:
@@ -70,12 +78,12 @@ class Cases:
         return out
 
     def of(self, part: str) -> Case | None:
-        """The case whose fields lie there."""
+        """Return the case whose fields lie in ``part``, None if there is none."""
         every = (case for cases in self.found.values() for case in cases.values())
         return next((case for case in every if case.part == part), None)
 
     def begin(self, code: Builder, variables: Variables, part: str | None = None) -> None:
-        """Nothing has been read yet (``part``: of that alone)."""
+        """Print that no case has been read yet, of the choices in ``part`` or, without it, of all."""
         for (around, _), cases in self.found.items():
             if part not in (None, around):
                 continue
@@ -89,7 +97,7 @@ class Cases:
                         code.assign(is_there(variables, case, name), 0)
 
     def term(self, read: nodes.FieldValue, part: str, variables: Variables) -> Term:
-        """What a case, or a field in it, is as a number."""
+        """Return a field in a case as a number, or a case as 1 that is null if the case was not read. Raise Refused for arrays."""
         choice, held = (*read.holders, read.field)[:2]
         case = self.found[part, choice.name][layout_of(held)]
         if len(read.holders) == 1:
@@ -105,7 +113,7 @@ class Cases:
     def raw(
         self, read: nodes.FieldValue, part: str, variables: Variables, column: str
     ) -> Term | None:
-        """A field in a case whose bits a column has as they are."""
+        """Return a field in a case whose bits the column type ``column`` has as they are, None if the types differ."""
         if len(read.holders) != 2 or not is_raw(read.field):
             return None
         if RAW.get(getattr(read.field.type, "name", "")) != column:
@@ -114,28 +122,29 @@ class Cases:
         return self.number(read, self.found[part, choice.name][layout_of(held)], variables)
 
     def number(self, read: nodes.FieldValue, case: Case, variables: Variables) -> Term:
+        """Return the variable of a field in a case, null if the field is not there."""
         null = is_there(variables, case, read.field.name).eq(0) if read.type.nullable else None
         return Term(variables.of(case.part, read.field.name), null)
 
 
 def layout_of(case: Field) -> str:
-    """The name of the layout that a case is."""
+    """Return the name of the layout that a case is."""
     assert isinstance(case.type, StructType)
     return case.type.layout.layout
 
 
 def about(variables: Variables, part: str, what: str) -> Var:
-    """The variable of something about a part."""
+    """Return the variable for ``what`` in a part. It is always the same one."""
     return variables.found.setdefault((part, what), Var(what.replace(" ", "_")))
 
 
 def is_there(variables: Variables, case: Case, name: str) -> Var:
-    """Says whether a number in a case is there."""
+    """Return the variable that is 1 if a number in a case is there, otherwise 0."""
     return about(variables, case.part, f"{name} is there")
 
 
 def choices(plan: Plan, layout: LayoutPlan) -> list[read_ops.Choose]:
-    """The operations of a layout that read one of several layouts."""
+    """Return the operations of a layout that read choices, those under a condition last."""
     ops = list(read_program(plan, layout).ops)
     for op in ops:
         if isinstance(op, read_ops.When):

@@ -27,25 +27,32 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Places:
-    """What a reader notes: where ``bytes`` begin, and where the fields that are read ``again`` for their columns and the arrays
-    whose elements are rows (``each``) begin, with the end of what they lie in."""
+    """Variables that a reader sets for columns, by part and field.
+
+    Attributes:
+        bytes: Where bytes begin.
+        again: Where fields begin that are read again for their columns, and the end of the bytes around them.
+        each: The same for arrays whose elements are rows."""
 
     bytes: dict[Key, Var] = field(default_factory=dict)
     again: dict[Key, tuple[Var, Var]] = field(default_factory=dict)
     each: dict[Key, tuple[Var, Var]] = field(default_factory=dict)
 
     def note(self, part: str, name: str) -> None:
-        """Note where bytes begin."""
+        """Note where the bytes of a field begin."""
         self.bytes.setdefault((part, name), Var(f"start_of_{name}"))
 
     def note_again(self, part: str, name: str) -> None:
+        """Note where a field begins that is read again for its column."""
         self.again.setdefault((part, name), _both(name))
 
     def note_each(self, part: str, name: str) -> None:
+        """Note where an array begins whose elements are rows."""
         self.each.setdefault((part, name), _both(name))
 
 
 def _both(name: str) -> tuple[Var, Var]:
+    """Return variables for the start of a field and for the end of the bytes around it."""
     return Var(f"start_of_{name}"), Var(f"end_around_{name}")
 
 
@@ -83,18 +90,19 @@ class PayloadReader(LayoutReader):
         self.values.starts = self.places.bytes
         self.needed = needed
 
-    def read(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
+    def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
+        """Print the operation that reads a field or a choice, and note its place if a column needs it."""
         noted = self.places.again.get((fields.part, op.field.name))  # type: ignore[union-attr]
         if noted is not None:
             self.code.assign(noted[0], self.p)
             self.code.assign(noted[1], end)
         if isinstance(op, read_ops.Choose):
             self.values.part = fields.part
-            self.choose(op, fields, end)
+            self.read_choice(op, fields, end)
         else:
-            super().read(op, fields, end, wanted)
+            super().read_field(op, fields, end, wanted)
 
-    def elements(
+    def read_elements(
         self,
         f: Field,
         type_: ArrayType,
@@ -104,101 +112,105 @@ class PayloadReader(LayoutReader):
         end: Expr,
         counted: bool,
     ) -> None:
+        """Print the loop over the elements of an array. If they are rows, only check them and note where the array begins."""
         noted = self.places.each.get((fields.part, f.name))
         if noted is None or not isinstance(element, LayoutPlan):
-            super().elements(f, type_, element, fields, n, end, counted)
+            super().read_elements(f, type_, element, fields, n, end, counted)
             return
         code = self.code
         code.assign(noted[0], self.p)
         code.assign(noted[1], end)
         with code.count(None, n) if counted else code.loop(self.p < end):
-            self.item(element, end)
+            self.read_item(element, end)
             if not counted:
                 code.add(n, 1)
-                self.values.fail(n > self.gives.most, f)
+                self.values.fail_if(n > self.gives.most, f)
         if type_.at_least:
-            self.values.fail(n < type_.at_least, f)
+            self.values.fail_if(n < type_.at_least, f)
 
-    def item(self, element: LayoutPlan, end: Expr) -> None:
-        """An element that is a row."""
+    def read_item(self, element: LayoutPlan, end: Expr) -> None:
+        """Print what reads an element that is a row."""
         self.values.loose = 0
         for (part, _), (start, _) in self.places.again.items():
             if part == ITEM:
                 self.code.assign(start, 0)
         self.cases.begin(self.code, self.variables, ITEM)
         windows, covered = self.windows, self.values.covered
-        self.layout(element, ITEM, end, self.needed)
+        self.read_layout(element, ITEM, end, self.needed)
         self.windows, self.values.covered = windows, covered
-        self.values.tighten(end, element.fields[-1].field)
+        self.values.check_end(end, element.fields[-1].field)
 
     # ------------------------------------------------------------ choices
 
-    def choose(self, op: read_ops.Choose, fields: Fields, end: Expr) -> None:
-        """Print what reads one of several layouts in the place of a field."""
+    def read_choice(self, op: read_ops.Choose, fields: Fields, end: Expr) -> None:
+        """Print what reads a choice. Raise Unsupported if kernels cannot tell its cases apart."""
         code, f, type_ = self.code, op.field.field, op.type
         if not isinstance(type_, ChoiceType):
             raise Unsupported("a layout whose version another field says", f)
         if op.field.given is None:
             raise Unsupported("one of several layouts, by what is in them", f)
-        self.values.tighten(end, f)
+        self.values.check_end(end, f)
         self.values.covered = 0
         if type_.length is None:
-            self.one_of(op, type_, fields, end, self.is_last(op, fields))
+            self.read_cases(op, type_, fields, end, self.reaches_known_end(op, fields))
         else:
             n = about(self.variables, fields.part, f"length of {f.name}")
-            self.values.number(type_.length, n, end, f)
-            self.values.tighten(end, f)
+            self.values.read_number(type_.length, n, end, f)
+            self.values.check_end(end, f)
             inner = Var(f"end_of_{f.name}")
             with nullcontext() if type_.null is None else code.when(n.ne(type_.null)):
-                self.values.fail(any_of([n < 0, n > end - self.p]), f)
+                self.values.fail_if(any_of([n < 0, n > end - self.p]), f)
                 code.assign(inner, self.p + n)
-                self.one_of(op, type_, fields, inner, True)
-                self.values.fail(self.p.ne(inner), f)
+                self.read_cases(op, type_, fields, inner, True)
+                self.values.fail_if(self.p.ne(inner), f)
         self.values.loose = self.values.covered = 0
 
-    def is_last(self, op: read_ops.Choose, fields: Fields) -> bool:
-        """Whether what is chosen reaches to an end that is known."""
+    def reaches_known_end(self, op: read_ops.Choose, fields: Fields) -> bool:
+        """Return whether the case of a choice ends where a window or the part ends."""
         inside = self.windows[-1].last if self.windows else None
         if inside is not None:
             return inside == op.field.name
         last = fields.layout.in_order[-1].name == op.field.name
         return last and (bool(self.windows) or len(self.held) == 1)
 
-    def one_of(
+    def read_cases(
         self, op: read_ops.Choose, type_: ChoiceType, fields: Fields, end: Expr, to_end: bool
     ) -> None:
-        """Read the case that is there (``to_end``: it reaches to the end)."""
+        """Print what reads the case that is there. With ``to_end`` other cases are passed over, otherwise they are rejected."""
         code, f = self.code, op.field.field
         wanted = self.cases.found.get((fields.part, f.name), {})
         begun = False
-        for plan, test in self.tests(op, fields, set(wanted)):
+        for plan, test in self.list_case_tests(op, fields, set(wanted)):
             if plan is None and type_.unknown and to_end:
                 continue  # passed over as what has no case is
             with code.otherwise(test) if begun else code.when(test):
                 if plan is not None:
-                    self.case(plan, wanted[plan.name], end)
+                    self.read_case(plan, wanted[plan.name], end)
                 elif to_end:
                     code.assign(self.p, end)
                     code.assign(self.unread, 1)
                 else:
-                    self.values.never(f)
+                    self.values.fail_always(f)
             begun = True
         with code.otherwise() if begun else nullcontext():
             if type_.unknown:
                 code.assign(self.p, end)
                 code.assign(self.unread, 1)
             else:
-                self.values.never(f)
+                self.values.fail_always(f)
         self.values.loose = 0
 
-    def tests(
+    def list_case_tests(
         self, op: read_ops.Choose, fields: Fields, wanted: set[str]
     ) -> Iterator[tuple[LayoutPlan | None, Expr]]:
-        """The conditions of the cases that are wanted, in each version, and then of all others (None)."""
+        """Yield the layout and the condition of each wanted case, in each version, then conditions of the other cases with None.
+
+        Raises:
+            Unsupported: if kernels cannot tell the cases apart."""
         if any(op.steps):
             raise Unsupported("a choice whose cases are choices", op.field.field)
-        given = self.told(op.field.given, fields, op)
-        version = self.told(op.field.held_version, fields, op)
+        given = self.resolve_term(op.field.given, fields, op)
+        version = self.resolve_term(op.field.held_version, fields, op)
         assert given is not None
         read: dict[int, tuple[LayoutPlan, list[int]]] = {}
         passed: dict[int, set[int | None]] = {}
@@ -222,7 +234,7 @@ class PayloadReader(LayoutReader):
     def is_case(
         self, given: Term, version: Term | None, numbers: list[int], versions: Set[int | None]
     ) -> Expr:
-        """Whether it is a case of one of the numbers, in one of the versions (None: in any)."""
+        """Return the condition for a case of one of ``numbers``, in one of ``versions``. A version of None admits any."""
         tests = [_is_one_of(given.value, set(numbers))]
         told = [v for v in versions if v is not None]
         if version is not None and len(told) == len(versions):
@@ -230,22 +242,23 @@ class PayloadReader(LayoutReader):
             tests += [] if version.null is None else [invert(version.null)]
         return all_of([*([] if given.null is None else [invert(given.null)]), *tests])
 
-    def told(self, value: Value | None, fields: Fields, op: read_ops.Choose) -> Term | None:
-        """What says which case it is, or which version."""
+    def resolve_term(self, value: Value | None, fields: Fields, op: read_ops.Choose) -> Term | None:
+        """Return the number that selects the case or its version, None if ``value`` is None. Raise Unsupported if it cannot be
+        computed."""
         try:
             return None if value is None else fields.arithmetic().term(fields.folded(value))
         except Refused as error:
             raise Unsupported(error.reason, op.field.field) from None
 
-    def case(self, plan: LayoutPlan, case: Case, end: Expr) -> None:
-        """Read a case, and note which fields are there."""
+    def read_case(self, plan: LayoutPlan, case: Case, end: Expr) -> None:
+        """Print what reads a case, and note which of its fields are there. Raise Unsupported if the layout holds itself."""
         code = self.code
         if plan.name in self.held:
             raise Unsupported("a layout that holds itself", plan.layout.fields[0])
         kept = self.windows, self.ends
         self.ends = {}
         if plan.in_order:
-            self.layout(plan, case.part, end, set(case.fields))
+            self.read_layout(plan, case.part, end, set(case.fields))
         self.windows, self.ends = kept
         self.values.covered = 0
         code.assign(case.which(self.variables), 1 + [id(p) for p in case.plans].index(id(plan)))
@@ -258,36 +271,39 @@ class PayloadReader(LayoutReader):
                 code.assign(there, 1)
                 continue
             inside = Fields(self.plan, plan, case.part, self.variables)
-            with code.when(self.condition(fold(fp.when), inside, fp.field)):
+            with code.when(self.condition_of(fold(fp.when), inside, fp.field)):
                 code.assign(there, 1)
 
 
 @dataclass(slots=True)
 class PayloadFields(Fields):
-    """What values mean of which the fields are those of parts, and of the element at hand."""
+    """Meaning of values in the rows of a payload: fields of parts, of the element at hand, and of cases."""
 
     layouts: dict[str, LayoutPlan] = field(default_factory=dict)
     element: LayoutPlan | None = None
     cases: Cases | None = None
 
     def where(self, owner: str) -> tuple[str, LayoutPlan]:
+        """Return the part and the layout that the fields of ``owner`` lie in."""
         if owner == ITEM and self.element is not None:
             return ITEM, self.element
         name = part_of(owner) or ""
         return name, self.layouts[name]
 
     def field(self, value: FieldValue) -> Term:
+        """Return a field, or a field of a case, as a number. Raise Refused if it is none."""
         if self.cases is None or case_in(value) is None:
             return Fields.field(self, value)  # no super() with slots
         return self.cases.term(value, self.where(value.owner)[0], self.variables)
 
     def raw(self, value: FieldValue, column: str) -> Term | None:
+        """Return a field whose bits the column type ``column`` has as they are, None if the types differ."""
         if self.cases is None or case_in(value) is None:
             return Fields.raw(self, value, column)
         return self.cases.raw(value, self.where(value.owner)[0], self.variables, column)
 
     def known(self) -> Known:
-        """Constants are settled before anything is read: kernels take nothing else."""
+        """Return a function that gives the constant of a field, None if the field has none."""
 
         def known(value: Value) -> Value | None:
             if isinstance(value, FieldValue) and not value.type.nullable and not value.holders:
@@ -300,6 +316,7 @@ class PayloadFields(Fields):
 
 
 def _is_one_of(value: Expr, numbers: Set[int]) -> Expr:
+    """Return the condition that ``value`` is one of ``numbers``."""
     if len(numbers) == 1:
         return value.eq(next(iter(numbers)))
     return is_member(value, tuple(sorted(numbers)))

@@ -65,8 +65,8 @@ class PayloadRowsKernel:
                 raise Unsupported("not there in a version without fields", plan.layout.fields[0])
             code.assign(self.p, self.starts[name])
             reader.windows, reader.values.covered, reader.values.loose = [], 0, 0
-            reader.layout(plan, name, self.ends[name], self.asked(name))
-            reader.values.fail(self.p.ne(self.ends[name]), plan.fields[-1].field)
+            reader.read_layout(plan, name, self.ends[name], self.asked(name))
+            reader.values.fail_if(self.p.ne(self.ends[name]), plan.fields[-1].field)
         for case in self.combination.cases:
             if case.when is None:
                 self.rows(case, reader)
@@ -240,14 +240,14 @@ class PayloadRowsKernel:
                 code.give(0)
             code.assign(self.p, start)
             with code.count(None, n):
-                self.reader().item(case.element, end)
+                self.reader().read_item(case.element, end)
                 self.row(case, numbers)
         self.commit()
 
     def looked_at(self, reader: PayloadReader) -> None:
         """See that nothing was passed over of what has rows: the reference codecs look at it."""
         if self.choice is not None:
-            reader.values.fail(self.unread.ne(0), self.choice)
+            reader.values.fail_if(self.unread.ne(0), self.choice)
 
     def row(self, case: PayloadCase, numbers: Var) -> None:
         """Write a row: all that it is made of has been read."""
@@ -365,7 +365,7 @@ class PayloadRowsKernel:
             fields = PayloadFields(plan, layout, part, self.variables)
             with self.code.otherwise(test):
                 self.code.assign(at, start)
-                reader.read(operation(self.kernels, layout, f), fields, end, {f.name})
+                reader.read_field(operation(self.kernels, layout, f), fields, end, {f.name})
 
     def not_read(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
         """A field has not been read: there is no such case, or it is left out."""

@@ -125,10 +125,10 @@ class RowsKernel:
         unchecked = self.loaded(self.row, "CHECKED").eq(0)
         for c in deferred(case.entry):
             place = self.noted(ENTRY, f"start of {c.name}")
-            reader.verify(c, ENTRY, place, self.end - place, (unchecked,))
+            reader.compare_checksum(c, ENTRY, place, self.end - place, (unchecked,))
         self.find_ends(array)
         for refused in self.kernels.refused(self.kernels.fields(case, self.variables), case):
-            reader.values.fail(refused, array.field)
+            reader.values.fail_if(refused, array.field)
         start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
         code.assign(self.variables.of("place", "position"), start + self.bias)
         code.assign(self.variables.of("place", "size"), end - start)
@@ -151,16 +151,16 @@ class RowsKernel:
                     code.give(0)
             refuse_rules(case.element, [case.entry.name])
             needed = self.kernels.item_fields(case)
-            reader.layout(case.element, ITEM, self.end, needed, ruled=True)
+            reader.read_layout(case.element, ITEM, self.end, needed, ruled=True)
             rules.row(reader.values, code, apply, self.at.eq(first))
             self.numbers(varying=True)
             if not counted:
                 code.add(self.at, 1)
-                reader.values.fail(self.at - first > self.most, array.field)
+                reader.values.fail_if(self.at - first > self.most, array.field)
         if type_.at_least:
             number = count if counted else self.at - first
-            reader.values.fail(number < type_.at_least, array.field)
-        reader.values.fail(self.p.ne(self.end), array.field)
+            reader.values.fail_if(number < type_.at_least, array.field)
+        reader.values.fail_if(self.p.ne(self.end), array.field)
         is_empty = count.eq(0) if counted else self.at.eq(first)
         rules.after(reader.values, code, apply, is_empty)
         self.commit(first + count if counted else self.at)
@@ -196,7 +196,7 @@ class RowsKernel:
             code.assign(before, self.p)
             refuse_rules(case.element, [case.entry.name])
             needed = {name for _, name, _ in wanted}
-            reader.layout(case.element, ITEM, self.end, needed, ruled=True)
+            reader.read_layout(case.element, ITEM, self.end, needed, ruled=True)
             for which, name, variable in wanted:
                 value = self.variables.of(ITEM, name)
                 if which == "last" or only_first:
@@ -241,12 +241,12 @@ class RowsKernel:
                 fields = Fields(self.kernels.plan, case.entry, ITEM, self.variables)
                 needed = self.kernels.item_fields(case)
                 needed |= fields_of_rules(self.kernels.plan, case.entry)
-                reader.layout(case.entry, ITEM, after, needed, ruled=True)
+                reader.read_layout(case.entry, ITEM, after, needed, ruled=True)
                 check_fields(reader.values, fields, full_check & WITH_RULES)
                 if is_open:
                     code.assign(self.variables.of("place", "size"), self.p - start)
                 else:
-                    reader.values.fail(self.p.ne(after), case.entry.fields[-1].field)
+                    reader.values.fail_if(self.p.ne(after), case.entry.fields[-1].field)
             self.numbers(varying=True)
             code.add(self.at, 1)
             self.commit(self.at)

@@ -45,33 +45,36 @@ class ValueReader:
 
     # ------------------------------------------------------------ refusing
 
-    def failing(self, f: Field) -> Expr:
+    def fail_call(self, f: Field) -> Expr:
+        """Return the call that notes that the check of ``f`` failed at ``p``. The kernel returns its value."""
         return effect("fail", self.gives.row, self.gives.check(f), self.p)
 
-    def fail(self, condition: Expr, f: Field) -> None:
+    def fail_if(self, condition: Expr, f: Field) -> None:
+        """Print that the kernel fails at ``f`` if ``condition`` holds."""
         with self.code.when(condition):
-            self.never(f)
+            self.fail_always(f)
 
-    def never(self, f: Field) -> None:
-        self.code.give(self.failing(f), f.name)
+    def fail_always(self, f: Field) -> None:
+        """Print that the kernel fails at ``f``."""
+        self.code.give(self.fail_call(f), f.name)
 
-    def fits(self, size: int, end: Expr, f: Field) -> None:
-        """Bytes of a fixed number are there. Few of them need no look: the slack after all input is as long."""
+    def check_size(self, size: int, end: Expr, f: Field) -> None:
+        """Check that ``size`` bytes are there before ``end``. The check is put off while less than the slack after all input is at stake."""
         if self.loose + size > MAX_LOOSE:
-            self.fail(end - self.p < size, f)
+            self.fail_if(end - self.p < size, f)
             self.loose = 0
         else:
             self.loose += size
 
-    def tighten(self, end: Expr, f: Field) -> None:
-        """From here on p is not beyond the end."""
+    def check_end(self, end: Expr, f: Field) -> None:
+        """Check that ``p`` is not beyond ``end``, unless that is known already."""
         if self.loose:
-            self.fail(self.p > end, f)
+            self.fail_if(self.p > end, f)
             self.loose = 0
 
     # ------------------------------------------------------------ numbers
 
-    def scalar(
+    def read_scalar(
         self,
         name: str,
         variable: Var | None,
@@ -80,71 +83,71 @@ class ValueReader:
         end: Expr,
         f: Field,
     ) -> None:
-        """A number, true or false, or a uuid: into a variable, or passed over."""
+        """Read an integer, a boolean, a float or a uuid into ``variable`` and its column. Without both only step over it."""
         size = fixed_size(name)
         if target is not None and name != "uuid":
             variable = self.variables.of(part, f.name)
         if name in _RAW and variable is not None:
-            self.raw(name, variable, end, f)
+            self.read_raw(name, variable, end, f)
         elif variable is not None and name != "uuid":
-            self.number(name, variable, end, f)
+            self.read_number(name, variable, end, f)
         elif size is not None:
             if not self.covered:
-                self.fits(size, end, f)
+                self.check_size(size, end, f)
             if name == "bool":
-                self.fail(call("load_u8", self.p) > 1, f)
+                self.fail_if(call("load_u8", self.p) > 1, f)
             if target is not None:
                 self.gives.uuid(target, self.p)
             self.code.add(self.p, size, f.name)
             return
         else:
             variable = self.variables.of(part, f.name)
-            self.number(name, variable, end, f)
+            self.read_number(name, variable, end, f)
         if target is not None and variable is not None:
             self.gives.value(target, variable)
 
-    def raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
-        """The bits of a number that kernels copy."""
+    def read_raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
+        """Read the bits of a number that kernels copy and do not interpret, and step over it."""
         size = SCALARS[name].width
         if not self.covered:
-            self.fits(size, end, f)
+            self.check_size(size, end, f)
         order = "_le" if f.endian == "little" else ""
         self.code.assign(variable, call(f"load_{_RAW[name]}{order}", self.p))
         self.code.add(self.p, size)
 
-    def number(self, name: str, variable: Var, end: Expr, f: Field) -> None:
-        """Read an integer into a variable, and step over it."""
+    def read_number(self, name: str, variable: Var, end: Expr, f: Field) -> None:
+        """Read an integer or a boolean into ``variable``, and step over it. Raise Unsupported for any other type."""
         if is_integer(name):
             size = SCALARS[name].width
             if not self.covered:
-                self.fits(size, end, f)
+                self.check_size(size, end, f)
             self.code.assign(variable, load(name, self.p, f))
             self.code.add(self.p, size)
             return
         if name == "bool":
             if not self.covered:
-                self.fits(1, end, f)
+                self.check_size(1, end, f)
             self.code.assign(variable, call("load_u8", self.p))
             self.code.add(self.p, 1)
-            self.fail(variable > 1, f)
+            self.fail_if(variable > 1, f)
             return
         function = _VARINTS.get(name)
         if function is None:
             raise Unsupported(f"a number of the type {name}", f)
         longest = SCALARS[function].max_size
         if self.loose + longest > MAX_LOOSE:
-            self.tighten(end, f)
+            self.check_end(end, f)
         self.loose += longest
         shortest = Var("shortest")
         self.code.unpack((variable, self.p, shortest), call(function, self.p))
         with self.code.when(Prefix("not", shortest)):
-            self.never(f)
+            self.fail_always(f)
         if name == "compact":
             self.code.subtract(variable, 1)
 
     # ------------------------------------------------------------ bytes
 
-    def bytes(
+    def read_bytes(
         self,
         f: Field,
         type_: BytesType,
@@ -155,26 +158,39 @@ class ValueReader:
         *,
         ends_window: bool = False,
     ) -> None:
+        """Read bytes or text: the size into ``n``, the content into the column ``target``.
+
+        Args:
+            f: Field that the bytes are, or are elements of.
+            type_: Type of the bytes.
+            after: Bytes of the fields after those that reach to the end. None if they vary.
+            n: Variable for the size, -1 for null.
+            target: Column, or None.
+            end: End of the bytes that may be read.
+            ends_window: The field is the last one of a window that a length measures.
+
+        Raises:
+            Unsupported: if the bytes reach to the end and ``after`` is None, or null is written as a size that is possible."""
         code = self.code
         if type_.length == "rest":
             if after is None:
                 raise Unsupported("bytes to the end with fields after them that vary", f)
-            self.tighten(end, f)
+            self.check_end(end, f)
             code.assign(n, end - self.p - after if after else end - self.p)
             if after or ends_window:
-                self.fail(n < 0, f)
+                self.fail_if(n < 0, f)
         elif isinstance(type_.length, int):
             if not self.covered:
-                self.fail(end - self.p < type_.length, f)
+                self.fail_if(end - self.p < type_.length, f)
                 self.loose = 0
             code.assign(n, type_.length)
         else:
-            self.prefixed(f, type_, type_.length, n, end, target)
+            self.read_prefixed(f, type_, type_.length, n, end, target)
             return
-        self.present(f, type_, n, target)
+        self.read_content(f, type_, n, target)
         self.gives.close(target)
 
-    def prefixed(
+    def read_prefixed(
         self,
         f: Field,
         type_: BytesType,
@@ -183,36 +199,37 @@ class ValueReader:
         end: Expr,
         target: Target | None,
     ) -> None:
-        """Bytes with their length in front."""
+        """Read bytes with a length prefix of the type ``length``."""
         code = self.code
         self.covered = 0
-        self.number(length, n, end, f)
-        self.fail(n > end - self.p, f)
+        self.read_number(length, n, end, f)
+        self.fail_if(n > end - self.p, f)
         loose, self.loose = self.loose, 0
         null = null_of(type_, f)
         if null is None:
-            self.fail(n < 0, f)
-            self.present(f, type_, n, target)
+            self.fail_if(n < 0, f)
+            self.read_content(f, type_, n, target)
             self.gives.close(target)
             return
         with code.when(n < 0):
             tests = [n.ne(null), *([self.p > end] if loose else [])]
-            self.fail(any_of(tests), f)
+            self.fail_if(any_of(tests), f)
             if null != -1:
                 code.assign(n, -1)
             if target is not None:
                 self.gives.null(target)
         with code.otherwise():
-            self.present(f, type_, n, target)
+            self.read_content(f, type_, n, target)
         self.gives.close(target)
 
-    def present(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
+    def read_content(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
+        """Check that text is UTF-8, give ``n`` bytes at ``p`` to the column, and step over them."""
         start = self.starts.get((self.part, f.name))
         if start is not None:
             self.code.assign(start, self.p)
         if self.checks and type_.text:
             with self.code.when(Prefix("not", call("is_utf8", self.p, n))):
-                self.never(f)
+                self.fail_always(f)
         if target is not None:
             self.gives.bytes(target, self.p, n)
         self.code.add(self.p, n)
