@@ -34,7 +34,16 @@ UUID = 16
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The variables of one column: addresses, how much of it is written, how much can be, how many nulls it has."""
+    """Variables of a kernel for one column.
+
+    Attributes:
+        leaf: The column.
+        data: Address of its values. 0 if nobody asked for the column.
+        validity: Address of its validity bitmap.
+        offsets: Address of its offsets.
+        at: Bytes or elements that are written.
+        room: Bytes or elements that fit in.
+        nulls: Nulls that are written."""
 
     leaf: Leaf
     data: Var
@@ -47,7 +56,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Where the tables have what belongs to a column."""
+    """Constants of a kernel module: where its tables hold the addresses and the totals of one column."""
 
     data: Global
     validity: Global
@@ -57,8 +66,15 @@ class Slots:
 
 
 class ColumnOutputs:
-    """Prints what goes to columns. ``at`` is the number of the row, ``row`` the entry of the index, ``most`` the most
-    elements; ``check`` gives the numbers of what is checked."""
+    """Prints what writes values into columns. Nothing is written to a column whose addresses are 0.
+
+    Attributes:
+        row: Entry of the index that a failure is noted in.
+        most: Max elements of an array.
+        at: Number of the row.
+        check: Function that returns the number of the check of a field.
+        targets: Variables by the index of the column.
+        named: Columns by the part and the name of the field that they show."""
 
     def __init__(
         self,
@@ -83,45 +99,45 @@ class ColumnOutputs:
         if sources is not None:
             self.named = {(ITEM, name): leaf for name, leaf in sources.fields.items()}
 
-    def of(self, leaf: Leaf) -> Target:
-        """The variables of a column; always the same ones."""
+    def target_of(self, leaf: Leaf) -> Target:
+        """Return the variables of a column. They are always the same ones."""
         if leaf.index not in self.targets:
             words = ("data", "validity", "offsets", "at", "room", "nulls")
             made = (Var(f"{leaf.name}_{word}") for word in words)
             self.targets[leaf.index] = Target(leaf, *made)
         return self.targets[leaf.index]
 
-    def fields(self, part: str) -> set[str]:
-        """The fields of a part that columns want."""
+    def wanted_fields(self, part: str) -> set[str]:
+        """Return the names of the fields of a part that columns show."""
         return {name for own, name in self.named if own == part}
 
-    def target(self, part: str, name: str) -> Target | None:
-        """Where a field goes."""
+    def find_target(self, part: str, name: str) -> Target | None:
+        """Return the variables of the column that shows a field, None if no column does."""
         leaf = self.named.get((part, name))
-        return None if leaf is None else self.of(leaf)
+        return None if leaf is None else self.target_of(leaf)
 
-    def inside(self, target: Target | None) -> list[Target]:
-        """What a struct, or an element of a list, is made of."""
+    def targets_inside(self, target: Target | None) -> list[Target]:
+        """Return the variables of the members of a struct or the element of a list, ``[]`` for any other column or None."""
         if target is None or self.sources is None:
             return []
-        return [self.of(leaf) for leaf in self.sources.inside.get(target.leaf.index, ())]
+        return [self.target_of(leaf) for leaf in self.sources.inside.get(target.leaf.index, ())]
 
-    def enter(self, target: Target | None, part: str) -> None:
-        """The fields of a part are those of a struct, or of the elements of a list."""
-        for inner in self.inside(target):
+    def name_members(self, target: Target | None, part: str) -> None:
+        """Note that the fields of ``part`` go to the members of a struct, or of the structs in a list."""
+        for inner in self.targets_inside(target):
             self.named[part, inner.leaf.column.name] = inner.leaf
 
-    def place(self, target: Target) -> Var:
-        """The number of the row, or of the element of a list."""
+    def position_of(self, target: Target) -> Var:
+        """Return the variable with the position to write at: the number of the row, or of the element in its list."""
         around = target.leaf.list
-        return self.at if around is None else self.of(around).at
+        return self.at if around is None else self.target_of(around).at
 
     # ------------------------------------------------------------ what is written
 
-    def load(self, out: Var, state: Var, room: Var | None, leaves: list[Leaf]) -> None:
-        """Load where columns are written."""
+    def load_slots(self, out: Var, state: Var, room: Var | None, leaves: list[Leaf]) -> None:
+        """Print what loads the addresses and totals of ``leaves`` from the tables. Without ``room`` no limits are loaded."""
         for leaf in leaves:
-            t, slots = self.of(leaf), self.slots[leaf.index]
+            t, slots = self.target_of(leaf), self.slots[leaf.index]
             for variable, table, slot in (
                 (t.data, out, slots.data),
                 (t.validity, out, slots.validity),
@@ -132,69 +148,78 @@ class ColumnOutputs:
             ):
                 self.code.assign(variable, call("load_i64_le", table + slot))
 
-    def null(self, target: Target) -> None:
+    def write_null(self, target: Target) -> None:
+        """Print what marks the value as null and counts it. Prints nothing for a column that is not nullable."""
         if target.leaf.column.nullable:
             self.code.add(target.nulls, 1)
             with self.code.when(target.validity):
-                self.code.do("clear_bit", target.validity, self.place(target))
+                self.code.do("clear_bit", target.validity, self.position_of(target))
 
-    def close(self, target: Target | None) -> None:
-        """The value of a row is there: what follows belongs to the next one."""
+    def end_value(self, target: Target | None) -> None:
+        """Print what writes the offset after a value of variable size."""
         if target is not None:
             with self.code.when(target.offsets):
-                place = target.offsets + Num(4) * self.place(target) + 4
+                place = target.offsets + Num(4) * self.position_of(target) + 4
                 self.code.do("store_32", place, target.at)
 
-    def nothing(self, target: Target) -> None:
-        """There is no value here: null, or what is empty."""
-        self.null(target)
-        self.empty(target)
+    def write_missing(self, target: Target) -> None:
+        """Print what writes a value that is not there: null, and what lies in its place."""
+        self.write_null(target)
+        self.write_empty(target)
 
-    def empty(self, target: Target) -> None:
-        """What lies in the place of a value that is not there."""
+    def write_empty(self, target: Target) -> None:
+        """Print what writes 0, false or an empty value, members of structs included."""
         type_ = target.leaf.column.type
         if type_ in WIDTHS or type_ == "bool":
-            self.number(target.leaf, Num(0), None, FALSE)
+            self.write_number(target.leaf, Num(0), None, FALSE)
         elif type_ == "uuid":
             with self.code.when(target.data):
-                for place in self.halves(target):
+                for place in self.uuid_halves(target):
                     self.code.do("store_64", place, 0)
         elif type_ == "struct":
-            for inner in self.inside(target):
-                self.empty(inner)
+            for inner in self.targets_inside(target):
+                self.write_empty(inner)
         else:
-            self.close(target)
+            self.end_value(target)
 
-    def value(self, target: Target, value: Expr) -> None:
-        """A number, as it was read."""
-        self.number(target.leaf, value, None, value)
+    def write_value(self, target: Target, value: Expr) -> None:
+        """Print what writes a number that was read and is not null."""
+        self.write_number(target.leaf, value, None, value)
 
-    def uuid(self, target: Target, p: Expr) -> None:
+    def write_uuid(self, target: Target, p: Expr) -> None:
+        """Print what copies the uuid at the address ``p``."""
         with self.code.when(target.data):
-            for place, half in zip(self.halves(target), (p, p + UUID // 2), strict=True):
+            for place, half in zip(self.uuid_halves(target), (p, p + UUID // 2), strict=True):
                 self.code.do("store_64", place, call("load_i64_le", half))
 
-    def halves(self, target: Target) -> tuple[Expr, Expr]:
-        """The places of both halves of a uuid."""
-        place = target.data + Num(UUID) * self.place(target)
+    def uuid_halves(self, target: Target) -> tuple[Expr, Expr]:
+        """Return the addresses to which the two halves of a uuid are written."""
+        place = target.data + Num(UUID) * self.position_of(target)
         return place, place + UUID // 2
 
-    def bytes(self, target: Target, p: Expr, n: Expr) -> None:
+    def write_bytes(self, target: Target, p: Expr, n: Expr) -> None:
+        """Print what copies ``n`` bytes at the address ``p``. The kernel returns 0 if they do not fit in."""
         with self.code.when(target.offsets):
             with self.code.when(n > target.room - target.at):
                 self.code.give(0)
             self.code.do("copy", target.data + target.at, p, n)
         self.code.add(target.at, n)
 
-    def list_room(self, target: Target, n: Expr) -> None:
-        """There is room for so many elements of a list."""
+    def check_list_room(self, target: Target, n: Expr) -> None:
+        """Print the check that ``n`` more elements of a list fit in. The kernel returns 0 if they do not."""
         with self.code.when(all_of([target.offsets, n > target.room - target.at])):
             self.code.give(0)
 
-    def number(self, leaf: Leaf, value: Expr, null: Expr | None, truth: Expr) -> None:
-        """A number; ``truth`` is the same as a condition."""
-        t = self.of(leaf)
-        at = self.place(t)
+    def write_number(self, leaf: Leaf, value: Expr, null: Expr | None, truth: Expr) -> None:
+        """Print what writes a number.
+
+        Args:
+            leaf: The column.
+            value: The number.
+            null: Condition that the number is null, None if it never is.
+            truth: The number as a condition, for columns of the type bool."""
+        t = self.target_of(leaf)
+        at = self.position_of(t)
         if leaf.column.type == "bool" and isinstance(truth, Num):
             if not truth.value:
                 with self.code.when(t.data):
@@ -209,9 +234,9 @@ class ColumnOutputs:
                 self.code.do(f"store_{width}", t.data + step, value)
         if leaf.column.nullable and null is not None:
             with self.code.when(null):
-                self.null(t)
+                self.write_null(t)
 
-    def same_number(
+    def fill_number(
         self,
         leaf: Leaf,
         value: Expr,
@@ -220,8 +245,8 @@ class ColumnOutputs:
         state: Var,
         rows: tuple[Var, Var],
     ) -> None:
-        """A number that is the same in all rows from ``rows[0]`` on, ``rows[1]`` of them."""
-        t = self.of(leaf)
+        """Print what writes the same number into ``rows[1]`` rows from the row ``rows[0]`` on."""
+        t = self.target_of(leaf)
         if leaf.column.type == "bool":
             with self.code.when(all_of([t.data, invert(truth)])):
                 self.code.do("fill_false", t.data, *rows)
@@ -230,35 +255,37 @@ class ColumnOutputs:
                 self.code.do(f"fill_{WIDTHS[leaf.column.type]}", t.data, *rows, value)
         if leaf.column.nullable and null is not None:
             with self.code.when(null):
-                self.all_null(leaf, state, rows)
+                self.fill_null(leaf, state, rows)
 
-    def all_null(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
-        t = self.of(leaf)
+    def fill_null(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
+        """Print what marks a range of rows as null and counts them."""
+        t = self.target_of(leaf)
         place = state + self.slots[leaf.index].nulls
         self.code.do("store_64", place, call("load_i64_le", place) + rows[1])
         with self.code.when(t.validity):
             self.code.do("fill_false", t.validity, *rows)
 
-    def missing(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
-        """A column without values here: null, or empty lists."""
+    def fill_missing(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
+        """Print what fills a column without values in a range of rows: null or empty lists."""
         if leaf.column.nullable:
-            self.all_null(leaf, state, rows)
-        self.all_empty(leaf, state, rows)
+            self.fill_null(leaf, state, rows)
+        self.fill_empty(leaf, state, rows)
 
-    def all_empty(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
-        """What lies in the place of values that are not there."""
-        t, type_ = self.of(leaf), leaf.column.type
+    def fill_empty(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
+        """Print what fills a range of rows with empty values, members of structs included."""
+        t, type_ = self.target_of(leaf), leaf.column.type
         if type_ == "struct":
-            for inner in self.inside(t):
-                self.all_empty(inner.leaf, state, rows)
+            for inner in self.targets_inside(t):
+                self.fill_empty(inner.leaf, state, rows)
         elif type_ in (*BYTES_LIKE, "list"):
             with self.code.when(t.offsets):
                 at = call("load_i64_le", state + self.slots[leaf.index].at)
                 self.code.do("fill_32", t.offsets, rows[0] + 1, rows[1], at)
         elif leaf.inside is not None or type_ == "uuid":
-            self.zeros(t, rows)
+            self.fill_zeros(t, rows)
 
-    def zeros(self, target: Target, rows: tuple[Var, Var]) -> None:
+    def fill_zeros(self, target: Target, rows: tuple[Var, Var]) -> None:
+        """Print what fills a range of rows with 0 or false."""
         type_, (first, count) = target.leaf.column.type, rows
         with self.code.when(target.data):
             if type_ == "bool":

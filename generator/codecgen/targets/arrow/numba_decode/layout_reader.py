@@ -131,7 +131,7 @@ class LayoutReader:
         whole = read_program(self.plan, layout)
         ops = whole.ops if stop is None else whole.ops_before(stop)
         wanted = fields_needed(whole.ops, checks=self.checks) | set(needed)
-        wanted |= self.gives.fields(part)
+        wanted |= self.gives.wanted_fields(part)
         outer, self.windows, self.values.covered = self.windows, [], 0
         self.held.append(layout.name)
         fields = Fields(self.plan, layout, part, self.variables)
@@ -225,7 +225,7 @@ class LayoutReader:
             case read_ops.Number(fp, name):
                 self.read_number_field(fp.field, name, fields, end, wanted)
             case read_ops.Bytes(fp, type_, after):
-                n, target = self.variables.of(part, fp.name), self.gives.target(part, fp.name)
+                n, target = self.variables.of(part, fp.name), self.gives.find_target(part, fp.name)
                 inside = bool(self.windows) and self.windows[-1].last == fp.name
                 self.values.read_bytes(fp.field, type_, after, n, target, end, ends_window=inside)
             case read_ops.Elements():
@@ -245,7 +245,7 @@ class LayoutReader:
         self, f: Field, name: str, fields: Fields, end: Expr, wanted: set[str]
     ) -> None:
         """Print what reads a number. It goes into a variable only if the field is in ``wanted`` or a column shows it."""
-        target = self.gives.target(fields.part, f.name)
+        target = self.gives.find_target(fields.part, f.name)
         variable = self.variables.of(fields.part, f.name)
         known = is_number(f) or is_raw(f) or isinstance(f.type, BitsType)
         self.values.read_scalar(
@@ -293,13 +293,13 @@ class LayoutReader:
     def set_absent(self, f: Field, part: str) -> None:
         """Print that a field is left out: its variable is -1 for bytes and 0 for numbers, and its column null or empty."""
         variable = self.variables.of(part, f.name)
-        target = self.gives.target(part, f.name)
+        target = self.gives.find_target(part, f.name)
         if isinstance(f.type, BytesType):
             self.code.assign(variable, -1)
         elif isinstance(f.type, ScalarType | BitsType):
             self.code.assign(variable, 0)
         if target is not None:
-            self.gives.nothing(target)
+            self.gives.write_missing(target)
 
     # ------------------------------------------------------------ windows and checksums
 
@@ -459,14 +459,14 @@ class LayoutReader:
         else:
             self.code.assign(n, 0)
         if null is not None:
-            self.handle_null_array(type_, n, null, self.gives.target(part, f.name), f)
+            self.handle_null_array(type_, n, null, self.gives.find_target(part, f.name), f)
             type_ = replace(type_, at_least=0)
         if counted:
             most = self.gives.most
             self.values.fail_if(any_of([n < 0, n > end - self.p, n > most]), f)
             self.values.loose = 0
         size = element_size(element)
-        if size is not None and counted and self.gives.target(part, f.name) is None:
+        if size is not None and counted and self.gives.find_target(part, f.name) is None:
             self.values.fail_if(n * size > end - self.p, f)
             if type_.at_least:
                 self.values.fail_if(n < type_.at_least, f)
@@ -481,7 +481,7 @@ class LayoutReader:
         with self.code.when(n.eq(null)):
             self.code.assign(n, 0)
             if target is not None:
-                self.gives.null(target)
+                self.gives.write_null(target)
         if type_.at_least:
             with self.code.otherwise():
                 self.values.fail_if(n < type_.at_least, f)
@@ -499,12 +499,12 @@ class LayoutReader:
         """Print the loop over the elements of an array, ``n`` of them if ``counted``, otherwise up to ``end``."""
         code = self.code
         part = fields.part
-        target = self.gives.target(part, f.name)
+        target = self.gives.find_target(part, f.name)
         if target is not None and counted:
-            self.gives.list_room(target, n)
+            self.gives.check_list_room(target, n)
         with code.count(None, n) if counted else code.loop(self.p < end):
             if target is not None and not counted:
-                self.gives.list_room(target, Num(1))
+                self.gives.check_list_room(target, Num(1))
             self.values.loose = 0
             self.read_element(f, element, fields, target, end)
             self.values.check_end(end, f)
@@ -515,7 +515,7 @@ class LayoutReader:
                 code.add(target.at, 1)
         if type_.at_least:
             self.values.fail_if(n < type_.at_least, f)
-        self.gives.close(target)
+        self.gives.end_value(target)
 
     def read_element(
         self,
@@ -530,7 +530,7 @@ class LayoutReader:
             self.read_nested(f, element, part_of(fields.part, f.name), target, end)
             return
         self.values.covered = 0
-        inside = next(iter(self.gives.inside(target)), None)
+        inside = next(iter(self.gives.targets_inside(target)), None)
         of = replace(fields, part=part_of(fields.part, f.name))
         if isinstance(element, ScalarType):
             self.values.read_scalar(element.name, None, inside, of.part, end, f)
@@ -546,12 +546,12 @@ class LayoutReader:
             raise Unsupported("a layout that holds itself", f)
         kept = self.windows, self.values.covered, self.ends
         self.ends = {}
-        self.gives.enter(target, part)
+        self.gives.name_members(target, part)
         self.read_layout(layout, part, end, ())
         self.windows, self.values.covered, self.ends = kept
-        for inner in self.gives.inside(target):
+        for inner in self.gives.targets_inside(target):
             if layout.field(inner.leaf.column.name) is None:  # not in this version
-                self.gives.nothing(inner)
+                self.gives.write_missing(inner)
 
     def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
         """Print what reads a layout in the place of a field, with the number before it that says whether it is present."""
@@ -559,7 +559,7 @@ class LayoutReader:
         assert isinstance(type_, StructType)
         if len(self.plan.held(type_.layout, fields.layout)) > 1:
             raise Unsupported("a layout whose bytes say which version it is", f)
-        part, target = part_of(fields.part, f.name), self.gives.target(fields.part, f.name)
+        part, target = part_of(fields.part, f.name), self.gives.find_target(fields.part, f.name)
         self.values.covered = 0
         if type_.present is None:
             self.read_nested(f, layout, part, target, end)
@@ -577,7 +577,7 @@ class LayoutReader:
                 self.read_nested(f, layout, part, target, end)
             if target is not None:
                 with self.code.otherwise():
-                    self.gives.nothing(target)
+                    self.gives.write_missing(target)
         self.values.covered = 0
 
     # ------------------------------------------------------------ tagged fields
@@ -627,7 +627,7 @@ class LayoutReader:
         Unsupported if a column shows the field, or entries may not be left to the codecs."""
         if not isinstance(fp.field.type, StructType):
             return False
-        if not self.leaves_layouts or self.gives.target(part, fp.name) is not None:
+        if not self.leaves_layouts or self.gives.find_target(part, fp.name) is not None:
             raise Unsupported("a tagged layout", fp.field)
         return True
 
@@ -642,7 +642,7 @@ class LayoutReader:
         elif isinstance(f.type, BytesType):
             data = default_data(fp)
             self.code.assign(variable, -1 if data is None else len(data))
-        if self.gives.target(part, f.name) is None:
+        if self.gives.find_target(part, f.name) is None:
             return None
         there = self.place_variable(part, f"{f.name} is there")
         self.code.assign(there, 0)
@@ -674,7 +674,7 @@ class LayoutReader:
     def give_default(self, fp: FieldPlan, part: str, there: Var | None) -> None:
         """Print that a column gets the default of a tagged field that is not there. Raise Unsupported for bytes that are not empty."""
         f = fp.field
-        target = self.gives.target(part, f.name)
+        target = self.gives.find_target(part, f.name)
         if there is None or target is None:
             return
         null = fp.default is not None and isinstance(f.type, ArrayType)
@@ -685,11 +685,11 @@ class LayoutReader:
                 raise Unsupported("a column of a tagged field with a default that is not empty", f)
         with self.code.when(there.eq(0)):
             if null:
-                self.gives.nothing(target)
+                self.gives.write_missing(target)
             elif default_value(fp) is not None:
-                self.gives.value(target, self.variables.of(part, f.name))
+                self.gives.write_value(target, self.variables.of(part, f.name))
             else:
-                self.gives.empty(target)
+                self.gives.write_empty(target)
 
 
 def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:

@@ -21,7 +21,15 @@ left to the reference codecs; nothing knows it."""
 
 
 def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
-    """The module of a view. Raises :class:`Unsupported`."""
+    """Return the text of the kernel module of a payload view.
+
+    Args:
+        plan: Plan of the schemas.
+        view: The view.
+        doc: Paragraphs of the docstring of the module.
+
+    Raises:
+        Unsupported: if no kernel can read the view."""
     kernels = PayloadKernels(plan, view)
     rows = []
     for combination in view.combinations:
@@ -31,13 +39,13 @@ def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
         kernel = PayloadRowsKernel(kernels, combination)
         kernel.emit()
         rows.append(kernel)
-    name = Loop(kernels, rows).emit()
+    name = PayloadLoop(kernels, rows).emit()
     table = [f"KERNELS: Any = {name}", '"""The loop over payloads."""']
     return kernels.module.text(table, doc[0], *doc[1:])
 
 
-class Loop:
-    """Prints the loop over payloads."""
+class PayloadLoop:
+    """Prints the loop over payloads, which finds out what each one is and calls the function for its rows."""
 
     def __init__(self, kernels: PayloadKernels, rows: list[PayloadRowsKernel]) -> None:
         self.kernels = kernels
@@ -57,7 +65,7 @@ class Loop:
         self.nulls = {name: Var(f"{name}_is_null") for name in self.parts}
 
     def emit(self) -> str:
-        """The name of the function."""
+        """Add the function to the kernel module. Return its name."""
         code, state = self.code, self.kernels.state
         table, first, last = Var("parts"), Var("first"), Var("last")
         rejected, unknown = Var("rejected"), Var("unknown")
@@ -76,7 +84,7 @@ class Loop:
                 code.assign(self.ends[name], data + call("load_i64_le", here + 8))
                 code.assign(self.nulls[name], call("is_null", validity, bit + self.i))
             code.assign(self.done, _DONE)
-            self.decide()
+            self.print_decision()
             with code.when(self.done.eq(_DONE)):
                 code.leave("continue")
             with code.when(self.done.eq(_LOOK)):
@@ -106,31 +114,32 @@ class Loop:
         self.kernels.module.functions.append(Function(name, typed, "int", doc, code.body, "jit"))
         return name
 
-    def decide(self) -> None:
-        """Tell what a payload is."""
+    def print_decision(self) -> None:
+        """Print what finds out the kind of a payload by the number in its deciding part. Raise Unsupported if the number lies at no
+        fixed place."""
         code, decider = self.code, self.view.decider
         by_number: dict[int | None, list[Combination]] = {}
         for combination in self.view.combinations:
             by_number.setdefault(combination.number, []).append(combination)
         if decider is None or decider.choice is None:
-            self.part([*self.view_parts(by_number[None])], {}, by_number[None])
+            self.print_parts([*self.read_parts(by_number[None])], {}, by_number[None])
             return
         plans = [p for ref in decider.cases.values() for p in self.kernels.plan.of(ref)]
         fp = plans[0].field(decider.choice.by or "")
         assert fp is not None
         with code.when(self.nulls[decider.name]):
             code.assign(self.done, _UNKNOWN)
-        with code.otherwise(self.short(decider.name, fp)):
+        with code.otherwise(self.is_too_short(decider.name, fp)):
             code.assign(self.done, _REJECTED)
         with code.otherwise():
             number = Var("number")
-            code.assign(number, self.number(decider.name, fp, plans[0]))
+            code.assign(number, self.load_number(decider.name, fp, plans[0]))
             begun = False
             for value, combinations in by_number.items():
                 assert value is not None
                 test = number.eq(value)
                 with code.otherwise(test) if begun else code.when(test):
-                    self.part([*self.view_parts(combinations)], {}, combinations)
+                    self.print_parts([*self.read_parts(combinations)], {}, combinations)
                 begun = True
             others = [number.eq(n) for n in decider.cases if n not in by_number]
             if others:
@@ -139,30 +148,31 @@ class Loop:
             with code.otherwise():
                 code.assign(self.done, _UNKNOWN)
 
-    def view_parts(self, combinations: list[Combination]) -> list[str]:
-        """The parts that are looked at, in their order."""
+    def read_parts(self, combinations: list[Combination]) -> list[str]:
+        """Return the names of the parts that rows look at, in order."""
         return [*combinations[0].layouts]
 
-    def short(self, name: str, fp: FieldPlan) -> Expr:
-        """Whether a part ends before a field at a fixed place does."""
+    def is_too_short(self, name: str, fp: FieldPlan) -> Expr:
+        """Return the condition that a part ends before a field does. Raise Unsupported if the field lies at no fixed place."""
         if fp.offset is None or fp.size is None:
             raise Unsupported("what says how the bytes go on, at no fixed place", fp.field)
         return self.ends[name] - self.starts[name] < fp.offset + fp.size
 
-    def number(self, name: str, fp: FieldPlan, plan: LayoutPlan) -> Expr:
+    def load_number(self, name: str, fp: FieldPlan, plan: LayoutPlan) -> Expr:
+        """Return the expression that loads a field at a fixed place of a part."""
         start: Expr = self.starts[name]
         place = start + fp.offset if fp.offset else start
         return load(base_type(fp.field), place, fp.field)
 
-    def part(
+    def print_parts(
         self,
         names: list[str],
         chosen: Mapping[str, LayoutPlan | None],
         combinations: list[Combination],
     ) -> None:
-        """Tell parts, one after the other, and read the payload when all are known."""
+        """Print what tells for each of the parts ``names`` whether it is null and which version it is, then reads the payload."""
         if not names:
-            self.read(next(c for c in combinations if c.layouts == chosen))
+            self.call_rows(next(c for c in combinations if c.layouts == chosen))
             return
         name, rest = names[0], names[1:]
         plans: list[LayoutPlan] = []
@@ -173,14 +183,14 @@ class Loop:
             if plan is not None and not any(plan is known for known in plans):
                 plans.append(plan)
         if not nullable:
-            self.version(name, plans, rest, chosen, combinations)
+            self.print_versions(name, plans, rest, chosen, combinations)
             return
         with self.code.when(self.nulls[name]):
-            self.part(rest, {**chosen, name: None}, combinations)
+            self.print_parts(rest, {**chosen, name: None}, combinations)
         with self.code.otherwise():
-            self.version(name, plans, rest, chosen, combinations)
+            self.print_versions(name, plans, rest, chosen, combinations)
 
-    def version(
+    def print_versions(
         self,
         name: str,
         plans: list[LayoutPlan],
@@ -188,26 +198,27 @@ class Loop:
         chosen: Mapping[str, LayoutPlan | None],
         combinations: list[Combination],
     ) -> None:
-        """Tell the version of a part that is there."""
+        """Print what tells by its number which of ``plans`` a part is. A payload in any other version is rejected."""
         code = self.code
         if len(plans) == 1:
-            self.part(rest, {**chosen, name: plans[0]}, combinations)
+            self.print_parts(rest, {**chosen, name: plans[0]}, combinations)
             return
         fp = plans[0].field(plans[0].layout.version_is or "")
         assert fp is not None
-        with code.when(self.short(name, fp)):
+        with code.when(self.is_too_short(name, fp)):
             code.assign(self.done, _REJECTED)
         with code.otherwise():
             version = Var(f"version_of_{name}")
-            code.assign(version, self.number(name, fp, plans[0]))
+            code.assign(version, self.load_number(name, fp, plans[0]))
             for i, plan in enumerate(plans):
                 test = version.eq(Num(plan.version or 0))
                 with code.otherwise(test) if i else code.when(test):
-                    self.part(rest, {**chosen, name: plan}, combinations)
+                    self.print_parts(rest, {**chosen, name: plan}, combinations)
             with code.otherwise():
                 code.assign(self.done, _REJECTED)
 
-    def read(self, combination: Combination) -> None:
+    def call_rows(self, combination: Combination) -> None:
+        """Print the call of the function that writes the rows of a combination of parts."""
         kernel = self.rows[id(combination)]
         arguments: list[Expr] = [v for n in kernel.layouts for v in (self.starts[n], self.ends[n])]
         arguments += [self.i + self.bias, self.state + self.kernels.state["NOTED"]]

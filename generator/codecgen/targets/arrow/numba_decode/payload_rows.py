@@ -46,7 +46,7 @@ class PayloadRowsKernel:
             Var, ("note", "out", "state", "room", "most")
         )
         self.at = Var("at")
-        self.gives = self.outputs()
+        self.gives = self.make_outputs()
         self.combination = combination
         found = (first_choice(kernels.plan, plan) for plan in there.values())
         self.choice = next((f for f in found if f is not None), None)
@@ -56,23 +56,26 @@ class PayloadRowsKernel:
         self.name = kernels.module.name(f"rows_{combination.name}")
 
     def emit(self) -> str:
-        """The name of the function."""
-        self.look_ahead()
+        """Add the function to the kernel module. Return its name.
+
+        Raises:
+            Unsupported: if kernels cannot express a field or a column."""
+        self.prepare()
         code = self.code
-        reader = self.reader()
+        reader = self.make_reader()
         for name, plan in self.layouts.items():
             if not plan.fields:
                 raise Unsupported("not there in a version without fields", plan.layout.fields[0])
             code.assign(self.p, self.starts[name])
             reader.windows, reader.values.covered, reader.values.loose = [], 0, 0
-            reader.read_layout(plan, name, self.ends[name], self.asked(name))
+            reader.read_layout(plan, name, self.ends[name], self.asked_fields(name))
             reader.values.fail_if(self.p.ne(self.ends[name]), plan.fields[-1].field)
         for case in self.combination.cases:
             if case.when is None:
-                self.rows(case, reader)
+                self.write_rows(case, reader)
                 break
-            with code.when(self.condition(case)):
-                self.rows(case, reader)
+            with code.when(self.condition_of(case)):
+                self.write_rows(case, reader)
                 code.give(1)
         code.give(1)
         parameters = [v for n in self.layouts for v in (self.starts[n], self.ends[n])]
@@ -85,7 +88,8 @@ class PayloadRowsKernel:
         )
         return self.name
 
-    def reader(self) -> PayloadReader:
+    def make_reader(self) -> PayloadReader:
+        """Return a reader that prints into the function."""
         return PayloadReader(
             self.kernels.plan,
             self.code,
@@ -95,19 +99,22 @@ class PayloadRowsKernel:
             cases=self.cases,
             unread=self.unread,
             places=self.places,
-            needed=frozenset(self.asked(ITEM)),
+            needed=frozenset(self.asked_fields(ITEM)),
         )
 
     # ------------------------------------------------------------ what is asked for
 
-    def look_ahead(self) -> None:
-        """Find the fields that values ask for, and what is noted for columns."""
+    def prepare(self) -> None:
+        """Find the fields that values ask for and the places that columns need, and print their initial values.
+
+        Raises:
+            Unsupported: if a column or a condition cannot be expressed."""
         self.used: set[tuple[str, str]] = set()
         for case in self.combination.cases:
             values = [*case.values.values(), *([] if case.when is None else [case.when])]
             for value in values:
                 for _, read in nodes.cases_read(value):
-                    part, layout = self.fields(case, Variables()).where(read.owner)
+                    part, layout = self.fields_of(case, Variables()).where(read.owner)
                     self.cases.ask(part, layout, read)
         for case in self.combination.cases:
             if case.array is not None:
@@ -116,10 +123,10 @@ class PayloadRowsKernel:
                 self.places.note_each(case.of, case.array.name)
             for leaf in self.kernels.view.leaves:
                 if leaf.inside is None:
-                    self.look_at(leaf, case)
+                    self.prepare_column(leaf, case)
             if case.when is not None:
-                fields = self.fields(case, Variables())
-                self.settled(fields, case.when, case)
+                fields = self.fields_of(case, Variables())
+                self.resolve(fields, case.when, case)
                 self.used |= fields.used
         self.cases.begin(self.code, self.variables)
         if self.choice is not None:
@@ -130,31 +137,33 @@ class PayloadRowsKernel:
         for start, _ in [*self.places.again.values(), *self.places.each.values()]:
             self.code.assign(start, 0)
 
-    def look_at(self, leaf: Leaf, case: PayloadCase) -> None:
+    def prepare_column(self, leaf: Leaf, case: PayloadCase) -> None:
+        """Note which fields and places a column needs. Raise Unsupported if kernels cannot express its value."""
         value = case.values.get(leaf.column.name)
         if value is None or isinstance(value, nodes.NullValue):
             return
         if leaf.column.type in BYTES_LIKE:
-            part, f = self.field(value, case)
+            part, f = self.shown_field(value, case)
             if not isinstance(f.type, BytesType):
                 raise Unsupported("a column of bytes from something else", f)
             if leaf.column.type == "string" and not f.type.text:
                 raise Unsupported("a string that is not text in UTF-8", f)
-            self.see_default(part, f, case)
+            self.prepare_default(part, f, case)
             self.places.note(part, f.name)
         elif leaf.column.type in DIRECT:
-            part, f = self.field(value, case)
+            part, f = self.shown_field(value, case)
             self.places.note_again(part, f.name)
         else:
-            fields = self.fields(case, Variables())
-            self.settled(fields, value, case, leaf)
+            fields = self.fields_of(case, Variables())
+            self.resolve(fields, value, case, leaf)
             self.used |= fields.used
 
-    def asked(self, part: str) -> set[str]:
-        """The fields of a part that numbers and conditions ask for."""
+    def asked_fields(self, part: str) -> set[str]:
+        """Return the names of the fields of a part that numbers and conditions ask for."""
         return {name for own, name in self.used if own == part}
 
-    def fields(self, case: PayloadCase, variables: Variables) -> PayloadFields:
+    def fields_of(self, case: PayloadCase, variables: Variables) -> PayloadFields:
+        """Return the meaning of values in the rows of a case."""
         layout = next(iter(self.layouts.values()), None) or self.kernels.any_layout
         return PayloadFields(
             self.kernels.plan,
@@ -166,14 +175,15 @@ class PayloadRowsKernel:
             cases=self.cases,
         )
 
-    def settled(
+    def resolve(
         self,
         fields: PayloadFields,
         value: Value,
         case: PayloadCase,
         leaf: Leaf | None = None,
     ) -> Term:
-        """A number for a column, or a condition, in terms of fields."""
+        """Return the number for the column ``leaf`` or, without one, the condition ``value`` in terms of variables. Raise Unsupported
+        if it cannot be computed."""
         try:
             if leaf is not None and isinstance(value, nodes.FieldValue):
                 raw = fields.raw(value, leaf.column.type)
@@ -184,53 +194,55 @@ class PayloadRowsKernel:
                 return Term(fields.arithmetic().condition(folded), truth=True)
             return fields.arithmetic().term(folded)
         except Refused as error:
-            raise Unsupported(error.reason, self.blamed(value, case)) from None
+            raise Unsupported(error.reason, self.field_to_blame(value, case)) from None
 
-    def field(self, value: Value, case: PayloadCase) -> tuple[str, Field]:
-        """The field that a column of bytes or of lists shows."""
+    def shown_field(self, value: Value, case: PayloadCase) -> tuple[str, Field]:
+        """Return the part and the field that a column of bytes, lists or structs shows. Raise Unsupported if it is no single field."""
         if isinstance(value, nodes.FieldValue) and nodes.case_in(value) and len(value.holders) == 2:
-            part, _ = self.fields(case, Variables()).where(value.owner)
+            part, _ = self.fields_of(case, Variables()).where(value.owner)
             choice, held = value.holders
             return self.cases.found[part, choice.name][layout_of(held)].part, value.field
         if isinstance(value, nodes.FieldValue) and not value.holders:
-            part, layout = self.fields(case, Variables()).where(value.owner)
+            part, layout = self.fields_of(case, Variables()).where(value.owner)
             fp = layout.field(value.field.name)
             if fp is not None:
                 return part, fp.field
         if isinstance(value, nodes.Conditional):
             reason = "one of several fields that a column may show, by a condition"
-            raise Unsupported(reason, self.blamed(value, case))
-        raise Unsupported("bytes or a list that are no field", self.blamed(value, case))
+            raise Unsupported(reason, self.field_to_blame(value, case))
+        raise Unsupported("bytes or a list that are no field", self.field_to_blame(value, case))
 
-    def blamed(self, value: Value, case: PayloadCase) -> Field:
-        """The field to name when a value cannot be expressed."""
+    def field_to_blame(self, value: Value, case: PayloadCase) -> Field:
+        """Return the field to name when a value cannot be expressed: the first one that it asks for, if any."""
         for read in nodes.fields_read(value):
             return read.holders[0] if read.holders else read.field
         if case.array is not None:
             return case.array.field
         return self.kernels.any_layout.fields[0].field
 
-    def condition(self, case: PayloadCase) -> Expr:
+    def condition_of(self, case: PayloadCase) -> Expr:
+        """Return the condition under which a payload has rows of ``case``, which has one."""
         assert case.when is not None
-        fields = self.fields(case, self.variables)
-        return self.settled(fields, case.when, case).value
+        fields = self.fields_of(case, self.variables)
+        return self.resolve(fields, case.when, case).value
 
     # ------------------------------------------------------------ rows
 
-    def rows(self, case: PayloadCase, reader: PayloadReader) -> None:
+    def write_rows(self, case: PayloadCase, reader: PayloadReader) -> None:
+        """Print what writes the rows of a payload. The kernel returns 0 if they do not fit in."""
         code = self.code
-        self.looked_at(reader)
+        self.check_unread(reader)
         if case.empty:
             return
         code.assign(self.at, call("load_i64_le", self.state + self.kernels.state["ROWS"]))
         code.assign(self.rows_room, call("load_i64_le", self.room + self.kernels.state["ROWS"]))
-        self.gives.load(self.out, self.state, self.room, list(self.kernels.view.leaves))
+        self.gives.load_slots(self.out, self.state, self.room, list(self.kernels.view.leaves))
         numbers = Var("numbers")
         code.assign(numbers, call("load_i64_le", self.out + self.kernels.numbers))
         if case.array is None:
             with code.when(self.at >= self.rows_room):
                 code.give(0)
-            self.row(case, numbers)
+            self.write_row(case, numbers)
         else:
             assert case.element is not None
             key = (case.of, case.array.name)
@@ -240,73 +252,76 @@ class PayloadRowsKernel:
                 code.give(0)
             code.assign(self.p, start)
             with code.count(None, n):
-                self.reader().read_item(case.element, end)
-                self.row(case, numbers)
-        self.commit()
+                self.make_reader().read_item(case.element, end)
+                self.write_row(case, numbers)
+        self.commit_rows()
 
-    def looked_at(self, reader: PayloadReader) -> None:
-        """See that nothing was passed over of what has rows: the reference codecs look at it."""
+    def check_unread(self, reader: PayloadReader) -> None:
+        """Print the check that no case of a choice was passed over. The reference codecs read such payloads."""
         if self.choice is not None:
             reader.values.fail_if(self.unread.ne(0), self.choice)
 
-    def row(self, case: PayloadCase, numbers: Var) -> None:
-        """Write a row: all that it is made of has been read."""
+    def write_row(self, case: PayloadCase, numbers: Var) -> None:
+        """Print what writes one row, whose fields have been read."""
         code = self.code
         for leaf in self.kernels.view.leaves:
             if leaf.inside is None:
-                self.column(leaf, case)
+                self.write_column(leaf, case)
         with code.when(numbers):
             place = numbers + Num(8) * self.at
             code.do("store_64", place, self.variables.of("place", "row"))
         code.add(self.at, 1)
 
-    def commit(self) -> None:
-        """What was written counts from here on."""
+    def commit_rows(self) -> None:
+        """Print what stores the totals, so that the rows that were written count."""
         code = self.code
         code.do("store_64", self.state + self.kernels.state["ROWS"], self.at)
         for leaf in self.kernels.view.leaves:
-            target, slots = self.gives.of(leaf), self.kernels.columns[leaf.index]
+            target, slots = self.gives.target_of(leaf), self.kernels.columns[leaf.index]
             if leaf.column.type in (*BYTES_LIKE, "list"):
                 code.do("store_64", self.state + slots.at, target.at)
             if leaf.column.nullable:
                 code.do("store_64", self.state + slots.nulls, target.nulls)
 
-    def column(self, leaf: Leaf, case: PayloadCase) -> None:
+    def write_column(self, leaf: Leaf, case: PayloadCase) -> None:
+        """Print what writes the value of a column."""
         value = case.values.get(leaf.column.name)
-        target = self.gives.of(leaf)
+        target = self.gives.target_of(leaf)
         if value is None or isinstance(value, nodes.NullValue):
-            self.nothing(target)
+            self.write_missing(target)
         elif leaf.column.type in BYTES_LIKE:
-            part, f = self.field(value, case)
+            part, f = self.shown_field(value, case)
             n, start = self.variables.of(part, f.name), self.places.bytes[part, f.name]
             if value.type.nullable:
                 with self.code.when(n < 0):
-                    self.gives.null(target)
+                    self.gives.write_null(target)
                 with self.code.otherwise():
-                    self.gives.bytes(target, start, n)
+                    self.gives.write_bytes(target, start, n)
             else:
-                self.gives.bytes(target, start, n)
-            self.gives.close(target)
+                self.gives.write_bytes(target, start, n)
+            self.gives.end_value(target)
         elif leaf.column.type in DIRECT:
-            self.again(leaf, target, *self.field(value, case), case)
+            self.read_again(leaf, target, *self.shown_field(value, case), case)
         else:
-            term = self.settled(self.fields(case, self.variables), value, case, leaf)
-            self.number(leaf, term)
+            term = self.resolve(self.fields_of(case, self.variables), value, case, leaf)
+            self.write_number(leaf, term)
 
-    def number(self, leaf: Leaf, term: Term) -> None:
+    def write_number(self, leaf: Leaf, term: Term) -> None:
+        """Print what writes a number or a boolean into a column."""
         value = term.value
         if term.truth and leaf.column.type != "bool":
             value = call("int", value)
         elif isinstance(value, Pick) and leaf.column.type != "bool":
             made = Var("value")
-            with self.code.when(self.gives.of(leaf).data):
+            with self.code.when(self.gives.target_of(leaf).data):
                 self.code.choose(made, value)
             value = made
-        self.gives.number(leaf, value, term.null, term.value)
+        self.gives.write_number(leaf, value, term.null, term.value)
 
     # ------------------------------------------------------------ columns that are fields
 
-    def outputs(self, sources: Sources | None = None) -> ColumnOutputs:
+    def make_outputs(self, sources: Sources | None = None) -> ColumnOutputs:
+        """Return outputs for columns. With ``sources`` they write members of structs and elements of lists too."""
         return ColumnOutputs(
             self.code,
             sources,
@@ -317,16 +332,16 @@ class PayloadRowsKernel:
             check=self.kernels.module.check,
         )
 
-    def inside(self, leaf: Leaf) -> Sources:
-        """What a column is made of."""
+    def sources_inside(self, leaf: Leaf) -> Sources:
+        """Return what the structs and lists inside of a column are made of."""
         leaves = self.kernels.view.leaves
         inside = {x.index: self.kernels.view.inside(x) for x in leaves if x.root is leaf}
         return Sources({}, (), (), inside)
 
-    def versions(
+    def list_versions(
         self, part: str, f: Field, case: PayloadCase
     ) -> list[tuple[LayoutPlan, Expr | None]]:
-        """The layouts that a field may be read of, each with the condition that it is that one (None: otherwise)."""
+        """Return the layouts that a field may be in, each with the condition for it. The last condition is None: otherwise."""
         chosen = self.cases.of(part)
         if chosen is None:
             layout = case.element if part == ITEM else self.layouts[part]
@@ -337,9 +352,9 @@ class PayloadRowsKernel:
         tests: list[Expr | None] = [which.eq(i) for i, _ in there]
         return [(plan, test) for (_, plan), test in zip(there, [*tests[:-1], None], strict=True)]
 
-    def see_default(self, part: str, f: Field, case: PayloadCase) -> None:
-        """Bytes of a tagged field that is left out begin anywhere: there are none of them."""
-        for layout, _ in self.versions(part, f, case):
+    def prepare_default(self, part: str, f: Field, case: PayloadCase) -> None:
+        """Note where bytes begin that are a tagged field, which may be left out. Raise Unsupported for a default that is not empty."""
+        for layout, _ in self.list_versions(part, f, case):
             for fp in layout.tagged:
                 if fp.name == f.name and default_data(fp):
                     reason = "a column of a tagged field with a default that is not empty"
@@ -348,10 +363,12 @@ class PayloadRowsKernel:
                     self.places.note(part, f.name)
                     self.code.assign(self.places.bytes[part, f.name], self.note)
 
-    def again(self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """Read a field once more, for a column: what is in structs and lists goes to buffers of its own."""
+    def read_again(
+        self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase
+    ) -> None:
+        """Print what reads a field once more for its column, now into the buffers of structs and lists."""
         start, end = self.places.again[part, f.name]
-        gives = self.outputs(self.inside(leaf))
+        gives = self.make_outputs(self.sources_inside(leaf))
         gives.targets = self.gives.targets
         gives.named = {(part, f.name): leaf}
         plan = self.kernels.plan
@@ -360,51 +377,51 @@ class PayloadRowsKernel:
             plan, self.code, self.variables, at, gives, cases=self.cases, unread=self.unread
         )
         with self.code.when(start.eq(0)):
-            self.not_read(target, part, f, case)
-        for layout, test in self.versions(part, f, case):
+            self.write_unread(target, part, f, case)
+        for layout, test in self.list_versions(part, f, case):
             fields = PayloadFields(plan, layout, part, self.variables)
             with self.code.otherwise(test):
                 self.code.assign(at, start)
-                reader.read_field(operation(self.kernels, layout, f), fields, end, {f.name})
+                reader.read_field(find_operation(self.kernels, layout, f), fields, end, {f.name})
 
-    def not_read(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """A field has not been read: there is no such case, or it is left out."""
+    def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
+        """Print what a column gets if its field was not read: the default of a tagged field, otherwise null or empty."""
         chosen = self.cases.of(part)
         if chosen is None:
-            [(layout, _)] = self.versions(part, f, case)
-            self.left_out(target, layout, f)
+            [(layout, _)] = self.list_versions(part, f, case)
+            self.write_left_out(target, layout, f)
             return
         which, begun = chosen.which(self.variables), False
         for i, layout in enumerate(chosen.plans, 1):
             if any(fp.name == f.name for fp in layout.tagged):
                 test = which.eq(i)
                 with self.code.otherwise(test) if begun else self.code.when(test):
-                    self.left_out(target, layout, f)
+                    self.write_left_out(target, layout, f)
                 begun = True
         with self.code.otherwise() if begun else nullcontext():
-            self.nothing(target)
+            self.write_missing(target)
 
-    def left_out(self, target: Target, layout: LayoutPlan, f: Field) -> None:
-        """A field is not there: it is null, or a tagged one that holds its default."""
+    def write_left_out(self, target: Target, layout: LayoutPlan, f: Field) -> None:
+        """Print what a column gets if ``layout`` leaves its field out. Raise Unsupported for a default that is not empty."""
         tagged = next((fp for fp in layout.tagged if fp.name == f.name), None)
         if tagged is None or (isinstance(f.type, ArrayType) and tagged.default is not None):
-            self.nothing(target)
+            self.write_missing(target)
             return
         if isinstance(f.type, ScalarType) and any(default_bytes(tagged)):
             raise Unsupported("a column of a tagged field with a default that is not empty", f)
-        gives = self.outputs(self.inside(target.leaf))
+        gives = self.make_outputs(self.sources_inside(target.leaf))
         gives.targets = self.gives.targets
-        gives.empty(target)
+        gives.write_empty(target)
 
-    def nothing(self, target: Target) -> None:
-        """There is no value for a column."""
-        gives = self.outputs(self.inside(target.leaf))
+    def write_missing(self, target: Target) -> None:
+        """Print what a column gets without a value: null or empty."""
+        gives = self.make_outputs(self.sources_inside(target.leaf))
         gives.targets = self.gives.targets
-        gives.nothing(target)
+        gives.write_missing(target)
 
 
-def operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:
-    """The operation that reads a field."""
+def find_operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:
+    """Return the operation that reads a field by itself. Raise Unsupported if there is none."""
     ops = list(read_program(kernels.plan, layout).ops)
     for op in ops:
         if isinstance(op, read_ops.When):

@@ -93,7 +93,7 @@ class RowsKernel:
         code.assign(self.at, self.loaded(self.state, "ROWS"))
         code.assign(rows_room, self.loaded(self.room, "ROWS"))
         there = [leaf for leaf in self.kernels.view.leaves if not self.sources.is_missing(leaf)]
-        self.gives.load(self.out, self.state, self.room, there)
+        self.gives.load_slots(self.out, self.state, self.room, there)
         for (part, name), slot in self.kernels.case_slots(case).items():
             if part == ENTRY:
                 variable = self.noted(part, name)
@@ -275,7 +275,7 @@ class RowsKernel:
         for leaf in self.kernels.view.leaves:
             if self.sources.is_missing(leaf):
                 continue
-            target, slots = self.gives.of(leaf), self.kernels.columns[leaf.index]
+            target, slots = self.gives.target_of(leaf), self.kernels.columns[leaf.index]
             if leaf.column.type in (*BYTES_LIKE, "list"):
                 code.do("store_64", self.state + slots.at, target.at)
             if leaf.column.nullable and self.has_nulls_in_rows(leaf):
@@ -316,12 +316,12 @@ class RowsKernel:
             value = call("int", term.value)
         elif isinstance(value, Pick) and leaf.column.type != "bool":
             value = self.branches(value, leaf)
-        self.gives.number(leaf, value, term.null, truth)
+        self.gives.write_number(leaf, value, term.null, truth)
 
     def branches(self, value: Pick, leaf: Leaf) -> Expr:
         """A value with conditions, worked out where the column is wanted."""
         made = Var("value")
-        with self.code.when(self.gives.of(leaf).data):
+        with self.code.when(self.gives.target_of(leaf).data):
             self.code.choose(made, value)
         return made
 
@@ -334,14 +334,14 @@ class RowsKernel:
         first, count = Var("first"), Var("count")
         code.assign(count, self.loaded(self.state, "ROWS") - first)
         own = [leaf for leaf in self.kernels.view.leaves if leaf.list is None]
-        self.gives.load(self.out, self.state, None, own)
+        self.gives.load_slots(self.out, self.state, None, own)
         for (part, name), slot in self.kernels.case_slots(case).items():
             code.assign(self.noted(part, name), call("load_i64_le", self.row + slot))
         start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
         code.assign(self.variables.of("place", "position"), start + self.bias)
         code.assign(self.variables.of("place", "size"), end - start)
         for leaf in self.sources.missing:
-            self.gives.missing(leaf, self.state, (first, count))
+            self.gives.fill_missing(leaf, self.state, (first, count))
         for leaf, term in self.terms():
             if self.varies(term):
                 continue
@@ -350,7 +350,7 @@ class RowsKernel:
                 value = self.branches(value, leaf)
             if term.truth and leaf.column.type != "bool":
                 value = call("int", value)
-            self.gives.same_number(leaf, value, term.null, term.value, self.state, (first, count))
+            self.gives.fill_number(leaf, value, term.null, term.value, self.state, (first, count))
         doc = "Write the columns that are the same in all rows, from the first one on."
         tables = (self.row, self.out, self.state, first, self.bias)
         self.kernels.module.functions.append(

@@ -97,14 +97,14 @@ class ValueReader:
             if name == "bool":
                 self.fail_if(call("load_u8", self.p) > 1, f)
             if target is not None:
-                self.gives.uuid(target, self.p)
+                self.gives.write_uuid(target, self.p)
             self.code.add(self.p, size, f.name)
             return
         else:
             variable = self.variables.of(part, f.name)
             self.read_number(name, variable, end, f)
         if target is not None and variable is not None:
-            self.gives.value(target, variable)
+            self.gives.write_value(target, variable)
 
     def read_raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
         """Read the bits of a number that kernels copy and do not interpret, and step over it."""
@@ -188,7 +188,7 @@ class ValueReader:
             self.read_prefixed(f, type_, type_.length, n, end, target)
             return
         self.read_content(f, type_, n, target)
-        self.gives.close(target)
+        self.gives.end_value(target)
 
     def read_prefixed(
         self,
@@ -209,7 +209,7 @@ class ValueReader:
         if null is None:
             self.fail_if(n < 0, f)
             self.read_content(f, type_, n, target)
-            self.gives.close(target)
+            self.gives.end_value(target)
             return
         with code.when(n < 0):
             tests = [n.ne(null), *([self.p > end] if loose else [])]
@@ -217,10 +217,10 @@ class ValueReader:
             if null != -1:
                 code.assign(n, -1)
             if target is not None:
-                self.gives.null(target)
+                self.gives.write_null(target)
         with code.otherwise():
             self.read_content(f, type_, n, target)
-        self.gives.close(target)
+        self.gives.end_value(target)
 
     def read_content(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
         """Check that text is UTF-8, give ``n`` bytes at ``p`` to the column, and step over them."""
@@ -231,5 +231,5 @@ class ValueReader:
             with self.code.when(Prefix("not", call("is_utf8", self.p, n))):
                 self.fail_always(f)
         if target is not None:
-            self.gives.bytes(target, self.p, n)
+            self.gives.write_bytes(target, self.p, n)
         self.code.add(self.p, n)
