@@ -36,7 +36,7 @@ from codecgen.runtime.arrow.decompressor import (
     STATUS,
     Decompressor,
 )
-from codecgen.runtime.arrow.output_buffers import LEAVES, Allocate, Part, choose, schema_of
+from codecgen.runtime.arrow.output_buffers import LEAVES, Allocate, ColumnBuffers, choose, schema_of
 from codecgen.runtime.arrow.view import Column, NoKernelsError, View
 from codecgen.runtime.located_bytes import Limits
 
@@ -95,7 +95,7 @@ def load_numpy_reader(view: View) -> ModuleType:
 
 
 class Decoder:
-    """Decodes chunks into the columns of a view, one after the other: not for several threads, or chunks, at once."""
+    """Decodes chunks into the columns of a view. Not for several threads or chunks at once."""
 
     def __init__(
         self,
@@ -111,8 +111,21 @@ class Decoder:
         decompress: bool = True,
         sizes: bool = False,
     ) -> None:
-        """With ``rules`` entries that break a rule of their layout are rejected. Without ``decompress`` compressed entries that say how many rows they have are verified, and give none. ``sizes``: rows come
-        with those of sections."""
+        """Prepare to decode ``columns`` of a view.
+
+        Args:
+            view: The view.
+            columns: Columns of it, at least one: a batch without columns has no rows.
+            limits: Limits for elements and decompressed bytes of an entry.
+            full_check: Reject entries for which the view asks for a full check.
+            rules: Reject entries that break a rule of their layout.
+            max_rows: Max rows of a batch. One entry alone may have more.
+            kernels: Module of the kernels or the NumPy reader. By default :func:`load_kernels` finds it.
+            allocate: Function that allocates Arrow buffers.
+            decompress: Decompress sections. Otherwise compressed entries that say how many rows they have are only verified, and
+                have no rows.
+            sizes: Return the sizes of sections with the rows.
+        """
         self.view = view
         self.columns = tuple(columns)
         self.schema = schema_of(columns)
@@ -154,15 +167,19 @@ class Decoder:
         """How many rows the index says there are; -1 where it does not, or sections are compressed."""
 
     def use(self, table: Any, out: Any, state: Any, room: Any) -> None:
-        """Let kernels work in these arrays: the index, addresses of columns, how far they are, and their room."""
+        """Let kernels work in these arrays: index of entries, addresses of column buffers, totals, and limits of the buffers."""
         self.table, self.out, self.state, self.room = table, out, state, room
         self.table_address = int(table.ctypes.data)
         self.addresses = [int(a.ctypes.data) for a in (out, state, room)]
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
+        """Yield the rows of the entries in a chunk, and the entries that are rejected, in their order.
 
-        After a :class:`Rejected` whose end is known it goes on after that. It ends where no whole entry is left.
+        Decoding goes on after a rejected entry whose end is known. It stops if no whole entry is left.
+
+        Args:
+            chunk: The bytes.
+            position: Byte of the file at which the chunk begins.
         """
         if self.numpy is not None:
             yield from self.numpy.decode(chunk, position)
@@ -187,7 +204,7 @@ class Decoder:
                 return
 
     def _kind(self, chunk: Chunk, start: int) -> int | None:
-        """The number that says what the entry at an address is; None when the bytes end before it."""
+        """Return the number that tells what the entry at an address is, None if the bytes end before it."""
         kind, at = self.view.kind, start - chunk.address
         if kind is None:
             return next(iter(self.kernels.KERNELS)) if at < chunk.size else None
@@ -248,7 +265,7 @@ class Decoder:
                 first = self._past(first)
 
     def _sizes(self, first: int, last: int, bias: int) -> SectionSizes:
-        """The sections of entries that were decoded."""
+        """Return the sizes of the sections of entries that were decoded."""
         part, stored, plain = (a[first:last] for a in (self.table, self.stored, self.plain))
         own = (part[:, STATUS] == 0) & ~self.each[part[:, CASE]]
         return SectionSizes(part[own, START] + bias, stored[own], plain[own])
@@ -378,7 +395,9 @@ class Decoder:
         self, decode: Any, first: int, last: int, bias: int, room: Any, whole: int
     ) -> tuple[int, pa.RecordBatch | None]:
         sizes = room.tolist()
-        parts = [Part(column, sizes[_ROWS], sizes, self.allocate) for column in self.columns]
+        parts = [
+            ColumnBuffers(column, sizes[_ROWS], sizes, self.allocate) for column in self.columns
+        ]
         addresses = [0] * len(self.out)
         for part in parts:
             part.addresses(addresses)

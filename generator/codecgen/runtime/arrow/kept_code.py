@@ -1,8 +1,8 @@
-"""Machine code of kernels on disk, in files that are believed only when they are whole.
+"""Machine code of kernels on disk, in files that are verified before they are used.
 
-numba has an index of each kernel's files, and believes all of it. A process that is killed, or two that write at once, may leave
-an index that names the machine code of something else, and bytes that have changed run as they are. Here each kernel has one
-file for a signature, which holds what it is the machine code of, under a digest. What is not whole is dropped and made again.
+numba keeps an index of each kernel's files, and trusts it. A process that is killed, or two that write at once, may leave an
+index that names the machine code of another kernel, and changed bytes run unchecked. Here each kernel has one file for each
+signature. The file says what its machine code was made from, and has a digest. A damaged file is removed and compiled again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,14 @@ _HEAD = len(MAGIC) + _DIGEST().digest_size
 
 
 class KeptFiles:
-    """The files of one kernel in a folder. ``made_of`` is what its machine code depends on, beside the key it is asked for by:
-    its source and who compiled it. ``dumps`` pickles what numba gives."""
+    """The files with the machine code of one kernel, in one directory.
+
+    Attributes:
+        folder: The directory.
+        base: Start of the names of the files.
+        made_of: What the machine code depends on beside the key: source of the kernel, versions of the compiler.
+        dumps: Function that pickles the objects of numba.
+    """
 
     def __init__(
         self, folder: str, base: str, made_of: Any, dumps: Callable[[Any], bytes] = pickle.dumps
@@ -34,19 +40,19 @@ class KeptFiles:
         self.dumps = dumps
 
     def path(self, key: Any) -> Path:
-        """Where the machine code for a key is: one for all bodies that a kernel may have, so that old ones are overwritten."""
+        """Return the path of the file for a key. It does not depend on the body of the kernel, so that new code replaces old code."""
         signature, target, _ = key
         name = _DIGEST(repr((signature, target)).encode()).hexdigest()[:16]
         return self.folder / f"{self.base}.{name}.nbc"
 
     def flush(self) -> None:
-        """Drop all files of the kernel."""
+        """Remove all files of the kernel."""
         for path in self.folder.iterdir():
             if path.name.startswith(f"{self.base}.") and path.suffix == ".nbc":
                 path.unlink(missing_ok=True)
 
     def load(self, key: Any) -> Any:
-        """What was saved for a key, None when it is not there. A file that is not whole is removed."""
+        """Return what was saved for a key, None if nothing was. A damaged file is removed."""
         saved = _read(self.path(key))
         if saved is None or saved[:2] != (self.made_of, key):
             return None
@@ -55,16 +61,19 @@ class KeptFiles:
     def has_code(self) -> bool:
         """Return whether machine code of the kernel's current source is kept, for any arguments."""
         for path in self.folder.glob(f"{glob.escape(self.base)}.*.nbc"):
-            with suppress(
-                Exception
-            ):  # another version of numba may have pickled what this one has not
+            # Unpickling fails with any error if another version of numba has saved the file.
+            with suppress(Exception):
                 saved = _read(path)
                 if saved is not None and saved[0] == self.made_of:
                     return True
         return False
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep what belongs to a key. Others find all of it or nothing. Raises OSError."""
+        """Save ``data`` for a key. Other processes see the whole file or none.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
         body = self.dumps((self.made_of, key, self.dumps(data)))
         path = self.path(key)
         new = path.with_name(f"{path.name}.{uuid4().hex[:16]}.tmp")
@@ -85,7 +94,7 @@ class KeptFiles:
 
 def _read(path: Path) -> tuple[Any, Any, bytes] | None:
     """Return what machine code in a file is made of, the key it was saved for, and its pickle. Return None if the file cannot be
-    read, or is damaged: then it is removed."""
+    read or is damaged. A damaged file is removed."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -100,10 +109,16 @@ def _read(path: Path) -> tuple[Any, Any, bytes] | None:
 
 
 def kept(cache: Any, compiler: tuple[str, ...], dumps: Callable[[Any], bytes]) -> type:
-    """A cache of numba's (a subclass of its ``FunctionCache``) with such files. What cannot be kept or found is compiled."""
+    """Return a subclass of numba's ``FunctionCache`` that keeps machine code in KeptFiles.
+
+    Args:
+        cache: The class ``FunctionCache``, or a subclass.
+        compiler: Versions of the compiler.
+        dumps: Function that pickles the objects of numba.
+    """
 
     class KeptCode(cache):
-        """Keeps the machine code of one kernel."""
+        """Cache for the machine code of one kernel. What cannot be loaded is compiled again, what cannot be saved is not kept."""
 
         def __init__(self, function: Any) -> None:
             super().__init__(function)

@@ -12,20 +12,20 @@ import pyarrow as pa
 from codecgen.runtime.arrow.view import Column, Columns
 
 Allocate = Callable[[int], Any]
-"""Gives a buffer of so many bytes."""
+"""Function that returns a buffer of a number of bytes."""
 
 LEAVES = 4
-"""Numbers that the kernels have before those of the leaves: rows, entries, where the last and the next one are."""
+"""Number of totals before those of the leaves, such as the number of rows."""
 
 _BITS = {"float": 32, "double": 64, "timestamp_ms": 64, "uuid": 128}
 _BITS |= {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (8, 16, 32, 64)}
-"""The bits of a value."""
+"""Bits of a value by the type of its column."""
 
 
 @cache
 def arrow_type(column: Column) -> Any:
-    """The Arrow type of a column. A uuid is 16 bytes: the extension type of that name is unknown to much that reads Arrow, and
-    pyarrow does not build it inside structs and lists."""
+    """Return the Arrow type of a column. A uuid is ``binary(16)``: few readers of Arrow know the extension type, and pyarrow does
+    not build it inside structs and lists."""
     if column.type in ("struct", "list"):
         fields = [pa.field(m.name, arrow_type(m), m.nullable) for m in column.parts]
         if column.element is not None:
@@ -52,7 +52,11 @@ def arrow_type(column: Column) -> Any:
 
 
 def choose(view: Columns, names: Sequence[str] | None) -> tuple[Column, ...]:
-    """Columns by their names; None: all that are there without being asked for. Raises ValueError."""
+    """Return the columns with the given names, in that order. Without names return all columns except those on request.
+
+    Raises:
+        ValueError: if the view lacks a column, or one is named twice.
+    """
     if names is None:
         return tuple(column for column in view.columns if not column.on_request)
     if len(set(names)) != len(names):
@@ -61,24 +65,26 @@ def choose(view: Columns, names: Sequence[str] | None) -> tuple[Column, ...]:
 
 
 def schema_of(columns: Sequence[Column]) -> pa.Schema:
+    """Return the Arrow schema of columns."""
     return pa.schema([pa.field(c.name, arrow_type(c), c.nullable) for c in columns])
 
 
-class Part:
-    """The buffers of one column, with room for some rows and, for each leaf, some bytes or elements."""
+class ColumnBuffers:
+    """The Arrow buffers that kernels write one column to, with those of the columns inside of it."""
 
     def __init__(self, column: Column, rows: int, room: Sequence[int], allocate: Allocate) -> None:
+        """Allocate buffers for ``rows`` rows, and for ``room[LEAVES + index]`` bytes or elements of the column with that index."""
         self.column = column
         self.validity = _ones(rows, allocate) if column.nullable else None
         self.offsets: Any = None
         self.data: Any = None
-        self.parts: list[Part] = []
+        self.parts: list[ColumnBuffers] = []
         size = room[LEAVES + column.index]
         if column.type == "struct":
-            self.parts = [Part(part, rows, room, allocate) for part in column.parts]
+            self.parts = [ColumnBuffers(part, rows, room, allocate) for part in column.parts]
         elif column.type == "list":
             self.offsets = _offsets(rows, allocate)
-            self.parts = [Part(part, size, room, allocate) for part in column.parts]
+            self.parts = [ColumnBuffers(part, size, room, allocate) for part in column.parts]
         elif column.type in ("binary", "string"):
             self.offsets = _offsets(rows, allocate)
             self.data = _buffer(size, allocate)
@@ -88,6 +94,7 @@ class Part:
             self.data = _buffer(rows * (_BITS[column.type] // 8), allocate)
 
     def addresses(self, out: list[int]) -> None:
+        """Write the addresses of data, validity and offsets into ``out``, 0 for a buffer that the type does not have."""
         at = 3 * self.column.index
         for i, buffer in enumerate((self.data, self.validity, self.offsets)):
             out[at + i] = 0 if buffer is None else buffer.address
@@ -95,7 +102,7 @@ class Part:
             part.addresses(out)
 
     def array(self, rows: int, used: Sequence[int], nulls: Sequence[int]) -> Any:
-        """The rows that were written, of which the leaves have used so much."""
+        """Return the first ``rows`` rows as an Arrow array, without copying. ``used`` and ``nulls`` are the totals of the kernel."""
         column = self.column
         kind = arrow_type(column)
         size, missing = used[LEAVES + column.index], nulls[column.index]
@@ -116,11 +123,12 @@ class Part:
 
 
 def _buffer(size: int, allocate: Allocate) -> Any:
-    """Memory from Arrow's pool. Kernels may write up to 64 bytes after the end."""
+    """Allocate ``size`` bytes with 64 bytes after them, which kernels may write to."""
     return allocate(size + 64).slice(0, size)
 
 
 def _ones(bits: int, allocate: Allocate) -> Any:
+    """Allocate a bitmap with all bits set."""
     size = (bits + 7) // 8
     buffer = _buffer(size, allocate)
     ctypes.memset(buffer.address, 0xFF, size)
@@ -128,6 +136,7 @@ def _ones(bits: int, allocate: Allocate) -> Any:
 
 
 def _offsets(rows: int, allocate: Allocate) -> Any:
+    """Allocate offsets for ``rows`` values, of which the first is 0."""
     buffer = _buffer(4 * (rows + 1), allocate)
     ctypes.memset(buffer.address, 0, 4)
     return buffer

@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow.output_buffers import LEAVES, Part, arrow_type, choose, schema_of
+from codecgen.runtime.arrow.output_buffers import (
+    LEAVES,
+    ColumnBuffers,
+    arrow_type,
+    choose,
+    schema_of,
+)
 from codecgen.runtime.arrow.primitives.memory import SLACK
 from codecgen.runtime.arrow.view import Column, PayloadView
 from codecgen.runtime.located_bytes import Limits
@@ -45,7 +51,7 @@ class Rejected:
 
     Attributes:
         row: Row of the input.
-        part: Part of the payload that is wrong, None if its rows are too large for a batch.
+        part: ColumnBuffers of the payload that is wrong, None if its rows are too large for a batch.
         at: Byte of the part, None if unknown.
         field: Path of the field, None if unknown.
         place: Place of the field in YAML, None if unknown.
@@ -332,11 +338,14 @@ class _Decoder:
         room[_ROWS] = min(self.shares[_ROWS] * (last - first) * MARGIN + SPARE, self.max_rows)
         return np.minimum(room, MOST_BYTES).astype(np.int64)
 
-    def _outputs(self, room: Any) -> tuple[list[Part], Any]:
+    def _outputs(self, room: Any) -> tuple[list[ColumnBuffers], Any]:
         """Allocate buffers of the sizes ``room``. Return the columns, and the array for the input row of each row."""
         self.room[:] = room
         rows = int(room[_ROWS])
-        parts = [Part(column, rows, room.tolist(), pa.allocate_buffer) for column in self.columns]
+        parts = [
+            ColumnBuffers(column, rows, room.tolist(), pa.allocate_buffer)
+            for column in self.columns
+        ]
         addresses = [0] * len(self.out)
         for part in parts:
             part.addresses(addresses)
@@ -345,7 +354,7 @@ class _Decoder:
         self.out[:] = addresses
         return parts, numbers
 
-    def _written(self, parts: list[Part], numbers: Any) -> tuple[pa.RecordBatch, Any]:
+    def _written(self, parts: list[ColumnBuffers], numbers: Any) -> tuple[pa.RecordBatch, Any]:
         rows = int(self.state[_ROWS])
         used = self.state.tolist()
         nulls = used[LEAVES + self.leaves :]

@@ -10,13 +10,24 @@ from codecgen.runtime.sensitive import Sensitive
 
 
 class NoKernelsError(ImportError):
-    """Kernels cannot read a view: it was generated without any."""
+    """Error for a view that was generated without kernels, or without a reader by NumPy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. ``index`` is its place among the buffers of the kernels; ``members`` are those of structs, and of the structs
-    in a list; ``element`` is what other lists hold. ``sensitive`` says that values, and all that is inside of them, are secrets."""
+    """A column of a view.
+
+    Attributes:
+        name: Its name.
+        type: Type of its values, as in YAML, or ``struct`` or ``list``.
+        index: Position of its buffers among those of the kernels.
+        members: Members of a struct, or of the structs in a list.
+        nullable: Values may be null.
+        on_request: The column is read only if it is asked for by name.
+        doc: What it holds.
+        element: Element of a list whose elements are no structs.
+        sensitive: When its values are secrets, with all that is inside of them. None if they never are.
+    """
 
     name: str
     type: str
@@ -30,11 +41,11 @@ class Column:
 
     @property
     def parts(self) -> tuple[Column, ...]:
-        """What is inside of a struct or a list."""
+        """The members of a struct or of the structs in a list, or the element of a list."""
         return self.members if self.element is None else (self.element,)
 
     def leaves(self) -> Iterator[Column]:
-        """The column, and all that is inside of it, in the order of their buffers."""
+        """Yield the column, then all columns inside of it, in the order of their buffers."""
         yield self
         for part in self.parts:
             yield from part.leaves()
@@ -42,7 +53,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How a section is decompressed."""
+    """How a compressed section is decompressed.
+
+    Attributes:
+        name: Name of the codec.
+        variant: Variant of its format, None for the usual one.
+        limit: Max bytes after decompression.
+    """
 
     name: str
     variant: str | None
@@ -51,8 +68,14 @@ class Codec:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Rows of one layout. ``codecs`` by number; None is for no compression. Either every entry is a row (``each_entry``),
-    or its elements are. A row takes at least ``least`` bytes."""
+    """Rows of one layout.
+
+    Attributes:
+        name: Name of the layout.
+        codecs: Codecs by their numbers, None for a number that means no compression.
+        each_entry: Each entry is a row. Otherwise its elements are the rows.
+        least: Min bytes of a row.
+    """
 
     name: str
     codecs: Mapping[int, Codec | None] = field(default_factory=dict)
@@ -62,7 +85,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Where the number lies that tells entries apart."""
+    """Position and form of the number that tells entries apart.
+
+    Attributes:
+        offset: Byte of the entry at which it begins.
+        size: Its bytes.
+        signed: It is signed.
+        endian: Its byte order.
+    """
 
     offset: int
     size: int
@@ -72,7 +102,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where YAML has the field, or the rule, that kernels check."""
+    """Place in YAML of a field or rule that kernels check."""
 
     name: str
     file: str
@@ -104,10 +134,17 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class View(Columns):
-    """A view. ``kind`` tells its entries apart (None: all are of one layout); they are ``framed`` where their first bytes tell
-    how long they are, and otherwise end where their fields end. ``kernels`` is the module that has them (None: only the reference
-    codecs read the view), ``numpy`` the one that does the same without a compiler.
-    ``checks`` has what the kernels check, by the numbers that they give, from 1 on."""
+    """A view of entries.
+
+    Attributes:
+        kernels: Module of the kernels, None if only the reference codecs read the view.
+        cases: Layouts whose rows the view shows.
+        row_size: Bytes of an entry in the index.
+        kind: Number that tells entries apart, None if all are of one layout.
+        checks: What kernels check, in the order of the numbers that they return, from 1 on.
+        numpy: Module of the reader by NumPy, None if there is none.
+        framed: The first bytes of an entry tell where it ends. Otherwise it ends where its fields end.
+    """
 
     kernels: str | None
     cases: tuple[Case, ...]
@@ -119,11 +156,11 @@ class View(Columns):
 
     @property
     def head(self) -> int:
-        """The bytes up to the end of the number that tells entries apart."""
+        """Bytes up to the end of the number that tells entries apart, 0 without one."""
         return 0 if self.kind is None else self.kind.offset + self.kind.size
 
     def place(self, check: int) -> Place | None:
-        """What the check of a number is about; None for a number that no check has."""
+        """Return the place in YAML of the check number ``check``, None if there is no such check."""
         return self.checks[check - 1] if 0 < check <= len(self.checks) else None
 
 

@@ -43,7 +43,8 @@ class Target:
         offsets: Address of its offsets.
         at: Bytes or elements that are written.
         room: Bytes or elements that fit in.
-        nulls: Nulls that are written."""
+        nulls: Nulls that are written.
+    """
 
     leaf: Leaf
     data: Var
@@ -74,7 +75,8 @@ class ColumnOutputs:
         at: Number of the row.
         check: Function that returns the number of the check of a field.
         targets: Variables by the index of the column.
-        named: Columns by the part and the name of the field that they show."""
+        named: Columns by the part and the name of the field that they show.
+    """
 
     def __init__(
         self,
@@ -217,7 +219,8 @@ class ColumnOutputs:
             leaf: The column.
             value: The number.
             null: Condition that the number is null, None if it never is.
-            truth: The number as a condition, for columns of the type bool."""
+            truth: The number as a condition, for columns of the type bool.
+        """
         t = self.target_of(leaf)
         at = self.position_of(t)
         if leaf.column.type == "bool" and isinstance(truth, Num):

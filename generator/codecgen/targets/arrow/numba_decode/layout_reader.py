@@ -125,7 +125,8 @@ class LayoutReader:
             The end of the innermost window that is open after the program.
 
         Raises:
-            Unsupported: if kernels cannot express a field."""
+            Unsupported: if kernels cannot express a field.
+        """
         if not ruled:
             refuse_rules(layout)
         whole = read_program(self.plan, layout)
@@ -307,7 +308,8 @@ class LayoutReader:
         """Print the check of a length, and open the window that it measures. Return the end of the window.
 
         Raises:
-            Unsupported: if the length counts itself, or may be left out and measures more than one field of bytes."""
+            Unsupported: if the length counts itself, or may be left out and measures more than one field of bytes.
+        """
         m, code = op.length, self.code
         check_number(m.field)
         if m.own_bytes:

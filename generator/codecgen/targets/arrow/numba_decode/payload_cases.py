@@ -29,7 +29,8 @@ class Case:
     Attributes:
         part: Name of the place where its fields lie.
         plans: The layout in its versions.
-        fields: Types of the fields that are asked for, None for one that is read again for its column."""
+        fields: Types of the fields that are asked for, None for one that is read again for its column.
+    """
 
     part: str
     plans: list[LayoutPlan]
@@ -45,7 +46,8 @@ class Cases:
     """The cases that columns or conditions ask for.
 
     Attributes:
-        found: Cases by the part and the name of the choice, then by the name of the layout."""
+        found: Cases by the part and the name of the choice, then by the name of the layout.
+    """
 
     plan: Plan
     found: dict[tuple[str, str], dict[str, Case]] = field(default_factory=dict)

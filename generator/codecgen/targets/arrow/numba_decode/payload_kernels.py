@@ -29,7 +29,8 @@ def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
         doc: Paragraphs of the docstring of the module.
 
     Raises:
-        Unsupported: if no kernel can read the view."""
+        Unsupported: if no kernel can read the view.
+    """
     kernels = PayloadKernels(plan, view)
     rows = []
     for combination in view.combinations:

@@ -32,7 +32,8 @@ class Places:
     Attributes:
         bytes: Where bytes begin.
         again: Where fields begin that are read again for their columns, and the end of the bytes around them.
-        each: The same for arrays whose elements are rows."""
+        each: The same for arrays whose elements are rows.
+    """
 
     bytes: dict[Key, Var] = field(default_factory=dict)
     again: dict[Key, tuple[Var, Var]] = field(default_factory=dict)
@@ -206,7 +207,8 @@ class PayloadReader(LayoutReader):
         """Yield the layout and the condition of each wanted case, in each version, then conditions of the other cases with None.
 
         Raises:
-            Unsupported: if kernels cannot tell the cases apart."""
+            Unsupported: if kernels cannot tell the cases apart.
+        """
         if any(op.steps):
             raise Unsupported("a choice whose cases are choices", op.field.field)
         given = self.resolve_term(op.field.given, fields, op)

@@ -59,7 +59,8 @@ class PayloadRowsKernel:
         """Add the function to the kernel module. Return its name.
 
         Raises:
-            Unsupported: if kernels cannot express a field or a column."""
+            Unsupported: if kernels cannot express a field or a column.
+        """
         self.prepare()
         code = self.code
         reader = self.make_reader()
@@ -108,7 +109,8 @@ class PayloadRowsKernel:
         """Find the fields that values ask for and the places that columns need, and print their initial values.
 
         Raises:
-            Unsupported: if a column or a condition cannot be expressed."""
+            Unsupported: if a column or a condition cannot be expressed.
+        """
         self.used: set[tuple[str, str]] = set()
         for case in self.combination.cases:
             values = [*case.values.values(), *([] if case.when is None else [case.when])]

@@ -170,7 +170,8 @@ class ValueReader:
             ends_window: The field is the last one of a window that a length measures.
 
         Raises:
-            Unsupported: if the bytes reach to the end and ``after`` is None, or null is written as a size that is possible."""
+            Unsupported: if the bytes reach to the end and ``after`` is None, or null is written as a size that is possible.
+        """
         code = self.code
         if type_.length == "rest":
             if after is None:
