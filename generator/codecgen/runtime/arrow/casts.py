@@ -21,7 +21,12 @@ _BYTES = {
 
 
 class RowRefused(BuildError):
-    """A row that cannot be written: its number from 0, and the column (None: the row as a whole)."""
+    """Error for a row that cannot be written.
+
+    Attributes:
+        row: Number of the row, from 0.
+        column: Name of the column, None if the row as a whole is refused.
+    """
 
     def __init__(self, reason: str, row: int, column: str | None) -> None:
         path = f"row {row}" if column is None else f"row {row}, column {column}"
@@ -31,8 +36,15 @@ class RowRefused(BuildError):
 
 
 def refuse_broken(batch: pa.RecordBatch, casts: Mapping[str, Any]) -> None:
-    """Look at a record batch, and in full at the columns whose casts go where offsets, indices and views lead. Raises
-    ValueError."""
+    """Validate a record batch, and in full the columns whose types change.
+
+    Args:
+        batch: The record batch.
+        casts: Arrow type to cast to, by the name of the column.
+
+    Raises:
+        ValueError: if an array is broken.
+    """
     try:
         batch.validate()
         for name, wanted in casts.items():
@@ -44,7 +56,7 @@ def refuse_broken(batch: pa.RecordBatch, casts: Mapping[str, Any]) -> None:
 
 
 def _validate(array: Any) -> None:
-    """Validate all that lies after offsets, indices and views, but not text: casts refuse that by its row."""
+    """Validate the offsets, indices and views of an array, but not its text: casts refuse invalid text with its row."""
     kind = array.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
         like = pa.large_list if pa.types.is_large_list(kind) else pa.list_
@@ -63,7 +75,17 @@ def _validate(array: Any) -> None:
 
 
 def cast_column(array: Any, column: Column, row: int) -> Any:
-    """The values in the view's type. Raises :class:`RowRefused` where that would lose something."""
+    """Return an array in the type of a column.
+
+    Args:
+        array: The values.
+        column: The column.
+        row: Number of the first row, for errors.
+
+    Raises:
+        RowRefused: if a value does not fit the type.
+        ValueError: if the type of the array cannot be cast.
+    """
     wanted = arrow_type(column)
     if array.type == wanted:
         return array
@@ -73,7 +95,8 @@ def cast_column(array: Any, column: Column, row: int) -> Any:
 
 
 def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
-    """Values that are no lists in another type. Raises :class:`RowRefused`, ValueError for types that it has not."""
+    """Return an array that is no list in the type ``wanted``. Raise RowRefused, with the first row, if a value does not fit, and
+    ValueError if the types do not."""
     if wanted == pa.bool_() and not (
         pa.types.is_boolean(array.type) or pa.types.is_null(array.type)
     ):
@@ -95,13 +118,15 @@ def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
 
 
 def _plainer(array: Any, wanted: Any) -> Any:
+    """Return an array decoded from a dictionary, if it is one, and cast without loss."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     return array if array.type == wanted else pc.cast(array, wanted, safe=True)
 
 
 def _cast_list(array: Any, column: Column, row: int) -> Any:
-    """Lists of structs, the members by their names, each in its type."""
+    """Return a list of structs in the type of a column. Members are matched by name, those of a map by position. Raise
+    RowRefused for a null list or struct or a value that does not fit, ValueError for another type."""
     kind = array.type
     if pa.types.is_null(kind):
         return pa.nulls(len(array), arrow_type(column))
@@ -143,13 +168,13 @@ def _cast_list(array: Any, column: Column, row: int) -> Any:
 
 
 def _row_of(array: Any, element: int) -> int:
-    """The row of a list array that an element is in."""
+    """Return the row of a list array that has the element ``element`` of its values."""
     offsets = array.offsets.to_numpy(zero_copy_only=False)
     return max(int(np.searchsorted(offsets, element, "right")) - 1, 0)
 
 
 def refuse_nulls(array: Any, column: Column, row: int) -> None:
-    """Null is only where the view has it."""
+    """Raise RowRefused for the first null in a column, or in the structs of a list, that is not nullable."""
     if not column.nullable and array.null_count:
         first = pc.index(array.is_null(), True).as_py()
         raise RowRefused("it is null", row + first, column.name)
@@ -169,7 +194,7 @@ def refuse_nulls(array: Any, column: Column, row: int) -> None:
 
 
 def _elements(array: Any) -> tuple[int, int]:
-    """Which of its elements a list array has: a slice has not all of them."""
+    """Return the range of its values that a list array uses, end excluded. A slice does not use all of them."""
     if not len(array):
         return 0, 0
     offsets = array.offsets

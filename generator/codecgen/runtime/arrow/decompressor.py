@@ -42,8 +42,14 @@ LIBRARIES = ("gzip", "zstd")
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """A kernel that decompresses sections. ``kinds`` and ``limits`` say by case and number of the codec how it reads them (0:
-    not at all), and how much they may hold; ``library`` is what it calls."""
+    """A kernel that decompresses the sections of one codec.
+
+    Attributes:
+        kernel: The function.
+        kinds: Form of the sections by case and number of the codec, 0 for sections that the kernel does not read.
+        limits: Max decompressed bytes by case and number of the codec.
+        library: Library that the kernel calls, None if it calls none.
+    """
 
     kernel: Any
     kinds: Any
@@ -52,7 +58,7 @@ class Sections:
 
 
 class Decompressor:
-    """Decompresses the sections of a view's entries. ``compiled`` says whether kernels are machine code."""
+    """Decompresses the sections of the entries of a view into a scratch buffer."""
 
     def __init__(self, view: View, limits: Limits, compiled: bool) -> None:
         self.view = view
@@ -62,7 +68,19 @@ class Decompressor:
         self.sections: dict[str, Sections | None] = {}
 
     def decompress(self, table: Any, chunk: Chunk, first: int, count: int) -> int:
-        """Decompress what entries of the index need it, as far as there is room. The first entry that is not ready."""
+        """Decompress the sections of entries in the index until the scratch buffer is full.
+
+        A section that cannot be decompressed gets the status -1: the reference codecs read its entry.
+
+        Args:
+            table: The index.
+            chunk: Bytes that the entries lie in.
+            first: First entry.
+            count: Entry after the last one.
+
+        Returns:
+            The first entry whose section is not ready, ``count`` if all are.
+        """
         part = table[first:count]
         packed = np.flatnonzero((part[:, CODEC] != 0) & (part[:, STATUS] == 0))
         rows: list[int] = (packed + first).tolist()
@@ -93,7 +111,8 @@ class Decompressor:
     def _by_codec(
         self, codec: Codec, table: Any, chunk: Chunk, row: int, used: int
     ) -> tuple[bool, int]:
-        """Decompress a section, if there is room. Whether it is done, and how much room is used."""
+        """Decompress a section by the codec in Python. Return False if it does not fit into the scratch buffer, and the used bytes
+        of the buffer."""
         start, end = (int(place) - chunk.address for place in table[row, [SECTION, SECTION_END]])
         plain = self._plain(codec, chunk.view()[start:end])
         if plain is None:
@@ -112,7 +131,8 @@ class Decompressor:
     def _by_kernel(
         self, table: Any, sections: Sections, first: int, count: int, used: int
     ) -> tuple[int, int]:
-        """Let a kernel decompress what it can, from one entry on. Where it stops, and how much room is used."""
+        """Decompress sections by a kernel from the entry ``first`` on. Return the entry at which the kernel stops, and the used
+        bytes of the scratch buffer."""
         start = self.scratch.address
         ready, after = sections.kernel(
             table.ctypes.data,
@@ -129,10 +149,11 @@ class Decompressor:
         return int(ready), int(after) - start
 
     def _limit(self, codec: Codec) -> int:
+        """Return the max decompressed bytes of a section: the limit of the reader or, without one, that of the view."""
         return codec.limit if self.limits.decompressed is None else self.limits.decompressed
 
     def _sections(self, name: str) -> Sections | None:
-        """The kernel for a codec; None when there is none, or no compiler."""
+        """Return the kernel for a codec, None if there is none, its library is missing, or nothing is compiled."""
         kinds_of = KERNELS_OF_CODECS.get(name)
         if kinds_of is None or not self.compiled:
             return None
@@ -150,7 +171,7 @@ class Decompressor:
         return Sections(kernel.sections, kinds, limits, library)
 
     def _plain(self, codec: Codec, section: memoryview) -> bytes | None:
-        """A section without compression; None when there is anything to be said about it."""
+        """Return a section decompressed, None if it is damaged, has a note or unused bytes, or its codec is not installed."""
         limit, known = self._limit(codec), CODECS[codec.name]
         try:
             if codec.variant is None and known.usual is not None:

@@ -36,7 +36,14 @@ _CASE, _FIRST, _ROWS, _SIZE, _SIZES, _CODEC, _SECTION, _SECTION_SIZE = range(8)
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Entries in the table: how many, the first row after them, the bytes of their rows, how many are compressed."""
+    """Entries that were planned.
+
+    Attributes:
+        count: Number of entries.
+        after: First row after them.
+        size: Bytes of their rows.
+        compressed_entries: Number of those that are compressed.
+    """
 
     count: int
     after: int
@@ -45,11 +52,7 @@ class _Found:
 
 
 class Encoder:
-    """Writes the rows of a view as entries of one kind. Not for several threads at once.
-
-    ``constants`` are values for columns, for all rows; they take the place of what the rows have. ``batch_bytes`` is how
-    many bytes the rows of an entry have at most, before they are compressed; a row that has more is alone in its entry.
-    """
+    """Writes the rows of a view as entries of one kind. Not for several threads at once."""
 
     def __init__(
         self,
@@ -63,6 +66,21 @@ class Encoder:
         limits: Limits | None = None,
         kernels: ModuleType | None = None,
     ) -> None:
+        """Prepare to write entries.
+
+        Args:
+            writer: Description of how the view is written.
+            kind: Number that tells entries apart.
+            constants: Values of columns, for all rows. They replace what the rows have.
+            batch_bytes: Max bytes of the rows of an entry before compression. A larger row is alone in its entry.
+            level: Level of compression, None for the default of the codec.
+            piece_bytes: Approximate bytes of a piece.
+            limits: Limits for the number of rows in an entry.
+            kernels: Module of the kernels. By default that of ``writer``.
+
+        Raises:
+            ValueError: if ``kind`` cannot be written, ``batch_bytes`` is out of range, or a constant does not fit its column.
+        """
         if kind not in writer.kinds:
             known = ", ".join(map(str, writer.kinds))
             raise ValueError(f"nothing of the kind {kind} can be written; known: {known}")
@@ -86,11 +104,17 @@ class Encoder:
         self.rows = 0
 
     def encode(self, batches: Iterable[pa.RecordBatch], row: int = 0) -> Iterator[memoryview]:
-        """The bytes of the rows, in pieces of whole entries. Entries go on from one record batch into the next.
+        """Yield the bytes of entries with the rows, in pieces of whole entries. Entries may hold rows of two record batches.
 
-        ``row`` is the number of the first row in what is said of rows; ``rows`` is that of the next row to be written.
+        Meanwhile ``rows`` is the number of the next row to be written.
 
-        Raises :class:`RowRefused` for a row that no entry can hold, ValueError for columns that are not of the view.
+        Args:
+            batches: The rows.
+            row: Number of the first row, for errors.
+
+        Raises:
+            RowRefused: if no entry can hold a row.
+            ValueError: if the columns are not those of the view.
         """
         self.rows = row
         rest: pa.RecordBatch | None = None
@@ -110,8 +134,8 @@ class Encoder:
     def _bridge(
         self, rest: pa.RecordBatch, batch: pa.RecordBatch
     ) -> Generator[memoryview, None, tuple[pa.RecordBatch | None, int]]:
-        """Write the entry that begins in the rows that were left, and ends in the next ones: no more of these are copied
-        than that takes. What is left, and the first row of ``batch`` that is not written."""
+        """Write the entry that begins in ``rest`` and ends in ``batch``, and copy no more of ``batch`` than that takes. Return the rows
+        that are left if no entry ends, otherwise None, and the first row of ``batch`` that is neither written nor left."""
         more = max(256, rest.num_rows)
         while True:
             taken = batch.slice(0, more)
@@ -127,7 +151,7 @@ class Encoder:
             more *= 2
 
     def _pieces(self, source: Source, final: bool) -> Generator[memoryview, None, int]:
-        """The entries of rows; the last one only if they are the final ones. How many rows were written."""
+        """Write entries, the last one only if the rows are ``final``. Return the number of rows that were written."""
         row = 0
         while row < source.rows:
             found = self._plan(source, row, final, self.piece_bytes)
@@ -138,7 +162,7 @@ class Encoder:
         return row
 
     def _plan(self, source: Source, row: int, final: bool, enough: int) -> _Found:
-        """Which entries the rows from one on make."""
+        """Plan entries from the row ``row`` on, into the table. Raise RowRefused if no entry can hold the first row."""
         last = min(source.rows, row + len(self.sizes))
         count, after, blamed, size, compressed_entries = self.plan(
             source.address,
@@ -157,7 +181,7 @@ class Encoder:
         return _Found(int(count), int(after), int(size), int(compressed_entries))
 
     def _emit(self, source: Source, found: _Found) -> Iterator[memoryview]:
-        """The bytes of the entries in the table."""
+        """Yield the bytes of the planned entries."""
         if not found.compressed_entries:
             yield self._written(source, 0, found.count, found.size)
             return
@@ -173,13 +197,18 @@ class Encoder:
             first = last
 
     def _written(self, source: Source, first: int, last: int, size: int) -> memoryview:
-        """Entries as they lie in a file; ``size`` is that of what is in them."""
+        """Return entries as they lie in a file. ``size`` is the size of their sections together."""
         out = pa.allocate_buffer(size + (last - first) * self.around + SLACK)
         end = self.write_entries(source.address, self.table_address, first, last, out.address)
         return memoryview(out)[: int(end) - out.address]
 
     def _compressed(self, source: Source, first: int, last: int) -> list[bytes]:
-        """Compress the rows of entries that want it. The sections, which have to be kept until they are written."""
+        """Compress the sections of entries. Return them, as they must live until they are written.
+
+        Raises:
+            BuildError: if a codec is not known for the entry.
+            RowRefused: if the rows or the compressed bytes of an entry are too large.
+        """
         table = self.table
         size = int(table[first:last, _SIZE].sum())
         if size + SLACK > len(self.scratch):
@@ -217,7 +246,7 @@ class Encoder:
         return sections
 
     def _refused(self, source: Source, row: int, blamed: int) -> BuildError:
-        """The error for a row that no entry can hold."""
+        """Return the error for a row that no entry can hold. ``blamed`` is the number of the check that failed."""
         check = self.writer.checks[blamed]
         if check.column is None:
             reason = f"the row has more bytes than {self.kind.name} has room for"
@@ -231,9 +260,11 @@ class Encoder:
 
 
 def _joined(first: pa.RecordBatch, second: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows of two record batches as one."""
     (batch,) = pa.Table.from_batches([first, second]).combine_chunks().to_batches()
     return batch
 
 
 def _address(data: bytes) -> int:
+    """Return the address of the first byte."""
     return int(np.frombuffer(data, np.uint8).ctypes.data)

@@ -15,7 +15,7 @@ PLENTY = 2 << 30
 
 
 def limit() -> int | None:
-    """Bytes that this process may map; None: as many as there are."""
+    """Return the address space limit of this process in bytes, None if there is no limit or the system has none."""
     try:
         import resource
     except ImportError:  # Windows
@@ -25,13 +25,13 @@ def limit() -> int | None:
 
 
 def fitting(size: int) -> int:
-    """How large a buffer is that has ``size`` bytes where there is plenty of room."""
+    """Return ``size``, reduced in proportion if the address space limit is below PLENTY, but at least 1."""
     most = limit()
     return size if most is None or most >= PLENTY else max(1, size * most // PLENTY)
 
 
 def room() -> int | None:
-    """Bytes that this process may still map; None: as many as there are."""
+    """Return the bytes of address space that this process may still map, None if there is no limit."""
     most = limit()
     if most is None:
         return None
@@ -43,6 +43,6 @@ def room() -> int | None:
 
 
 def has_room_for_kernels() -> bool:
-    """Whether kernels can be loaded without taking what is needed to read."""
+    """Return whether KERNELS_NEED bytes of address space are free. That leaves memory to read with."""
     left = room()
     return left is None or left >= KERNELS_NEED

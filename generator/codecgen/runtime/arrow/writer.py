@@ -10,8 +10,12 @@ from codecgen.runtime.arrow.view import Codec, Place, View
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is in the way of a row: a column, by its index among the buffers (None: the size of the row), for the sake of
-    what has its ``place`` in YAML (None: it would not be read back)."""
+    """What may prevent that a row is written.
+
+    Attributes:
+        column: Index of the column, None for the size of the row.
+        place: Place in YAML of the field or rule, None if the value would not be read back.
+    """
 
     column: int | None
     place: Place | None = None
@@ -19,8 +23,15 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class WriteCase:
-    """Entries of one layout. ``codecs`` by number (None: no compression); ``around`` is the most bytes that an entry has
-    beside its rows, ``most`` the most that its rows may have as they are written, ``rows`` how many there may be."""
+    """Entries of one layout.
+
+    Attributes:
+        name: Name of the layout.
+        codecs: Codecs by number, None for no compression.
+        around: Max bytes of an entry beside its rows.
+        most: Max bytes of its rows as they are written.
+        rows: Max number of its rows.
+    """
 
     name: str
     codecs: Mapping[int, Codec | None]
@@ -31,8 +42,13 @@ class WriteCase:
 
 @dataclass(frozen=True, slots=True)
 class WriteKind:
-    """What stands for one number that tells entries apart. ``needs`` are columns that must be there; ``cases`` by their
-    number in the kernels."""
+    """Entries with one number that tells entries apart.
+
+    Attributes:
+        name: Name of the layout.
+        cases: Layouts by their number in the kernels.
+        needs: Columns that must be there.
+    """
 
     name: str
     cases: Mapping[int, WriteCase]
@@ -41,11 +57,17 @@ class WriteKind:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """How the rows of a view become bytes. ``kernels`` is the module that has them, by the numbers of ``kinds``.
+    """Description of how the rows of a view are written.
 
-    ``defaults`` has a number, or the name of another column, for columns that rows may lack; ``places`` are columns that
-    say where a row was read, which are not written, ``varying`` those that readers make of each row,
-    ``checks`` what may be in the way of a row, by the numbers that the kernels give. ``slots`` are the numbers that the kernels keep of an entry.
+    Attributes:
+        view: The view.
+        kernels: Module of the kernels, which are there by the numbers of ``kinds``.
+        kinds: Entries by the number that tells them apart.
+        defaults: Number, or name of another column, for columns that rows may lack.
+        places: Columns that say where a row was read. They are not written.
+        checks: What may prevent that a row is written, by the numbers that kernels return.
+        varying: Columns that readers compute for each row.
+        slots: Numbers that kernels keep of an entry.
     """
 
     view: View
