@@ -45,7 +45,7 @@ class WriteKind:
     """Entries with one number that tells entries apart.
 
     Attributes:
-        name: Name of the layout.
+        name: Words for such entries in messages, such as ``message of version 0``.
         cases: Layouts by their number in the kernels.
         needs: Columns that must be there.
     """
